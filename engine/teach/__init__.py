@@ -1,3 +1,4 @@
-"""The teaching search: the classic algorithms, readable, on every game and on trees written by
-hand, with traces.
+"""The teaching search: readable versions of the classic algorithms, with traces.
+
+It searches every installed game and trees that are written by hand.
 """

@@ -1,6 +1,4 @@
-"""python -m engine.teach LESSON, or with --game or --tree: searches by the book, step by step, and
-prints the log.
-"""
+"""python -m engine.teach LESSON, --game G or --tree FILE: prints the log of a textbook search."""
 
 import argparse
 import os
@@ -27,7 +25,9 @@ from engine.teach.trace import MAX_TRACE_NODES, Trace
 from engine.teach.tree import MAX_TREE_TEXT, Tree, decode_tree
 from engine.teach.tree_text import parse_tree
 
+#: The default depth of a game's search, in plies.
 GAME_DEPTH = 3
+#: The options that a lesson does not take.
 SEARCH_OPTIONS = (
     *("algorithm", "depth", "draw", "evaluator", "form", "lose"),
     *("max_nodes", "option", "order", "position", "seed", "win"),
@@ -35,17 +35,15 @@ SEARCH_OPTIONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 0 when it printed what was asked, 2 when that is not possible, with the reason
-    on stderr.
-    """
-    asked = _parser().parse_args(arguments)
+    """Runs the command: returns 0, or 2 after printing the reason for a failure on stderr."""
+    options = _parser().parse_args(arguments)
     try:
-        sys.stdout.write(_answer(asked))
+        sys.stdout.write(_text(options))
         sys.stdout.flush()
     except (GameError, GameFault, TeachError) as error:
         print(f"teach: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
@@ -56,13 +54,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.teach", description=__doc__)
     parser.add_argument("lesson", nargs="?", help="one of the lessons that --list shows")
     parser.add_argument(
-        "--list", action="store_true", help="what there is: lessons, games, algorithms and so on"
+        "--list", action="store_true", help="list the lessons, games, algorithms and so on"
     )
     parser.add_argument("--game", metavar="G", help="search a position of this game")
     parser.add_argument(
         "--position",
         metavar="TEXT",
-        help="start from this position, not from the start of the game",
+        help="search this position instead of the start of the game",
     )
     parser.add_argument(
         "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
@@ -85,11 +83,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="E",
         help=f"{', '.join(EVALUATORS)}, material:queen=9,rook=5 (estimate)",
     )
-    parser.add_argument("--seed", type=int, help="decides whatever is by lot (0)")
-    for name in ("lose", "draw", "win"):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"what it is worth to {name}")
+    parser.add_argument("--seed", type=int, help="the seed of all random choices (0)")
+    for name, noun in (("lose", "loss"), ("draw", "draw"), ("win", "win")):
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=f"the utility of a {noun}")
     parser.add_argument(
-        "--max-nodes", type=int, metavar="N", help="give up beyond so many nodes (1000000)"
+        "--max-nodes", type=int, metavar="N", help="fail after this many nodes (1000000)"
     )
     parser.add_argument("--summary", action="store_true", help="leave out the log")
     parser.add_argument(
@@ -100,27 +98,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _answer(asked: argparse.Namespace) -> str:
-    """What to print."""
-    if asked.list:
+def _text(options: argparse.Namespace) -> str:
+    """The text to print."""
+    if options.list:
         return _list()
-    if sum(one is not None for one in (asked.lesson, asked.game, asked.tree)) != 1:
+    if sum(one is not None for one in (options.lesson, options.game, options.tree)) != 1:
         raise NotPossible(
-            "a lesson, --game or --tree is expected, one of them; --list shows what there is"
+            "a lesson, --game or --tree is expected, exactly one of them; --list shows the names"
         )
-    if asked.lesson is None:
-        trace = _search(asked)
-        return _json(trace) if asked.json else format_trace(trace, log=not asked.summary)
+    if options.lesson is None:
+        trace = _search(options)
+        return _json(trace) if options.json else format_trace(trace, log=not options.summary)
     given = [
-        f"--{name.replace('_', '-')}" for name in SEARCH_OPTIONS if getattr(asked, name) is not None
+        f"--{name.replace('_', '-')}"
+        for name in SEARCH_OPTIONS
+        if getattr(options, name) is not None
     ]
     if given:
         raise NotPossible(
-            f"a lesson says itself how to search: {', '.join(given)} goes with --game or --tree"
+            f"a lesson has its own search options: {', '.join(given)} goes with --game or --tree"
         )
-    lesson = load_lesson(asked.lesson)
+    lesson = load_lesson(options.lesson)
     traces = [perform(run) for run in lesson.runs]
-    return _json(traces) if asked.json else _page(lesson, traces, log=not asked.summary)
+    return _json(traces) if options.json else _page(lesson, traces, log=not options.summary)
 
 
 def _json(answer: object) -> str:
@@ -128,13 +128,18 @@ def _json(answer: object) -> str:
 
 
 def _page(lesson: Lesson, traces: Sequence[Trace], log: bool) -> str:
-    """A lesson to read."""
-    parts = [f"{lesson.title}\n{'=' * len(lesson.title)}", textwrap.fill(lesson.page, 80)]
-    points = [
-        textwrap.fill(point, 80, initial_indent="- ", subsequent_indent="  ")
-        for point in lesson.look_at
+    """The text of a lesson: its page, what to look for, and its searches."""
+    parts = [
+        f"{lesson.title}\n{'=' * len(lesson.title)}",
+        textwrap.fill(lesson.page, 80, break_on_hyphens=False),
     ]
-    parts.append("\n".join(["What to look at:", *points]))
+    points = [
+        textwrap.fill(
+            point, 80, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+        )
+        for point in lesson.look_for
+    ]
+    parts.append("\n".join(["What to look for:", *points]))
     for number, trace in enumerate(traces, 1):
         parts.append(
             f"--- {number} of {len(traces)} ---\n" + format_trace(trace, log=log).rstrip("\n")
@@ -157,78 +162,77 @@ def _list() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _search(asked: argparse.Namespace) -> Trace:
-    """The trace of what the options ask for."""
+def _search(options: argparse.Namespace) -> Trace:
+    """The trace of the search that the options describe."""
     plain = Plan()
-    evaluator = asked.evaluator or plain.evaluator
-    tree = read_tree(asked) if asked.tree else None
-    usual = "minimax" if tree and tree.players > 1 else plain.algorithm
+    evaluator = options.evaluator or plain.evaluator
+    tree = read_tree(options) if options.tree else None
+    default = "minimax" if tree and tree.players > 1 else plain.algorithm
     plan = Plan(
-        algorithm=asked.algorithm or usual,
-        depth=_depth(asked.depth, None if asked.tree else GAME_DEPTH),
-        order=asked.order or plain.order,
+        algorithm=options.algorithm or default,
+        depth=_depth(options.depth, None if options.tree else GAME_DEPTH),
+        order=options.order or plain.order,
         evaluator=evaluator,
-        form=asked.form or plain.form,
-        seed=asked.seed or 0,
-        scale=_scale(asked, Plan(evaluator=evaluator).ends),
-        max_nodes=_max_nodes(asked.max_nodes),
+        form=options.form or plain.form,
+        seed=options.seed or 0,
+        scale=_scale(options, Plan(evaluator=evaluator).ends),
+        max_nodes=_max_nodes(options.max_nodes),
         max_trace=MAX_TRACE_NODES,
     )
     if tree is None:
-        root, title = _game_root(asked, plan)
+        root, title = _game_root(options, plan)
     else:
         root, title = (
             TreeState.at_root(tree),
-            tree.title or ("a tree" if asked.tree == "-" else Path(asked.tree).name),
+            tree.title or ("a tree" if options.tree == "-" else Path(options.tree).name),
         )
     return explain(root, plan, title)
 
 
-def _depth(text: str | None, otherwise: int | None) -> int | None:
+def _depth(text: str | None, default: int | None) -> int | None:
     if text is None or text == "end":
-        return otherwise if text is None else None
+        return default if text is None else None
     if not text.isascii() or not text.isdigit() or len(text) > 4:
         raise NotPossible(f"a depth is a number of plies, or end, not {text[:40]!r}")
     return int(text)
 
 
-def _max_nodes(asked: int | None) -> int:
-    if asked is not None and asked < 1:
-        raise NotPossible(f"--max-nodes is at least 1, not {asked}")
-    return Plan().max_nodes if asked is None else asked
+def _max_nodes(limit: int | None) -> int:
+    if limit is not None and limit < 1:
+        raise NotPossible(f"--max-nodes is at least 1, not {limit}")
+    return Plan().max_nodes if limit is None else limit
 
 
-def _scale(asked: argparse.Namespace, usual: Scale) -> Scale:
-    """What the end is worth: as usual, unless it is said."""
-    if asked.lose is asked.draw is asked.win is None:
-        return usual
-    lose = usual.lose if asked.lose is None else asked.lose
-    win = usual.win if asked.win is None else asked.win
-    draw = usual.draw if asked.draw is None else asked.draw
+def _scale(options: argparse.Namespace, default: Scale) -> Scale:
+    """The utilities of finished games: those of the options, otherwise the defaults."""
+    if options.lose is options.draw is options.win is None:
+        return default
+    lose = default.lose if options.lose is None else options.lose
+    win = default.win if options.win is None else options.win
+    draw = default.draw if options.draw is None else options.draw
     if not lose <= draw <= win or max(-lose, win) > 1_000_000_000:
         raise NotPossible(
-            f"lose, draw, win are to rise, up to 1000000000 either way; they are {lose}, {draw}, {win}"
+            "lose, draw and win must not decrease, and lie within -1000000000 and 1000000000;"
+            f" they are {lose}, {draw}, {win}"
         )
     return Scale(lose, draw, win)
 
 
-def _game_root(asked: argparse.Namespace, plan: Plan) -> tuple[State, str]:
-    game = load_game(asked.game)
-    options = dict(asked.option or ())
+def _game_root(options: argparse.Namespace, plan: Plan) -> tuple[State, str]:
+    game = load_game(options.game)
+    rules = dict(options.option or ())
     position = (
-        game.start(options) if asked.position is None else game.position(asked.position, options)
+        game.start(rules) if options.position is None else game.position(options.position, rules)
     )
     return GameState.at_root(position, plan.ends), game.title
 
 
-def read_tree(asked: argparse.Namespace) -> Tree:
-    """The tree in a file, or on stdin for "-": JSON where it begins with a brace, text otherwise."""
+def read_tree(options: argparse.Namespace) -> Tree:
+    """Reads a tree from a file, or from stdin for "-"; content that begins with a brace is JSON."""
     for name in ("position", "option", "lose", "draw", "win"):
-        if getattr(asked, name) is not None:
-            raise NotPossible(
-                f"--{name} goes with --game: a tree has its utilities written at its leaves"
-            )
-    name = asked.tree
+        if getattr(options, name) is not None:
+            raise NotPossible(f"--{name} goes with --game: a tree has its utilities at its leaves")
+    name = options.tree
     try:
         if name == "-":
             content = sys.stdin.buffer.read(MAX_TREE_TEXT + 1)

@@ -1,25 +1,27 @@
-"""What can be wrong with what somebody asks of the teaching search; each message says what was
-expected.
+"""The errors that a caller of the teaching search can correct.
+
+Each message says what was expected.
 """
 
 
 class TeachError(Exception):
-    """Anything that the asker can put right."""
+    """The base of all errors that the caller can correct."""
 
 
 class TreeError(TeachError):
-    """The text or JSON is not a tree; where it is known, the message says at which place."""
+    """The text or JSON is not a tree; the message says where, if that is known."""
 
 
 class UnknownName(TeachError):
-    """There is no algorithm, form, order, evaluator or lesson of that name."""
+    """No algorithm, form, order, evaluator or lesson has that name."""
 
 
 class NotPossible(TeachError):
-    """The parts are all right, but not together: negamax for three players, an evaluator without an
-    estimate.
+    """Each part is valid, but not the combination.
+
+    Examples: negamax for three players, or the evaluator `estimate` at a node without an estimate.
     """
 
 
 class TooLarge(TeachError):
-    """The search would look at more nodes, or deeper, than it may."""
+    """The search exceeds its limit of nodes or of plies."""

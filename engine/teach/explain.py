@@ -1,6 +1,4 @@
-"""Runs an algorithm on a state and gives the trace: the one way in for commands, lessons and
-servers.
-"""
+"""Runs an algorithm on a state and returns its trace: the entry point for commands and lessons."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +11,11 @@ from engine.teach.state import Scale, State
 from engine.teach.study import INF, MAX_NODES, MAX_PLY, CutOff, Record, Study, at_depth
 from engine.teach.trace import MAX_TRACE_NODES, Counts, Trace, Value
 
+#: The algorithms by name.
 ALGORITHMS = ("minimax", "negamax", "alphabeta", "average", "random")
-#: The same algorithm, written in three ways: `engine.teach.flat`, `polymorphic` and `mapping`.
+#: The forms of an algorithm: `engine.teach.flat`, `polymorphic` and `mapping`.
 FORMS = ("flat", "nodes", "map")
+#: The default of `Plan.plain_limit`, in nodes.
 PLAIN_LIMIT = 50_000
 
 Algorithm = Callable[[Study, State, float], Value | None]
@@ -23,7 +23,7 @@ Algorithm = Callable[[Study, State, float], Value | None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do with a state. Without a depth the search goes to the end of the game."""
+    """How to search a state; without a depth the search goes to the end of the game."""
 
     algorithm: str = "alphabeta"
     depth: int | None = None
@@ -34,12 +34,12 @@ class Plan:
     scale: Scale | None = None
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
-    #: So many nodes are counted at most to say what plain minimax would look at.
+    #: The most nodes that are counted to find the size of plain minimax's tree.
     plain_limit: int = PLAIN_LIMIT
 
     @property
     def ends(self) -> Scale:
-        """What the end of a game is worth: as it was asked, or as it goes with the evaluator."""
+        """The utilities of finished games: those of the plan, or the evaluator's default."""
         return self.scale or scale_of(self.evaluator)
 
 
@@ -51,9 +51,9 @@ def explain(
     evaluate: Evaluator | None = None,
     cut_off: CutOff = at_depth,
 ) -> Trace:
-    """The trace of a plan on a state; an evaluator and a cut-off rule of one's own may stand for
-    the named ones.
+    """Returns the trace of a search of a state.
 
+    `evaluate` replaces the evaluator that the plan names, `cut_off` the default cut-off rule.
     Raises UnknownName, NotPossible or TooLarge.
     """
     algorithm = algorithm_of(root, plan)
@@ -73,7 +73,9 @@ def explain(
     nodes, skipped, steps = record.columns()
     unknown = set(given_names(plan.order)).difference(nodes.move, skipped.move)
     if unknown and not record.truncated:
-        raise NotPossible(f"the order names {min(unknown)[:40]}, which is no move anywhere here")
+        raise NotPossible(
+            f"the order names {min(unknown)[:40]}, which is not a move in this search"
+        )
     return Trace(
         title=title,
         position=root.text(),
@@ -95,7 +97,7 @@ def explain(
 
 
 def algorithm_of(root: State, plan: Plan) -> Algorithm:
-    """The function that a plan names; UnknownName or NotPossible where there is none."""
+    """Returns the function that a plan names; raises UnknownName or NotPossible."""
     if plan.algorithm not in ALGORITHMS:
         raise UnknownName(
             f"there is no algorithm {plan.algorithm[:40]!r}; there are {', '.join(ALGORITHMS)}"
@@ -107,11 +109,13 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
     several = root.players > 1
     if several and plan.algorithm not in ("minimax", "average"):
         raise NotPossible(
-            f"{plan.algorithm} needs one utility a leaf; for several players there are minimax and average"
+            f"{plan.algorithm} needs a single utility per leaf;"
+            " for several players there are minimax and average"
         )
     if (several or plan.algorithm == "negamax") and plan.form != "flat":
         raise NotPossible(
-            f"the form {plan.form} is there for minimax, alphabeta and average with one utility a leaf"
+            f"the form {plan.form} exists only for minimax, alphabeta and average"
+            " with a single utility per leaf"
         )
     if several:
         ours = root.kind if plan.algorithm == "average" else ""
@@ -122,7 +126,7 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
 
 
 def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
-    """A line of moves as text."""
+    """Returns a line of moves as text."""
     names = []
     for move in line:
         names.append(root.name(move))
@@ -131,9 +135,7 @@ def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
-    """What was looked at, beside what plain minimax looks at (up to a limit), and the least that
-    will do.
-    """
+    """Returns the counts of a search, those of plain minimax (up to a limit), and the minimum."""
     size = Size.of(root, study, depth, limit)
     return Counts(
         nodes=study.visited,
@@ -147,8 +149,10 @@ def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
 
 @dataclass(slots=True)
 class Size:
-    """How large a whole tree is, and its shape if every node has as many children and every leaf is
-    as deep.
+    """The size of a whole tree, with what shows whether it is uniform.
+
+    `widths` holds the numbers of children that occur, `depths` the depths of the leaves, and
+    `alternates` says whether MAX and MIN take turns.
     """
 
     limit: int
@@ -160,13 +164,12 @@ class Size:
 
     @classmethod
     def of(cls, root: State, study: Study, depth: float, limit: int) -> "Size | None":
-        """The size of the tree that plain minimax looks at; None if it has more nodes than the
-        limit.
-        """
+        """Returns the size of plain minimax's tree; None if it has more nodes than the limit."""
         size = cls(limit)
         return size if size._add(root, study, depth, 0) else None
 
     def _add(self, state: State, study: Study, depth: float, level: int) -> bool:
+        """Counts a state and all below it; False once the limit is exceeded."""
         self.nodes += 1
         if self.nodes > self.limit:
             return False
@@ -186,8 +189,10 @@ class Size:
         return True
 
     def knuth_moore(self) -> int | None:
-        """The fewest leaves that alpha-beta can do with: b^ceil(d/2) + b^floor(d/2) - 1; None if
-        that is no matter.
+        """Returns the fewest leaves that alpha-beta needs: b^ceil(d/2) + b^floor(d/2) - 1.
+
+        Returns None if the tree is not uniform or its sides do not alternate. Source: Knuth and
+        Moore, An Analysis of Alpha-Beta Pruning, 1975.
         """
         if len(self.widths) != 1 or len(self.depths) != 1 or not self.alternates:
             return None

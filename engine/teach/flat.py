@@ -1,26 +1,28 @@
-"""The algorithms in their flat form: one function each, which asks at every node who chooses there.
+"""The algorithms in their flat form: one function each, which tests at every node who chooses.
 
-`study` holds what is not the algorithm's business (evaluator, cut-off rule, move order) and writes
-the trace. Without the lines that talk to `visit`, these are the textbook's functions. All are
-fail-soft: a node returns the best value that it found, also when that lies outside its window.
+`study` holds the parameters of the search (evaluator, cut-off rule, move order) and writes the
+trace. Without the calls of `visit`, these are the functions of the textbooks. All of them are
+fail-soft: a node returns the best value that it found, even if that lies outside its window.
 """
 
 from collections.abc import Sequence
 
 from engine.teach.errors import NotPossible
-from engine.teach.evaluators import lot
+from engine.teach.evaluators import hashed_index
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number, Value
 
 
 def minimax(study: Study, state: State, depth: float, move: int | None = None) -> Number:
-    """The value of a state for MAX: the greatest or least of its children's, or their mean where
-    chance decides.
+    """Returns the minimax value of a state, from MAX's point of view.
+
+    It is the greatest of the children's values at a MAX node, the least at a MIN node, and their
+    mean where chance decides.
     """
     visit = study.enter(state, move, state.kind)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         value = minimax(study, state.play(move), depth - 1, move)
@@ -32,14 +34,14 @@ def minimax(study: Study, state: State, depth: float, move: int | None = None) -
 
 
 def negamax(study: Study, state: State, depth: float, move: int | None = None) -> Number:
-    """The value of a state for the side to move: max(a, b) = -min(-a, -b), so one rule serves both
-    sides.
+    """Returns the value of a state for the side to move.
 
-    A utility is MAX's; at MIN's nodes it is negated as it is. Chance nodes count as MAX's.
+    Since max(a, b) = -min(-a, -b), one rule serves both sides. A utility belongs to MAX; at a MIN
+    node it is simply negated. Values at chance nodes are MAX's.
     """
     visit = study.enter(state, move, state.kind)
     if study.stops(state, depth):
-        return visit.stop(sign(state.kind) * one(study.worth(state)))
+        return visit.stop(sign(state.kind) * single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         after = state.play(move)
@@ -59,16 +61,15 @@ def alphabeta(
     alpha: float = -INF,
     beta: float = INF,
 ) -> Number:
-    """The value of a state, if it lies between alpha and beta; else a bound of it, on the same side
-    of the window.
+    """Returns the value of a state if it lies between alpha and beta, otherwise a bound on it.
 
-    MAX has alpha for certain already, MIN has beta: once they meet, nobody lets the game come here,
-    and the rest of the moves is skipped. Under a chance node every value matters, so its children
-    get an open window.
+    The bound lies on the same side of the window as the value. MAX is already sure of alpha, and
+    MIN of beta. Once alpha >= beta, one of them avoids this state, and the remaining moves are cut
+    off. Below a chance node every value matters, so its children get an open window.
     """
     visit = study.enter(state, move, state.kind, alpha, beta)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     moves = study.moves(state, depth)
     values: list[Number] = []
     for count, move in enumerate(moves, 1):
@@ -92,14 +93,15 @@ def alphabeta(
 def average(
     study: Study, state: State, depth: float, move: int | None = None, ours: str = ""
 ) -> Number:
-    """Average min-max: the best at our plies, the mean at the opponent's, who may err. We play at
-    the root.
+    """Returns the value of average min-max: the best at our plies, the mean at the opponent's.
+
+    The mean models an opponent who may err. We are the side to move at the root.
     """
     ours = ours or state.kind
     kind = state.kind if state.kind == ours else "mean"
     visit = study.enter(state, move, kind)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
     values: list[Number] = []
     for move in study.moves(state, depth):
         value = average(study, state.play(move), depth - 1, move, ours)
@@ -113,16 +115,15 @@ def average(
 def maxn(
     study: Study, state: State, depth: float, move: int | None = None, ours: str = ""
 ) -> tuple[Number, ...]:
-    """Minimax for players who each have a utility of their own: whoever chooses takes the best for
-    themselves.
+    """Returns the utilities of a state by max-n, which is minimax for any number of players.
 
-    Of equally good moves the first is taken. With `ours` this is average min-max: all others move
-    by chance.
+    Each player chooses the move with the greatest utility for themselves, the first of equally good
+    ones. With `ours` this is average min-max: all other players move at random.
     """
     kind = state.kind if ours in ("", state.kind) else "mean"
     visit = study.enter(state, move, kind)
     if study.stops(state, depth):
-        return visit.stop(several(study.worth(state)))
+        return visit.stop(all_utilities(study.leaf_value(state)))
     values: list[tuple[Number, ...]] = []
     best: tuple[Number, ...] = ()
     for move in study.moves(state, depth):
@@ -136,42 +137,42 @@ def maxn(
 
 
 def random_legal(study: Study, state: State, depth: float, seed: int) -> Value | None:
-    """The weakest player: one of the legal moves by lot, without looking at any."""
+    """The weakest player: chooses a legal move at random, without a search."""
     visit = study.enter(state, None, state.kind)
     moves = study.moves(state, depth)
     if state.utility() is None and moves:
-        visit.choose(moves[lot(f"{seed}:{state.text()}", len(moves))])
+        visit.choose(moves[hashed_index(f"{seed}:{state.text()}", len(moves))])
         visit.skip(moves, depth)
         return visit.leave(None)
-    return visit.stop(study.worth(state))
+    return visit.stop(study.leaf_value(state))
 
 
 def is_better(kind: str, value: Number, values: Sequence[Number]) -> bool:
-    """Does whoever chooses here like the value more than those before it?"""
+    """Returns whether the value is better, for the side that chooses, than all values so far."""
     if kind == "max":
         return not values or value > max(values)
     return kind == "min" and (not values or value < min(values))
 
 
 def summary(kind: str, values: Sequence[Number]) -> Number:
-    """The value of a node with such children."""
+    """Returns the value of a node from the values of its children."""
     if kind == "max":
         return max(values)
     return min(values) if kind == "min" else mean(values)
 
 
 def sign(kind: str) -> int:
-    """Whose values negamax has at a node: MAX's, or MIN's, which are the negated ones."""
+    """The sign of negamax's values at a node: 1 for MAX's, -1 for MIN's, which are negated."""
     return -1 if kind == "min" else 1
 
 
 def player(kind: str) -> int:
-    """Which utility the player p1, p2, … looks at."""
+    """The index of the utility of player p1, p2, …"""
     return int(kind[1:]) - 1
 
 
-def one(value: Value) -> Number:
-    """The utility of a leaf that has one."""
+def single_utility(value: Value) -> Number:
+    """Returns the single utility of a leaf; raises NotPossible if it has one for each player."""
     if isinstance(value, tuple):
         raise NotPossible(
             "a utility for each player needs minimax (it is max-n then), average or random"
@@ -179,6 +180,6 @@ def one(value: Value) -> Number:
     return value
 
 
-def several(value: Value) -> tuple[Number, ...]:
-    """The utilities of a leaf that has one for each player."""
+def all_utilities(value: Value) -> tuple[Number, ...]:
+    """Returns the utilities of a leaf as a tuple; a single utility becomes a tuple of one."""
     return value if isinstance(value, tuple) else (value,)

@@ -1,23 +1,23 @@
-"""The algorithms as a map over the legal moves, into an accumulator that knows how to become its
-opposite.
+"""The algorithms as a map over the legal moves, into an accumulator that can create its opposite.
 
-Python's `map` is lazy: a child is searched when its value is asked for, so an accumulator that has
-heard enough just stops asking, and the rest of the moves is never looked at. The window lives in
-the accumulators: one that is made for a child takes over what its parent knows by then.
+Python's `map` is lazy: it searches a child only when the loop takes the next value. An accumulator
+that has enough ends the loop, and the remaining moves are never searched. The accumulators hold the
+window: one that is created for a child starts with its parent's current window.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from engine.teach.flat import one
+from engine.teach.flat import single_utility
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number
 
 
 class Accumulator(ABC):
-    """Takes values one by one and keeps what they come to; `sides` says what stands for MAX, MIN
-    and chance.
+    """Takes the children's values one by one and keeps the node's value.
+
+    `sides` maps MAX, MIN and chance to their accumulator classes.
     """
 
     kind: str
@@ -35,24 +35,24 @@ class Accumulator(ABC):
 
     @abstractmethod
     def take(self, value: Number) -> bool:
-        """Counts a value in; True if it is the best so far."""
+        """Adds a value; returns whether it is the best so far."""
 
     @property
     def has_enough(self) -> bool:
-        """Can no further value matter to anybody?"""
+        """Whether the window is empty, so that no further value matters."""
         return self.alpha >= self.beta
 
     @property
     def window(self) -> tuple[float, float]:
-        """What a child is asked."""
+        """The window (alpha, beta) for a child."""
         return self.alpha, self.beta
 
     def opposite(self) -> "Accumulator":
-        """The accumulator of the other side."""
+        """Returns an empty accumulator for the other side."""
         return self.turned("min" if self.kind == "max" else "max")
 
     def turned(self, kind: str) -> "Accumulator":
-        """An empty accumulator for a state of some kind below this one."""
+        """Returns an empty accumulator for a child of some kind."""
         return self.sides[kind](self.sides, self.prunes, *self.window)
 
 
@@ -83,8 +83,9 @@ class Lowest(Accumulator):
 
 
 class Mean(Accumulator):
-    """Keeps the mean of all values: each of them counts, so it never has enough and asks for exact
-    ones.
+    """Keeps the mean of all values.
+
+    Every value counts, so it never has enough, and its children get an open window.
     """
 
     kind = "mean"
@@ -106,10 +107,10 @@ class Mean(Accumulator):
 def search(
     study: Study, state: State, depth: float, best: Accumulator, move: int | None = None
 ) -> Number:
-    """The value of a state: what its accumulator keeps after the map over its moves."""
+    """Returns the value of a state: what its accumulator holds after the map over its moves."""
     visit = study.enter(state, move, best.kind, best.alpha, best.beta)
     if study.stops(state, depth):
-        return visit.stop(one(study.worth(state)))
+        return visit.stop(single_utility(study.leaf_value(state)))
 
     def value_after(move: int) -> Number:
         after = state.play(move)
@@ -130,7 +131,7 @@ def search(
     return visit.leave(best.value)
 
 
-# What a leaf's accumulator is does not matter: it never takes a value.
+# The accumulator of a leaf does not matter: it never takes a value.
 SIDES: Mapping[str, type[Accumulator]] = {
     "max": Highest,
     "min": Lowest,
@@ -140,16 +141,16 @@ SIDES: Mapping[str, type[Accumulator]] = {
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:
-    """Minimax: nobody ever has enough."""
+    """Minimax: no accumulator ever has enough."""
     return search(study, state, depth, SIDES[state.kind](SIDES, False, -INF, INF))
 
 
 def alphabeta(study: Study, state: State, depth: float) -> Number:
-    """Alpha-beta: the same accumulators, with windows."""
+    """Alpha-beta: the same accumulators, with windows and cut-offs."""
     return search(study, state, depth, SIDES[state.kind](SIDES, True, -INF, INF))
 
 
 def average(study: Study, state: State, depth: float) -> Number:
-    """Average min-max: the mean stands for the other side."""
+    """Average min-max: `Mean` takes the place of the opponent's accumulator."""
     sides = {kind: side if kind in (state.kind, "leaf") else Mean for kind, side in SIDES.items()}
     return search(study, state, depth, sides[state.kind](sides, False, -INF, INF))

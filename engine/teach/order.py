@@ -1,9 +1,9 @@
-"""Move order, by name: what alpha-beta saves depends on it, what minimax finds does not.
+"""Move ordering, by name. It decides how much alpha-beta saves, but never the value.
 
-game            as the rules give the moves
-reversed        the other way round
-best, worst     by the value that a search one ply less deep gives them, for whoever chooses
-given:A,B       those named first, in this order, then the others as the rules give them
+game            the order of the rules
+reversed        that order, reversed
+best, worst     the best (worst) move first, by the value of a search that is one ply shallower
+given:A,B       the named moves first, in this order, then the others in the order of the rules
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,12 @@ from engine.teach.state import State
 from engine.teach.study import Order, Study
 from engine.teach.trace import Number
 
+#: The orders, as messages and the help list them.
 ORDERS = ("game", "reversed", "best", "worst", "given:MOVE,MOVE")
 
 
 def order_of(text: str) -> Order:
-    """The order of that name; UnknownName lists them."""
+    """Returns the order with that name; raises UnknownName, which lists them."""
     name, _, names = text.partition(":")
     if given_names(text):
         return given(given_names(text))
@@ -34,22 +35,23 @@ def order_of(text: str) -> Order:
 
 
 def given_names(text: str) -> tuple[str, ...]:
-    """The moves that an order names."""
+    """Returns the moves that an order names."""
     name, _, names = text.partition(":")
     return tuple(part.strip() for part in names.split(",")) if name == "given" and names else ()
 
 
 def as_given(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """The rules' own order."""
+    """Keeps the order of the rules."""
     return moves
 
 
 def backwards(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+    """Reverses the order of the rules."""
     return moves[::-1]
 
 
 def best_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """The moves that look best for whoever chooses come first; equal ones stay as they are."""
+    """Puts the best moves for the side that chooses first; equal ones keep their order."""
     if state.kind == "mean" or len(moves) < 2:
         return moves
     values = {move: _preference(study, state, move, depth) for move in moves}
@@ -57,6 +59,7 @@ def best_first(study: Study, state: State, moves: Sequence[int], depth: float) -
 
 
 def worst_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+    """Puts the worst moves for the side that chooses first; equal ones keep their order."""
     if state.kind == "mean" or len(moves) < 2:
         return moves
     values = {move: _preference(study, state, move, depth) for move in moves}
@@ -64,7 +67,7 @@ def worst_first(study: Study, state: State, moves: Sequence[int], depth: float) 
 
 
 def given(names: Sequence[str]) -> Order:
-    """The named moves first."""
+    """Returns an order that puts the named moves first."""
     places = {name: place for place, name in enumerate(names)}
 
     def order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
@@ -74,7 +77,7 @@ def given(names: Sequence[str]) -> Order:
 
 
 def _preference(study: Study, state: State, move: int, depth: float) -> Number:
-    """How much whoever chooses likes a move, by a plain search that looks one ply less deep."""
+    """The value of a move for the side that chooses, by a plain search one ply shallower."""
     spent = study.visited + study.ordering
     shallow = Study(study.evaluate, as_given, study.cut_off, max_nodes=study.max_nodes, spent=spent)
     after = state.play(move)

@@ -1,24 +1,24 @@
-"""The algorithms in their polymorphic form: each node of the tree is an object that knows how its
-side chooses.
+"""The algorithms in their polymorphic form: each node is an object that knows how its side chooses.
 
-`Node.value` is a template method: it walks through the moves and leaves to MaxNode, MinNode and
-MeanNode what differs between them: which value they prefer, which end of the window they move, what
-they make of all values. `opposite` is the factory for the other side. Once a node is made, nobody
-asks whose turn it is.
+`Node.value` is a template method that loops over the moves. MaxNode, MinNode and MeanNode implement
+what differs: which value they prefer, which end of the window they move, and how they combine the
+values. `opposite` is the factory method for the other side. Once a node exists, no code tests whose
+turn it is.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from engine.teach.flat import one
+from engine.teach.flat import single_utility
 from engine.teach.state import State
 from engine.teach.study import INF, Study, mean
 from engine.teach.trace import Number
 
 
 class Node(ABC):
-    """A node whose side chooses in its own way; `sides` says which class plays MAX, MIN and chance
-    in this search.
+    """A node of the search tree; each subclass implements one side's way to choose.
+
+    `sides` maps MAX, MIN and chance to the classes that play them in this search.
     """
 
     kind: str
@@ -36,10 +36,10 @@ class Node(ABC):
         self.values: list[Number] = []
 
     def value(self, state: State, depth: float, move: int | None = None) -> Number:
-        """The value of a state: the same steps for every side."""
+        """Returns the value of a state; the steps are the same for every side."""
         visit = self.study.enter(state, move, self.kind, self.alpha, self.beta)
         if self.study.stops(state, depth):
-            return visit.stop(one(self.study.worth(state)))
+            return visit.stop(single_utility(self.study.leaf_value(state)))
         moves = self.study.moves(state, depth)
         for count, move in enumerate(moves, 1):
             after = state.play(move)
@@ -57,8 +57,9 @@ class Node(ABC):
         return visit.leave(self.result())
 
     def child(self, state: State, after: State) -> "Node":
-        """The node of a state after this one: mostly the opposite side's, but trees need not
-        alternate.
+        """Returns the node for a successor state.
+
+        It is usually the opposite side's, but the sides of a tree need not alternate.
         """
         if after.kind == state.kind:
             return self.another(type(self))
@@ -67,19 +68,20 @@ class Node(ABC):
         return self.another(self.sides[after.kind])
 
     def opposite(self, state: State) -> "Node":
-        """A node of the other side, with the window of this one."""
+        """Returns a node of the other side with the same window."""
         return self.another(self.sides["min" if state.kind == "max" else "max"])
 
     def another(self, side: "type[Node]") -> "Node":
+        """Returns a child node of some class with the same window."""
         return side(self.study, self.sides, self.prunes, self.alpha, self.beta)
 
     def is_closed(self) -> bool:
-        """Is nothing left of the window?"""
+        """Returns whether the window is empty."""
         return self.alpha >= self.beta
 
     @abstractmethod
     def prefers(self, value: Number) -> bool:
-        """Is the value better for this side than those before it?"""
+        """Returns whether the value is better for this side than all values so far."""
 
     @abstractmethod
     def narrow(self, value: Number) -> None:
@@ -87,11 +89,11 @@ class Node(ABC):
 
     @abstractmethod
     def result(self) -> Number:
-        """What all values come to."""
+        """Returns the node's value, from the values of its children."""
 
 
 class MaxNode(Node):
-    """MAX takes the greatest value and raises alpha."""
+    """MAX chooses the greatest value and raises alpha."""
 
     kind = "max"
 
@@ -106,7 +108,7 @@ class MaxNode(Node):
 
 
 class MinNode(Node):
-    """MIN takes the least value and lowers beta."""
+    """MIN chooses the least value and lowers beta."""
 
     kind = "min"
 
@@ -121,13 +123,12 @@ class MinNode(Node):
 
 
 class MeanNode(Node):
-    """Chance, or an opponent who may err: no value is preferred, none can be skipped, all count the
-    same.
-    """
+    """Chance, or an opponent who may err: all values count the same, and none can be skipped."""
 
     kind = "mean"
 
     def another(self, side: type[Node]) -> Node:
+        """Returns a child node with an open window, for its exact value counts."""
         return side(self.study, self.sides, self.prunes)
 
     def is_closed(self) -> bool:
@@ -137,13 +138,13 @@ class MeanNode(Node):
         return False
 
     def narrow(self, value: Number) -> None:
-        """A mean depends on every value: the window stays."""
+        """Does nothing: the mean depends on every value, so the window stays."""
 
     def result(self) -> Number:
         return mean(self.values)
 
 
-# What a leaf's node is does not matter: it never chooses.
+# The class of a leaf does not matter: a leaf never chooses.
 SIDES: Mapping[str, type[Node]] = {
     "max": MaxNode,
     "min": MinNode,
@@ -153,18 +154,18 @@ SIDES: Mapping[str, type[Node]] = {
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:
-    """Minimax: nobody narrows a window."""
+    """Minimax: no node narrows its window."""
     return SIDES[state.kind](study, SIDES, prunes=False).value(state, depth)
 
 
 def alphabeta(study: Study, state: State, depth: float) -> Number:
-    """Alpha-beta: the same nodes, with windows."""
+    """Alpha-beta: the same nodes, with windows and cut-offs."""
     return SIDES[state.kind](study, SIDES, prunes=True).value(state, depth)
 
 
 def average(study: Study, state: State, depth: float) -> Number:
-    """Average min-max: chance plays the other side."""
-    theirs = {
+    """Average min-max: a chance node takes the place of each opponent's node."""
+    sides = {
         kind: side if kind in (state.kind, "leaf") else MeanNode for kind, side in SIDES.items()
     }
-    return theirs[state.kind](study, theirs, prunes=False).value(state, depth)
+    return sides[state.kind](study, sides, prunes=False).value(state, depth)

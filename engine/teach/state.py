@@ -1,8 +1,7 @@
-"""What the algorithms see: states that say who chooses, which moves there are and what a final one
-is worth.
+"""States: all that the algorithms know of a game.
 
-They know nothing else of any game. A game's position and a node of an explicit tree are both
-states; a move is a number that means something to its state only.
+A state knows who chooses, its legal moves, and its utility if it is final. A game's position and a
+node of an explicit tree are both states. A move is a number that only its own state can interpret.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,9 @@ _data = cache(load_data)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What the end of a game is worth to the player at the root; `by_distance` takes as much off
-    for each ply to it.
+    """The utility of a finished game for the player at the root.
+
+    A win loses `by_distance` for each ply from the root to it, and a loss gains as much.
     """
 
     lose: Number = -1
@@ -33,54 +33,51 @@ class Scale:
 
 
 class State(Protocol):
-    """A state of some game."""
+    """A state of a game."""
 
     @property
     def kind(self) -> str:
-        """Who chooses here: "max" (whoever plays at the root of a game), "min", "mean", or "p1",
-        "p2", …
-        """
+        """Who chooses: "max" (in a game the player at the root), "min", "mean", "p1", "p2", …"""
 
     @property
     def players(self) -> int:
-        """How many utilities a final state has: 1, or one for each player."""
+        """The number of utilities of a final state: 1, or one for each player."""
 
     @property
     def ply(self) -> int:
-        """How many moves below the root this is."""
+        """The number of moves from the root to this state."""
 
     def utility(self) -> Value | None:
-        """What a final state is worth; None where the game goes on."""
+        """Returns the utility of a final state, None for any other."""
 
     def estimate(self) -> Value | None:
-        """What the game itself guesses that the state is worth, if it does."""
+        """Returns the game's own static evaluation of the state, None if there is none."""
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
-        """How many pieces of each name MAX has, and MIN, if there are any."""
+        """Returns the number of pieces by name, MAX's and MIN's; None if no piece has a side."""
 
     def moves(self) -> Sequence[int]:
-        """The legal moves, in the game's own order."""
+        """Returns the legal moves in the order of the rules."""
 
     def name(self, move: int) -> str:
-        """A move as text."""
+        """Returns a move as text."""
 
     def play(self, move: int) -> "State":
-        """The state after a legal move."""
+        """Returns the state after a legal move."""
 
     def text(self) -> str:
-        """The state as text, different for different states."""
+        """Returns the state as text, different for different states."""
 
     def below(self, move: int, depth: float) -> int | None:
-        """The number of nodes below the state after a move, down to a depth from here; None if that
-        is not known.
+        """Returns the number of nodes below the state after a move; None if it is unknown.
+
+        Only nodes at most `depth` plies below this state count.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class GameState:
-    """A position of a registered game, seen from one seat: MAX is the seat that was to move at the
-    root.
-    """
+    """A position of a registered game; MAX is the seat that was to move at the root."""
 
     position: Position
     us: int
@@ -90,6 +87,7 @@ class GameState:
 
     @classmethod
     def at_root(cls, position: Position, scale: Scale) -> "GameState":
+        """Returns the root state of a search from a position."""
         return cls(position, position.turn, scale)
 
     @property
@@ -141,7 +139,7 @@ class GameState:
 
 @dataclass(frozen=True, slots=True)
 class TreeState:
-    """A node of an explicit tree, and the way to it."""
+    """A node of an explicit tree, and the path to it."""
 
     node: Node
     players: int
@@ -149,6 +147,7 @@ class TreeState:
 
     @classmethod
     def at_root(cls, tree: Tree) -> "TreeState":
+        """Returns the root state of a search of a tree."""
         return cls(tree.root, tree.players)
 
     @property
@@ -185,7 +184,7 @@ class TreeState:
 
 
 def _size(node: Node, depth: float) -> int:
-    """The number of nodes below a node, down to a depth."""
+    """The number of nodes at most `depth` plies below a node."""
     if depth <= 0:
         return 0
     return sum(1 + _size(child, depth - 1) for child in node.branches())

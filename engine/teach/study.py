@@ -1,9 +1,8 @@
-"""One search under observation: its parameters, and the record of what it does.
+"""The parameters of one search, and the recorder of its trace.
 
-An algorithm calls `enter` for each node, tells the `Visit` that it gets what happens, and `leave`s
-it. The visit keeps the interval in which the node's value must lie, by its own reckoning from the
-children's intervals, and so finds out what the value means: whether it is exact or a bound. All of
-it is written down for the trace.
+An algorithm calls `enter` for each node, reports each event to the `Visit` that it receives, and
+calls `leave` at the end. The visit computes, from the intervals of the children, the interval in
+which the node's value must lie. That shows whether the value is exact or a bound.
 """
 
 import math
@@ -27,23 +26,26 @@ from engine.teach.trace import (
 )
 
 INF = math.inf
+#: The deepest ply that a search may reach.
 MAX_PLY = 64
+#: The default limit of nodes in a search, those for move ordering included.
 MAX_NODES = 1_000_000
 V = TypeVar("V", bound=Value | None)
 
-#: Does the search stop here, with so many plies still to go?
+#: A cut-off rule: whether the search stops at a state, with that many plies left.
 CutOff = Callable[[State, float], bool]
+#: A move order: the legal moves of a state in the order in which they are searched.
 Order = Callable[["Study", State, Sequence[int], float], Sequence[int]]
 
 
 def at_depth(state: State, depth: float) -> bool:
-    """The usual cut-off rule: no plies are left."""
+    """The default cut-off rule: the search stops when no plies are left."""
     return depth <= 0
 
 
 @dataclass(slots=True)
 class Record:
-    """The columns of a trace while they grow; nodes beyond `limit` are left out."""
+    """The growing rows of a trace; nodes beyond `limit` are left out."""
 
     limit: int = MAX_TRACE_NODES
     nodes: list[list[object]] = field(default_factory=list)
@@ -52,7 +54,7 @@ class Record:
     truncated: bool = False
 
     def add(self, row: list[object]) -> int:
-        """The row of a new node, -1 where there is no room for it."""
+        """Adds a node and returns its row, or -1 if the record is full."""
         if len(self.nodes) >= self.limit:
             self.truncated = True
             return -1
@@ -60,23 +62,25 @@ class Record:
         return len(self.nodes) - 1
 
     def step(self, what: What, row: int, low: float, high: float) -> None:
+        """Adds a step of a recorded node."""
         if row >= 0:
             self.steps.append((what, row, _finite(low), _finite(high)))
 
     def skip(self, row: int, move: str, below: int | None) -> None:
+        """Adds a skipped child, or marks the record as truncated."""
         if row >= 0 and len(self.skipped) < self.limit:
             self.skipped.append((row, move, below))
         else:
             self.truncated = True
 
     def columns(self) -> tuple[Nodes, Skipped, Steps]:
-        """The record as it travels."""
+        """Returns the record as the columns of a trace."""
         nodes, skipped = list(zip(*self.nodes, strict=True)), list(zip(*self.skipped, strict=True))
         return Nodes(*nodes), Skipped(*skipped), Steps(*zip(*self.steps, strict=True))
 
 
 class Study:
-    """A search: how to evaluate, when to stop, in which order to look, and what was seen."""
+    """One search: its evaluator, cut-off rule and move order, and the counts of what it visited."""
 
     def __init__(
         self,
@@ -99,45 +103,47 @@ class Study:
         self.visited = 0
         self.leaves = 0
         self.ordering = 0
-        #: The best line from the root, once the root is left.
+        #: The principal variation, once the root is left.
         self.line: tuple[int, ...] = ()
         self._open: list[Visit] = []
 
     def enter(
         self, state: State, move: int | None, kind: str, alpha: float = -INF, beta: float = INF
     ) -> "Visit":
-        """Begins to look at a state that a move (None at the root) of the node before led to."""
+        """Starts a visit of the state after a move of the current node (None at the root).
+
+        Raises TooLarge beyond the limit of nodes or of plies.
+        """
         self.visited += 1
         if self.spent + self.visited + self.ordering > self.max_nodes:
-            raise TooLarge(
-                f"the search takes more than {self.max_nodes:,} nodes: ask for less depth"
-            )
+            raise TooLarge(f"the search takes more than {self.max_nodes:,} nodes: reduce the depth")
         if state.ply > MAX_PLY:
-            raise TooLarge(f"the search goes deeper than {MAX_PLY} plies: ask for less depth")
+            raise TooLarge(f"the search goes deeper than {MAX_PLY} plies: reduce the depth")
         visit = Visit(self, state, move, kind, self._open[-1] if self._open else None, alpha, beta)
         self._open.append(visit)
         return visit
 
     def stops(self, state: State, depth: float) -> bool:
-        """Is the game over here, or does the cut-off rule end the search?"""
+        """Returns whether the game is over here or the cut-off rule ends the search."""
         return state.utility() is not None or not state.moves() or self.cut_off(state, depth)
 
-    def worth(self, state: State) -> Value:
-        """The utility of a final state, the evaluator's guess of another."""
+    def leaf_value(self, state: State) -> Value:
+        """Returns the utility of a final state, the evaluator's guess for any other."""
         utility = state.utility()
         return self.evaluate(state) if utility is None else utility
 
     def moves(self, state: State, depth: float) -> Sequence[int]:
-        """The legal moves, in the order in which they shall be looked at."""
+        """Returns the legal moves in the order in which the search tries them."""
         return self.order(self, state, state.moves(), depth)
 
     def close(self, visit: "Visit") -> None:
+        """Ends the current visit."""
         left = self._open.pop()
         assert left is visit, "nodes are left in the reverse order of entering"
 
 
 class Visit:
-    """One node while it is looked at: its window, the interval of its value, the best child so far."""
+    """A node that the search is at: its window, the interval of its value, its best line so far."""
 
     def __init__(
         self,
@@ -168,7 +174,7 @@ class Visit:
             record.step("enter", self.row, alpha, beta)
 
     def returned(self) -> None:
-        """The child that was left last has come back: narrows the interval."""
+        """Narrows the interval by that of the child that has just returned."""
         child, record = self.child, self.study.record
         assert child is not None
         if record is None:
@@ -182,27 +188,27 @@ class Visit:
         record.step("returned", child.row, self.low, self.high)
 
     def prefer(self) -> None:
-        """The child that came back last is the best so far."""
+        """Makes the child that has just returned the best so far."""
         assert self.child is not None
         assert self.child.move is not None
         self.line = (self.child.move, *self.child.line)
 
     def narrow(self, alpha: float, beta: float) -> None:
-        """The window is (alpha, beta) from now on."""
+        """Sets the window to (alpha, beta)."""
         if (alpha, beta) != (self.alpha, self.beta):
             self.alpha, self.beta = alpha, beta
             if self.study.record is not None:
                 self.study.record.step("narrowed", self.row, alpha, beta)
 
     def cut(self, rest: Sequence[int], depth: float) -> None:
-        """The window is closed: the rest of the moves is not looked at."""
+        """Records a cut-off: the window is empty, and the remaining moves are not searched."""
         if self.study.record is not None and rest:
             self.study.record.step("cut", self.row, self.alpha, self.beta)
             self._note("reason", "cut")
             self.skip(rest, depth)
 
     def skip(self, moves: Sequence[int], depth: float) -> None:
-        """Notes moves that are not looked at."""
+        """Records moves that are not searched."""
         if self.study.record is not None:
             for move in moves:
                 self.study.record.skip(
@@ -210,9 +216,7 @@ class Visit:
                 )
 
     def stop(self, value: V) -> V:
-        """Leaves a node below which the search does not look: the game is over, or the cut-off rule
-        says so.
-        """
+        """Leaves a leaf of the search, where the game is over or the cut-off rule applies."""
         self.study.leaves += 1
         if not isinstance(value, tuple) and value is not None:
             self.low = self.high = value
@@ -221,7 +225,7 @@ class Visit:
         return self.leave(value)
 
     def leave(self, value: V) -> V:
-        """Leaves the node with a value (fail-soft: the best that was found), which is given back."""
+        """Leaves the node with its value (fail-soft: the best one found) and returns the value."""
         self.study.close(self)
         if self.above is None:
             self.study.line = self.line
@@ -234,18 +238,19 @@ class Visit:
         return value
 
     def choose(self, move: int) -> None:
-        """A move drawn by lot, without a look at what it leads to."""
+        """Records a move that is chosen at random, without a search."""
         self.line = (move,)
         self._note("reason", "chosen")
 
     @property
     def _sign(self) -> int:
-        """-1 where values are of the other player than the one at the root (negamax at a MIN node)."""
+        """-1 where values are the opponent's (negamax at a MIN node), 1 otherwise."""
         return -1 if self.study.view == "mover" and self.state.kind == "min" else 1
 
     def _interval(self, is_last: bool) -> tuple[float, float]:
-        """What the children's intervals say of the node's value; those that have not come back may
-        be anything.
+        """The interval of the node's value, from the intervals of the children that have returned.
+
+        The other children may still have any value.
         """
         if self.kind == "max" or self._sign < 0:
             return max(self._lows), max(self._highs) if is_last else INF
@@ -258,7 +263,7 @@ class Visit:
         )
 
     def _bound(self, value: Value | None) -> Bound:
-        """What the value says of the true one."""
+        """How the value relates to the true value."""
         if value is None:
             return "none"
         if isinstance(value, tuple) or self.low == self.high == value:
@@ -271,11 +276,12 @@ class Visit:
             self.study.record.nodes[self.row][COLUMN[column]] = entry
 
 
+#: The index of each column in a row of `Record.nodes`.
 COLUMN = {name: index for index, name in enumerate(Nodes.__struct_fields__)}
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean, rounded once; of whole numbers whose mean is whole, a whole number."""
+    """Returns the arithmetic mean, rounded once; it is an int if the mean is whole."""
     if any(math.isinf(value) for value in values):
         return sum(values)
     found = math.fsum(values) / len(values)
@@ -283,5 +289,5 @@ def mean(values: Sequence[float]) -> float:
 
 
 def _finite(limit: float) -> Number | None:
-    """A side of a window or interval as it travels: None is without limit."""
+    """An end of a window or an interval as the trace holds it: None instead of infinity."""
     return None if math.isinf(limit) else limit

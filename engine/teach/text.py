@@ -1,6 +1,4 @@
-"""A trace as text: an indented log of everything that happened, then what it came to. Made from the
-trace alone.
-"""
+"""A trace as text: an indented log of all steps, then the result. The trace is the only input."""
 
 import textwrap
 from collections import Counter
@@ -8,18 +6,20 @@ from collections.abc import Iterator
 
 from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
 
+#: The width of the text, in columns.
 WIDTH = 80
+#: The deepest ply that is indented; deeper lines show the number of the ply instead.
 DEEPEST_INDENT = 20
-#: So many visited nodes are listed by name; of more there is only the log.
+#: The most visited nodes that are listed by name after the log.
 LISTED = 400
+#: Why a node is a leaf of the search.
 REASONS = {"leaf": "game over", "depth": "search ends here"}
+#: The sides as the log names them; players p1, p2, … keep their names.
 SIDES = {"max": "MAX", "min": "MIN", "mean": "MEAN"}
 
 
 def format_trace(trace: Trace, *, log: bool = True) -> str:
-    """The whole trace: what was asked, the log (unless it is not wanted), the result, the nodes
-    seen and skipped.
-    """
+    """Returns the trace as text: the task, the log (optional), the result, the nodes by name."""
     parts = [_head(trace)]
     if log:
         parts.append("\n".join(_log(trace)))
@@ -28,12 +28,13 @@ def format_trace(trace: Trace, *, log: bool = True) -> str:
 
 
 def number_text(number: Number) -> str:
-    """A number, short: 12.5, 101, 3.33333."""
-    return str(number) if isinstance(number, int) else f"{number + 0.0:.6g}"  # + 0.0: no -0
+    """Returns a number with at most six digits if it is a fraction: 12.5, 101, 3.33333."""
+    # Adding 0.0 turns -0.0 into 0.0.
+    return str(number) if isinstance(number, int) else f"{number + 0.0:.6g}"
 
 
 def value_text(value: OneValue) -> str:
-    """A value: a number, or <one, for, each, player>."""
+    """Returns a value as text: a number, or <one, for, each, player>."""
     if value is None:
         return "none"
     if isinstance(value, tuple):
@@ -42,13 +43,14 @@ def value_text(value: OneValue) -> str:
 
 
 def interval_text(low: Number | None, high: Number | None) -> str:
-    """An interval: closed where there is a limit, open at infinity."""
+    """Returns an interval as text: closed at a limit, open at infinity."""
     left = "(-inf" if low is None else f"[{number_text(low)}"
     right = "inf)" if high is None else f"{number_text(high)}]"
     return f"{left}, {right}"
 
 
 def window_text(alpha: Number | None, beta: Number | None) -> str:
+    """Returns a window as text: alpha 10, beta inf."""
     low = "-inf" if alpha is None else number_text(alpha)
     high = "inf" if beta is None else number_text(beta)
     return f"alpha {low}, beta {high}"
@@ -57,16 +59,16 @@ def window_text(alpha: Number | None, beta: Number | None) -> str:
 def _head(trace: Trace) -> str:
     depth = "to the end" if trace.depth is None else f"depth {trace.depth}"
     form = "" if trace.form == "flat" else f" (form: {trace.form})"
-    asked = f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
+    task = f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
     lines = [trace.title] if trace.title else []
-    lines += [f"from {trace.position}", asked]
+    lines += [f"from {trace.position}", task]
     if trace.view == "mover":
         lines.append("scores are those of the side to move")
     return "\n".join(_wrapped(line) for line in lines)
 
 
 def _log(trace: Trace) -> Iterator[str]:
-    """A line or two for each step."""
+    """Yields one or two lines for each step."""
     nodes, steps = trace.nodes, trace.steps
     is_windowed = trace.algorithm == "alphabeta"
     rows = zip(steps.what, steps.node, steps.low, steps.high, strict=True)
@@ -84,7 +86,7 @@ def _log(trace: Trace) -> Iterator[str]:
                     who = SIDES.get(nodes.kind[row], nodes.kind[row])
                     yield f"{pad}{who}: {window_text(low, high)}" if is_windowed else f"{pad}{who}"
             case "returned":
-                value = _seen_above(trace, row)
+                value = _value_for_parent(trace, row)
                 known = "" if isinstance(value, tuple) else f": value in {interval_text(low, high)}"
                 yield f"{pad}score {value_text(value)}{known}"
             case "narrowed":
@@ -94,15 +96,17 @@ def _log(trace: Trace) -> Iterator[str]:
                 closed = f"{pad}  cut-off, alpha >= beta; skipped: {names}"
                 yield from textwrap.wrap(closed, WIDTH, subsequent_indent=f"{pad}    ") or [closed]
             case "leave" if is_leaf:
-                yield f"{pad}leaf: score {value_text(nodes.value[row])}, {REASONS[nodes.reason[row]]}"
+                reason = REASONS[nodes.reason[row]]
+                yield f"{pad}leaf: score {value_text(nodes.value[row])}, {reason}"
             case "leave" if nodes.value[row] is not None:
                 bound = {"exact": "exact", "lower": "or more", "upper": "or less"}[nodes.bound[row]]
                 yield f"{pad}final score {value_text(nodes.value[row])}, {bound}"
 
 
-def _seen_above(trace: Trace, row: int) -> OneValue:
-    """A node's value as its parent sees it: in negamax the other way round, when the other side is
-    to move there.
+def _value_for_parent(trace: Trace, row: int) -> OneValue:
+    """A node's value from its parent's point of view.
+
+    Negamax negates it if the side to move at the node is not the one at its parent.
     """
     value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
     if isinstance(value, tuple) or value is None or sign[row] == sign[parent]:
@@ -111,7 +115,7 @@ def _seen_above(trace: Trace, row: int) -> OneValue:
 
 
 def _pad(depth: int) -> str:
-    """Two spaces a ply; deeper down the ply is written instead."""
+    """The indentation of a ply: two spaces for each, below `DEEPEST_INDENT` the ply as a number."""
     return "  " * depth if depth <= DEEPEST_INDENT else "  " * DEEPEST_INDENT + f"[ply {depth}] "
 
 
@@ -159,8 +163,9 @@ def _lists(trace: Trace) -> Iterator[str]:
 
 
 def node_names(trace: Trace) -> tuple[list[str], list[str]]:
-    """The visited nodes but the root, and the skipped ones: by their moves if these differ, else by
-    the way.
+    """Returns the names of the visited nodes without the root, and those of the skipped ones.
+
+    The name is the move if every move occurs only once, otherwise the path from the root.
     """
     moves = [*trace.nodes.move[1:], *trace.skipped.move]
     if max(Counter(moves).values(), default=1) == 1:

@@ -1,18 +1,20 @@
-"""The trace of a search: what the glass box shows, in columns, ready for the wire.
+"""The trace of a search, as columns that can be sent as JSON.
 
-Two things are kept apart. The *window* (alpha, beta) is what the node was asked: only a value
-inside it matters to the nodes above. The *interval* (low, high) is what is known about the node's
-own value; it starts open and narrows as children return. A side of either that is not limited is
-null.
+A trace distinguishes two pairs of numbers. A node receives its *window* (alpha, beta) from its
+parent: only a value inside it matters to the nodes above. The *interval* (low, high) is what is
+known about the node's own value; it starts open and narrows as children return. An end without a
+limit is null.
 
-`nodes` come in the order of their visits. `steps` are everything that happened: a viewer that folds
-a prefix of them has the picture at that moment. What a step's low and high are depends on it:
+`nodes` are in the order of their visits. `steps` are all events of the search, in order: a viewer
+that applies the first n of them has the state of the search at that moment. The meaning of a step's
+low and high depends on the step:
 
-    enter      the node is entered           the window that it is asked
-    returned   the node comes back           the interval of its parent, now
+    step       event                         low, high
+    enter      the search enters the node    the window that the node receives
+    returned   the node returns its value    the updated interval of its parent
     narrowed   the node's window changes     the new window
     cut        alpha >= beta: it stops       the empty window
-    leave      the node is finished          its interval, which its value and bound sum up
+    leave      the node is finished          its interval, summarized by its value and bound
 """
 
 from typing import Annotated, Literal
@@ -23,21 +25,23 @@ Number = int | float
 #: One number, or one for each player.
 Value = int | float | tuple[int | float, ...]
 
-#: So many nodes of a search are in its trace.
+#: The most nodes that a trace holds.
 MAX_TRACE_NODES = 20_000
-#: Each node is entered, comes back, is left, and may be narrowed and cut by each child.
+#: The most steps in a trace: each node is entered, left and returned, and may narrow and cut its
+#: parent once.
 MAX_STEPS = 5 * MAX_TRACE_NODES
+#: The most players, which is also the most utilities of a leaf.
 MAX_PLAYERS = 8
 
-#: Who chooses at a node: max, min, chance (mean), a player of several, or nobody (leaf).
+#: Who chooses at a node: MAX, MIN, chance (mean), one of several players, or nobody (leaf).
 Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
-#: The true value is the value, at least it, at most it; none: there is no value.
+#: The true value equals the value, is at least it (lower) or at most it (upper); none: no value.
 Bound = Literal["exact", "lower", "upper", "none"]
-#: Why a node was left: all children looked at, window closed, game over, cut-off rule, a move drawn
-#: by lot.
+#: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
+#: (depth), or a move chosen at random (chosen).
 Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
 What = Literal["enter", "returned", "narrowed", "cut", "leave"]
-#: Whose values these are: of the player at the root, or (negamax) of the side to move at each node.
+#: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
 View = Literal["root", "mover"]
 
 Text = Annotated[str, Meta(max_length=4096)]
@@ -50,7 +54,7 @@ StepRows = Meta(max_length=MAX_STEPS)
 
 
 class Nodes(Struct, frozen=True, forbid_unknown_fields=True):
-    """The visited nodes, a column for each thing to know; the parent is a row, -1 for the root."""
+    """The visited nodes, one column per property; `parent` is a row number, -1 for the root."""
 
     parent: Annotated[tuple[int, ...], Rows]
     move: Annotated[tuple[Name, ...], Rows]
@@ -61,13 +65,14 @@ class Nodes(Struct, frozen=True, forbid_unknown_fields=True):
     value: Annotated[tuple[OneValue, ...], Rows]
     bound: Annotated[tuple[Bound, ...], Rows]
     reason: Annotated[tuple[Reason, ...], Rows]
-    #: Whose value it is: 1 of the player at the root, -1 (negamax only) of the other.
+    #: Whose value it is: 1 is the player at the root, -1 (negamax only) the opponent.
     sign: Annotated[tuple[Literal[1, -1], ...], Rows]
 
 
 class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
-    """The children that were never looked at: their parent's row, the move, and how many nodes are
-    below (if known).
+    """The children that were never searched.
+
+    The columns are the parent's row, the move, and the number of nodes below (None if unknown).
     """
 
     parent: Annotated[tuple[int, ...], Rows] = ()
@@ -76,7 +81,7 @@ class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Steps(Struct, frozen=True, forbid_unknown_fields=True):
-    """What happened, in order: see the top of this file."""
+    """The events of the search, in order; the top of this file explains them."""
 
     what: Annotated[tuple[What, ...], StepRows]
     node: Annotated[tuple[int, ...], StepRows]
@@ -85,11 +90,11 @@ class Steps(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes and leaves looked at, beside those of plain minimax (null: too many to count) and the
-    least possible.
+    """The nodes and leaves that were searched, and those of plain minimax for comparison.
 
-    The minimum is Knuth and Moore's, in leaves, and there for uniform trees only. `ordering` counts
-    the nodes that were looked at to sort moves.
+    The counts of plain minimax are None if there are too many to count. `minimum_leaves` is Knuth
+    and Moore's minimum, for uniform trees only. `ordering` counts the nodes that were searched only
+    to order moves.
     """
 
     nodes: Count
@@ -101,8 +106,9 @@ class Counts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Trace(Struct, frozen=True, forbid_unknown_fields=True):
-    """One search. `line` is the best line that it found, its first move the choice; a finished root
-    has none.
+    """The record of one search.
+
+    `line` is the principal variation; its first move is the choice. A finished root has none.
     """
 
     title: Text

@@ -1,9 +1,8 @@
-"""Explicit trees: a game that is written down whole, as JSON (these types) or as text
-(`engine.teach.tree_text`).
+"""Explicit trees: a whole game as JSON (these types) or as text (`engine.teach.tree_text`).
 
-A leaf has one utility, for MAX, or one for each player. Every other node says who chooses there:
-max, min, mean (chance), or p1 to p8. A node may carry an estimate, and the pieces of both sides,
-for searches that stop before the leaves.
+A leaf has one utility, which is MAX's, or one for each player. Every other node says who chooses:
+max, min, mean (chance), or p1 to p8. For a search that stops before the leaves, a node may have an
+estimate, and the pieces of both sides.
 """
 
 import re
@@ -16,12 +15,19 @@ from msgspec import Meta, Struct
 from engine.teach.errors import TreeError
 from engine.teach.trace import MAX_PLAYERS, Number, Value
 
+#: The most levels below the root.
 MAX_LEVELS = 64
+#: The most nodes of a tree.
 MAX_TREE_NODES = 20_000
+#: The most children of a node.
 MAX_CHILDREN = 256
+#: The longest tree, in bytes as JSON, in characters as text.
 MAX_TREE_TEXT = 1 << 20
+#: The greatest absolute value of a utility or an estimate.
 MAX_NUMBER = 1_000_000_000
+#: The name of a move or of a piece.
 LABEL = re.compile(r"[^\s,:()\[\]<>|~#*]{1,24}")
+#: Who chooses at a node if each leaf has a single utility.
 SIDES = ("max", "min", "mean")
 
 Bounded = (
@@ -38,26 +44,27 @@ Sides = tuple[Pieces, Pieces]
 
 
 class Node(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A node: with a kind and children, or a leaf with a utility; a leaf without one is left to the
-    evaluator.
+    """A node has a kind and children; a leaf has neither.
+
+    The evaluator values a leaf that has no utility.
     """
 
     kind: Annotated[str, Meta(pattern="^(max|min|mean|p[1-8])$")] | None = None
     children: "Annotated[tuple[Utility | Node, ...], Meta(max_length=MAX_CHILDREN)]" = ()
-    #: The move that leads here; without it, its number among its siblings.
+    #: The name of the move that leads here; an empty one means its number among its siblings.
     move: str = ""
     utility: Utility | None = None
     estimate: Utility | None = None
     pieces: Sides | None = None
 
     def branches(self) -> "tuple[Node, ...]":
-        """The children; a bare utility stands for a leaf."""
+        """Returns the children as nodes; a bare utility is a leaf."""
         return tuple(
             child if isinstance(child, Node) else Node(utility=child) for child in self.children
         )
 
     def labels(self) -> tuple[str, ...]:
-        """The names of the moves to the children."""
+        """Returns the names of the moves to the children."""
         return tuple(
             child.move if isinstance(child, Node) and child.move else str(number)
             for number, child in enumerate(self.children, 1)
@@ -65,14 +72,14 @@ class Node(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class Tree(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A tree and what it is called."""
+    """A tree and its title."""
 
     root: Node
     title: Annotated[str, Meta(max_length=80)] = ""
 
     @property
     def players(self) -> int:
-        """How many utilities a leaf has."""
+        """The number of utilities of a leaf."""
         return max((_width(node) for _, _, node in walk(self.root)), default=1)
 
 
@@ -80,7 +87,7 @@ _decoder = msgspec.json.Decoder(Tree)
 
 
 def walk(root: Node) -> Iterator[tuple[int, tuple[str, ...], Node]]:
-    """Every node with its level and the labels that lead to it: parents first, children in order."""
+    """Yields each node with its level and its path of labels: parents first, children in order."""
     stack: list[tuple[int, tuple[str, ...], Node]] = [(0, (), root)]
     while stack:
         level, path, node = stack.pop()
@@ -90,7 +97,7 @@ def walk(root: Node) -> Iterator[tuple[int, tuple[str, ...], Node]]:
 
 
 def decode_tree(content: bytes) -> Tree:
-    """The tree that a JSON text holds; TreeError says what is wrong with it."""
+    """Parses a tree from JSON; raises TreeError with the reason if it is not one."""
     if len(content) > MAX_TREE_TEXT:
         raise TreeError(f"a tree has at most {MAX_TREE_TEXT} bytes")
     try:
@@ -101,11 +108,12 @@ def decode_tree(content: bytes) -> Tree:
 
 
 def encode_tree(tree: Tree) -> bytes:
+    """Returns the tree as JSON that `decode_tree` reads back."""
     return msgspec.json.encode(tree)
 
 
 def check_tree(tree: Tree) -> Tree:
-    """The same tree, if it is one: TreeError names the first node that breaks a rule."""
+    """Returns the same tree if it is valid; raises TreeError with the first invalid node."""
     if not tree.title.isprintable():
         raise TreeError("a title is a line of text")
     widths: set[int] = set()
@@ -115,23 +123,25 @@ def check_tree(tree: Tree) -> Tree:
             raise TreeError(
                 f"a tree has at most {MAX_TREE_NODES} nodes on {MAX_LEVELS} levels below the root"
             )
-        wrong = _wrong_with(node)
-        if wrong:
-            raise TreeError(f"the node {'.'.join(path) or 'at the root'} {wrong}")
+        fault = _fault_of(node)
+        if fault:
+            raise TreeError(f"the node {'.'.join(path) or 'at the root'} {fault}")
         kinds |= {node.kind} if node.kind else set()
         widths |= {width for value in (node.utility, node.estimate) if (width := _count(value))}
     if len(widths) > 1:
         raise TreeError(
-            f"every leaf has the same number of utilities, not {' and '.join(map(str, sorted(widths)))}"
+            "all leaves must have the same number of utilities, not "
+            + " and ".join(map(str, sorted(widths)))
         )
     _check_players(kinds - {"mean"}, max(widths, default=1))
     return tree
 
 
-def _wrong_with(node: Node) -> str:
+def _fault_of(node: Node) -> str:
+    """What is wrong with a node, as the end of a sentence; empty if it is valid."""
     labels = node.labels()
     if bool(node.kind) != bool(node.children):
-        return "has a kind and children, or neither"
+        return "must have a kind and children, or neither"
     if node.kind and node.utility is not None:
         return "has children and a utility: only a leaf has a utility"
     if not node.kind and node.utility is None and node.estimate is None and node.pieces is None:
@@ -153,7 +163,7 @@ def _wrong_with(node: Node) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Can a move or a piece be called that?"""
+    """Returns whether the text can be the name of a move or of a piece."""
     return bool(LABEL.fullmatch(text)) and text.isprintable()
 
 
@@ -162,18 +172,21 @@ def _check_players(kinds: set[str], width: int) -> None:
         players = sorted(kinds - set(SIDES))
         if players:
             raise TreeError(
-                f"player {players[0]} needs utilities for each player: <1, -1>; with one, say max and min"
+                f"player {players[0]} needs utilities for each player, such as <1, -1>;"
+                " with a single utility the kinds are max and min"
             )
         return
     allowed = {f"p{player}" for player in range(1, width + 1)}
     if kinds - allowed:
         offer = ", ".join(sorted(allowed))
         raise TreeError(
-            f"with {width} utilities a leaf, who chooses is {offer} or mean, not {min(kinds - allowed)}"
+            f"with {width} utilities per leaf, a node's kind is {offer} or mean,"
+            f" not {min(kinds - allowed)}"
         )
 
 
 def _count(value: Value | None) -> int:
+    """The number of utilities in a value."""
     if value is None:
         return 0
     return len(value) if isinstance(value, tuple) else 1
@@ -184,8 +197,9 @@ def _width(node: Node) -> int:
 
 
 def uniform(kinds: tuple[str, ...], branching: int, utilities: tuple[Number, ...]) -> Node:
-    """A tree in which each node has as many children, and each leaf is as deep: `kinds` by level,
-    leaves in order.
+    """Returns a tree whose nodes have equally many children and whose leaves are equally deep.
+
+    `kinds` holds one kind per level, `utilities` one number per leaf, from left to right.
     """
     if len(utilities) != branching ** len(kinds):
         raise TreeError(

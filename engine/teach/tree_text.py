@@ -1,11 +1,13 @@
-"""Explicit trees as text: max(A: min(3, 12), B: min~5(2, 4)). A # begins a comment, spaces and
-lines are free.
+"""Explicit trees as text: max(A: min(3, 12), B: min~5(2, 4)).
 
-node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ is an estimate
-        | [value] ["~" value] [pieces]                                a leaf: something of that
-branch  = [name ":"] node kind    = max | min | mean | p1 … p8 value   = number  |  "<" number (","
-number)+ ">"        one utility, or one for each player pieces  = "[" names "|" names "]"
-of MAX and of MIN: [king bishop*2 | king queen]
+A # begins a comment; spaces and line breaks have no meaning. The grammar:
+
+node    = kind ["~" value] [pieces] "(" branch ("," branch)* ")"        ~ precedes an estimate
+        | [value] ["~" value] [pieces]                                  a leaf: at least one part
+branch  = [name ":"] node
+kind    = max | min | mean | p1 … p8
+value   = number | "<" number ("," number)+ ">"         one utility, or one for each player
+pieces  = "[" names "|" names "]"                       MAX's, MIN's: [king bishop*2 | king queen]
 """
 
 import re
@@ -25,13 +27,16 @@ from engine.teach.tree import (
     is_name,
 )
 
+#: White space, a comment, a word or a mark.
 TOKEN = re.compile(r"\s+|#[^\n]*|(?P<word>[^\s,:()\[\]<>|~#*]+)|(?P<mark>[,:()\[\]<>|~*])")
+#: A utility or an estimate, before its limit is checked.
 NUMBER = re.compile(r"[+-]?\d{1,10}(\.\d{1,20})?(e[+-]?\d{1,3})?")
+#: Who chooses at a node.
 KIND = re.compile(r"max|min|mean|p[1-8]")
 
 
 def parse_tree(text: str, title: str = "") -> Tree:
-    """The tree that a text writes down; TreeError says at which line and column it goes wrong."""
+    """Parses a tree; raises TreeError with the line and column of a syntax error."""
     if len(text) > MAX_TREE_TEXT:
         raise TreeError(f"a tree has at most {MAX_TREE_TEXT} characters")
     parser = _Parser(text)
@@ -42,12 +47,12 @@ def parse_tree(text: str, title: str = "") -> Tree:
 
 
 def format_tree(tree: Tree) -> str:
-    """The tree as one line of text that `parse_tree` reads back."""
+    """Returns the tree as one line of text that `parse_tree` reads back."""
     return _format(tree.root)
 
 
 class _Parser:
-    """The tokens of a text and where one is in them."""
+    """A recursive descent parser: the tokens of a text, and the index of the next one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -66,7 +71,7 @@ class _Parser:
         self.at += 1
 
     def took(self, mark: str) -> bool:
-        """Takes the mark if it comes next."""
+        """Consumes the mark if it is the next token; returns whether it was."""
         is_next = self.peek() == mark
         self.at += is_next
         return is_next
@@ -154,7 +159,7 @@ class _Parser:
     def times(self) -> int:
         word = self.peek()
         if not re.fullmatch(r"[1-9]\d{0,2}", word):
-            self.fail("how many")
+            self.fail("a number of pieces")
         self.at += 1
         return int(word)
 

@@ -1,5 +1,6 @@
-"""One fresh code cache for the whole run and its workers: some tests need games that were never
-compiled.
+"""Fixtures for the engine's tests.
+
+All processes of a run share one fresh code cache: some tests need games that were never compiled.
 """
 
 import os
@@ -9,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-os.environ["PLYROOM_CACHE"] = os.environ[
-    "PLYROOM_TEST_CACHE"
-]  # before anything imports the compiler
+# This must precede the import of the compiler.
+os.environ["PLYROOM_CACHE"] = os.environ["PLYROOM_TEST_CACHE"]
 
 from engine.rules.registry import load_game
 from engine.search.driver import Searcher
@@ -19,7 +19,7 @@ from engine.search.driver import Searcher
 
 @pytest.fixture(scope="session")
 def searcher_of() -> Callable[[str], Searcher]:
-    """The one searcher of each game in this process."""
+    """Returns a function that gives the process's one searcher of each game."""
     return cache(lambda game_id: Searcher(load_game(game_id)))
 
 
@@ -27,8 +27,9 @@ def searcher_of() -> Callable[[str], Searcher]:
 def plug_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str, str], Path]]:
-    """Installs a game for a test, as another distribution would: gives its file. Worker processes
-    see it too.
+    """Returns a function that installs a game as another distribution would, and gives its file.
+
+    Worker processes see the game too.
     """
     from engine.rules import registry
 

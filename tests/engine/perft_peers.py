@@ -1,9 +1,8 @@
-"""python -m tests.engine.perft_peers [GAME...]: move sequences per second of our rules, and of
-others' in the same run.
+"""python -m tests.engine.perft_peers [GAME...]: perft speed of our rules and of other libraries.
 
-Ours and the peer count in turn, each to a depth that takes it some tenths of a second; the last ply
-is not played by either, its moves are only counted. Seconds are those of the processor, so that
-other work on the machine counts less.
+Both count in turn, in the same run, each to a depth that takes some tenths of a second. Neither
+plays the last ply; its moves are only counted. Seconds are processor time, so that other work on
+the machine counts less.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from engine.rules.registry import load_game
 
 
 def open_spiel(name: str, depth: int) -> int:
-    """OpenSpiel's count; in checkers each jump is a move to it."""
+    """Counts move sequences with OpenSpiel; in its checkers each jump is a move."""
 
     def count(state: pyspiel.State, plies: int) -> int:
         if plies == 1 or state.is_terminal():
@@ -34,6 +33,8 @@ def open_spiel(name: str, depth: int) -> int:
 
 
 def pydraughts(variant: str, depth: int) -> int:
+    """Counts move sequences with pydraughts."""
+
     def count(board: draughts.Board, plies: int) -> int:
         moves = board.legal_moves()
         if plies == 1:
@@ -49,6 +50,8 @@ def pydraughts(variant: str, depth: int) -> int:
 
 
 def python_chess(variant: str, depth: int) -> int:
+    """Counts move sequences with python-chess."""
+
     def count(board: chess.Board, plies: int) -> int:
         if plies == 1:
             return board.legal_moves.count()
@@ -64,8 +67,9 @@ def python_chess(variant: str, depth: int) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """A game with our depth and what is wanted, in millions a second; a peer, its name for the
-    game, and its depth.
+    """A game with our depth and our target in millions a second, and a peer.
+
+    The peer has its own name for the game and its own depth.
     """
 
     game: str
@@ -76,6 +80,7 @@ class Row:
     peer_depth: int
 
 
+#: The measurements; targets are in millions of sequences a second.
 ROWS = (
     Row("chess", 5, 40, python_chess, "chess", 4),
     Row("othello", 10, 250, open_spiel, "othello", 7),
@@ -86,13 +91,13 @@ ROWS = (
 
 
 def rate(function: Callable[[], int]) -> float:
-    """Millions of sequences a second of processor time."""
+    """Returns millions of sequences per second of processor time."""
     begun = time.process_time()
     return function() / (time.process_time() - begun) / 1e6
 
 
 def measure(row: Row, rounds: int) -> tuple[float, float]:
-    """The medians of ours and the peer's."""
+    """Returns the medians of our rate and the peer's."""
     native = compile_game(load_game(row.game))
     start = native.game.start()
     perft(native, start, 1)
@@ -107,23 +112,24 @@ def measure(row: Row, rounds: int) -> tuple[float, float]:
 
 
 def main() -> int:
-    """0 when all that is wanted is reached, else 1."""
+    """Prints the table; returns 0 if all targets are reached, otherwise 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.engine.perft_peers", description=__doc__)
     parser.add_argument("game", nargs="*")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     code = 0
     print(
-        f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}"
+        f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}"
+        f"  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}"
     )
     for row in ROWS:
-        if asked.game and row.game not in asked.game:
+        if options.game and row.game not in options.game:
             continue
-        ours, theirs = measure(row, asked.rounds)
+        ours, theirs = measure(row, options.rounds)
         code |= row.wanted is not None and ours < row.wanted
         print(
-            f"{row.game:24} {row.depth:5} {ours:9.1f} {row.wanted or '':>7}  {row.peer.__name__:14} {row.peer_depth:5}"
-            f" {theirs:9.4f} {ours / theirs:9,.0f}",
+            f"{row.game:24} {row.depth:5} {ours:9.1f} {row.wanted or '':>7}"
+            f"  {row.peer.__name__:14} {row.peer_depth:5} {theirs:9.4f} {ours / theirs:9,.0f}",
             flush=True,
         )
     return code

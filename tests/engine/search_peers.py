@@ -1,19 +1,17 @@
-"""python -m tests.engine.search_peers: the time of a whole search, ours and that of other libraries
-in the same run.
+"""python -m tests.engine.search_peers: times a whole search, ours and that of other libraries.
 
-The task is the same: the value of the start to a fixed depth, where a position at the horizon is
-worth nothing; values must be equal, there and in random positions. How it is done is each one's
-own. `ours` is the search in its exact profile (the values of a plain minimax) from an empty table,
-as the engine does it, by iterative deepening; `at once` is the same without deepening: one call of
-the kernel, as the peer's is one of its own; `plain` is that with everything off and the moves in
-the peer's order: an alpha-beta like the peer's, which shows what comes from compiled bitboards
-alone.
+Both do the same task in the same run: the value of the start to a fixed depth, where a position at
+the horizon is worth nothing. The values must be equal, there and in random positions. Each searches
+in its own way. `ours` is the engine's search in its exact profile (the values of a plain minimax),
+by iterative deepening from an empty table. `at once` is the same without deepening: one call of the
+kernel, like the peer's single call. `plain` is that without any feature and with the moves in the
+peer's order: an alpha-beta like the peer's, which shows the effect of compiled bitboards alone.
 
-Seconds are those of the processor, medians of rounds in turn. OpenSpiel's package for Python gives
-no access to its alpha-beta in C++, though it is in there: `--open-spiel DIR` reaches it with the
-headers of the same version's sources (pip download --no-binary, unpacked) and a g++. easyAI is
-measured where it is installed; it is no dependency of ours. Where a peer cannot be run ours is
-measured alone, beside a figure of the peer's that was published.
+Seconds are processor time, medians of alternating rounds. OpenSpiel's Python package contains its
+C++ alpha-beta but gives no access to it: `--open-spiel DIR` reaches it with a g++ and the headers
+of the same version's sources (pip download --no-binary, unpacked). easyAI is measured if it is
+installed; it is no dependency of ours. Where a peer cannot run, our search is measured alone,
+beside the peer's published time.
 """
 
 import argparse
@@ -45,29 +43,34 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.work import Settings, Work
 
+#: A position, by the moves that lead to it.
 Moves = tuple[int, ...]
-#: So many random positions have to have equal values, besides the start.
+#: The number of random positions, besides the start, in which the values must be equal.
 CHECKED = 12
+#: The number of our searches whose median counts in a round.
 OUR_ROUNDS = 15
+#: The flags with which OpenSpiel's C++ is compiled.
+FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC")
 
 
 class Missing(Exception):
-    """The peer cannot be measured here; the message says what it lacks."""
+    """The peer cannot be measured here; the message says what is missing."""
 
 
 class Peer(Protocol):
-    """A search of another library, for one game."""
+    """Another library's search, for one game."""
 
     def values(self, positions: list[Moves], depth: int) -> list[float]:
-        """What positions are worth to the side to move: above, equal to or below 0."""
+        """Returns the values of positions for the side to move: above, equal to or below 0."""
 
     def seconds(self, depth: int) -> float:
-        """The processor's seconds for the start."""
+        """Returns the processor time of a search of the start, in seconds."""
 
 
 class OpenSpiel:
-    """OpenSpiel's alpha-beta in C++ on its connect four, as its package has it, called through a
-    few lines of C++.
+    """OpenSpiel's C++ alpha-beta on its connect four, from its Python package.
+
+    A few lines of C++ call it.
     """
 
     def __init__(self, source: Path | None, folder: Path) -> None:
@@ -83,17 +86,7 @@ class OpenSpiel:
             source / "open_spiel" / "abseil-cpp",
             source / "open_spiel" / "json" / "include",
         ]
-        command = [
-            compiler,
-            "-std=c++17",
-            "-O3",
-            "-DNDEBUG",
-            "-w",
-            "-shared",
-            "-fPIC",
-            "-o",
-            str(library),
-        ]
+        command = [compiler, *FLAGS, "-o", str(library)]
         command += [f"-I{path}" for path in headers]
         command += [str(Path(__file__).with_name("open_spiel_alpha_beta.cc"))]
         subprocess.run(command, check=True, timeout=300)
@@ -115,7 +108,7 @@ class OpenSpiel:
 
 
 class EasyAI:
-    """easyAI's Negamax on one of its games; its cells are numbered from `first`."""
+    """easyAI's Negamax on one of its games, whose cells are numbered from `first`."""
 
     def __init__(self, module: str, name: str, first: int) -> None:
         try:
@@ -143,8 +136,9 @@ class EasyAI:
 
 
 class Ours:
-    """Our search of a game whose evaluation is 0 everywhere, and whose moves come in rising order
-    if they are to.
+    """Our search of a game whose evaluation is 0 everywhere.
+
+    With `in_order` the moves come in ascending order.
     """
 
     def __init__(self, game_id: str, folder: Path, in_order: bool) -> None:
@@ -161,7 +155,7 @@ class Ours:
         return position
 
     def value(self, position: Position, depth: int) -> int:
-        """By the search as the engine calls it, from an empty table."""
+        """Returns the value by the engine's usual search, from an empty table."""
         self._table.memory.array.fill(np.uint64(0))
         limit = Limit(depth=depth)
         report = self._searcher.search(
@@ -170,8 +164,9 @@ class Ours:
         return report.score
 
     def at_once(self, position: Position, depth: int, features: int) -> tuple[int, int]:
-        """The value by one call of the compiled kernel, without deepening; and the leaves at the
-        horizon.
+        """Returns the value by one call of the kernel, without deepening.
+
+        The second number is that of the leaves at the horizon.
         """
         self._table.memory.array.fill(np.uint64(0))
         self._work.begin(
@@ -189,9 +184,7 @@ class Ours:
 
 
 def blind(game_id: str, folder: Path, in_order: bool) -> Game:
-    """A game whose evaluation knows nothing: its rules file with some lines changed, as a module of
-    its own.
-    """
+    """Returns a game without evaluation: a copy of its rules file with some lines changed."""
     source = Path(str(import_module(BUILT_IN[game_id]).__file__)).read_text("utf-8")
     head, name, rest = source.partition("def evaluate(s: State, data: Any) -> int:\n")
     source = head + name + "    return 0\n" + rest[rest.index("\n\n\n") :]
@@ -218,8 +211,10 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
 
 @dataclass(frozen=True)
 class Row:
-    """A search to a depth; the peer, with its milliseconds as they were published; how many times
-    as fast we want to be; how often the peer is run.
+    """A search to a depth, and its peer.
+
+    The peer has its published milliseconds and its number of rounds; `wanted` is the speed-up that
+    we want.
     """
 
     game: str
@@ -244,7 +239,7 @@ ROWS = (
         8,
         "OpenSpiel, C++",
         740,
-        lambda asked, folder: OpenSpiel(asked.open_spiel, folder),
+        lambda options, folder: OpenSpiel(options.open_spiel, folder),
         50,
         5,
         True,
@@ -255,7 +250,7 @@ ROWS = (
         9,
         "easyAI",
         35,
-        lambda asked, folder: EasyAI("TicTacToe", "TicTacToe", 1),
+        lambda options, folder: EasyAI("TicTacToe", "TicTacToe", 1),
         500,
         5,
     ),
@@ -265,7 +260,7 @@ ROWS = (
         4,
         "easyAI",
         210,
-        lambda asked, folder: EasyAI("ConnectFour", "ConnectFour", 0),
+        lambda options, folder: EasyAI("ConnectFour", "ConnectFour", 0),
         500,
         5,
     ),
@@ -273,18 +268,17 @@ ROWS = (
 
 
 def positions_of(game: Game, count: int) -> list[Moves]:
-    """The start, and so many random positions, the same ones each time, most of them with a win
-    near.
+    """Returns the start and that many random positions, always the same ones.
+
+    Most of them have a win within reach.
     """
-    chance = random.Random(3)
+    rng = random.Random(3)
     found: list[Moves] = [()]
     while len(found) <= count:
         position, moves = game.start(), list[int]()
-        for _ in range(
-            chance.randrange(3, 6) if game.rules.MAX_MOVES == 9 else chance.randrange(8, 18)
-        ):
+        for _ in range(rng.randrange(3, 6) if game.rules.MAX_MOVES == 9 else rng.randrange(8, 18)):
             if position.moves():
-                moves.append(chance.choice(position.moves()))
+                moves.append(rng.choice(position.moves()))
                 position = position.play(moves[-1])
         if position.moves():
             found.append(tuple(moves))
@@ -292,7 +286,7 @@ def positions_of(game: Game, count: int) -> list[Moves]:
 
 
 def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
-    """AssertionError where the values are not equal; how many positions are not even."""
+    """Returns the number of positions that are not even; raises AssertionError if values differ."""
     positions = positions_of(ours.game, CHECKED)
     theirs = peer.values(positions, row.checked_depth)
     for moves, value in zip(positions, theirs, strict=True):
@@ -312,6 +306,7 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
 
 
 def seconds(search: Callable[[], object]) -> float:
+    """Returns the processor time of a search, in seconds."""
     begun = time.thread_time()
     search()
     return time.thread_time() - begun
@@ -319,8 +314,10 @@ def seconds(search: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """The medians of ours (as the engine searches, at once, plain), the leaves of our plain one,
-    and the median of the peer's, which is None where it cannot be run: then `lacking` says why.
+    """The medians of our search (driver, at once, plain) and of the peer's.
+
+    `leaves` are those of our plain search. `peer_s` is None if the peer cannot run; then `lacking`
+    says why.
     """
 
     driver_s: float
@@ -332,11 +329,11 @@ class Measured:
     lacking: str = ""
 
 
-def measure(row: Row, asked: argparse.Namespace, folder: Path) -> Measured:
-    """Rounds in turn, after values have been compared."""
+def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
+    """Compares the values, then measures both sides in alternating rounds."""
     peer, lacking = None, ""
     try:
-        peer = row.make(asked, folder)
+        peer = row.make(options, folder)
     except Missing as missing:
         lacking = str(missing)
     ours, plain = Ours(row.game, folder, False), Ours(row.game, folder, True)
@@ -369,17 +366,18 @@ def measure(row: Row, asked: argparse.Namespace, folder: Path) -> Measured:
 
 
 def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
-    """The rows of `engine.bench.table`: ours is the one call of the kernel, then perhaps the plain
-    one.
-    """
+    """Returns the rows for `engine.bench.table`: one call of the kernel, perhaps the plain one."""
     peer_ms = row.published_ms if found.peer_s is None else found.peer_s * 1e3
     peers = (bench_rows.Peer(row.peer, peer_ms, found.peer_s is None),)
     wanted = peer_ms / row.wanted
-    note = f"by the driver {found.driver_s * 1e3:.3f} ms; without table and order {found.plain_s * 1e3:.3f} ms"
-    told = [bench_rows.Row(row.task, "ms", found.at_once_s * 1e3, peers, wanted, note=note)]
+    note = (
+        f"by the driver {found.driver_s * 1e3:.3f} ms;"
+        f" without table and order {found.plain_s * 1e3:.3f} ms"
+    )
+    table_rows = [bench_rows.Row(row.task, "ms", found.at_once_s * 1e3, peers, wanted, note=note)]
     if row.also_plain:
         note = f"without table and order, as the peer's; {found.leaves:,} leaves"
-        told.append(
+        table_rows.append(
             bench_rows.Row(
                 f"{row.game}, depth {row.depth}, plain",
                 "ms",
@@ -389,30 +387,38 @@ def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
                 note=note,
             )
         )
-    return told
+    return table_rows
 
 
 def lines(row: Row, found: Measured) -> Iterator[str]:
+    """Yields the lines of a measurement in the printed table."""
     (peer,) = as_rows(row, found)[0].peers
     times = (found.driver_s, found.at_once_s, found.plain_s)
     ratios = " ".join(f"{time * 1e3:9.3f} {peer.value / time / 1e3:7,.0f}" for time in times)
     name = row.peer + ("*" if peer.is_published else "")
-    yield f"{row.game + f', {row.depth}':17} {name:15} {peer.value:8.1f} {ratios} {row.wanted:7.0f} {found.leaves:13,}"
+    yield (
+        f"{row.game + f', {row.depth}':17} {name:15} {peer.value:8.1f} {ratios}"
+        f" {row.wanted:7.0f} {found.leaves:13,}"
+    )
     if found.lacking:
         yield f"{'':17} * as published; it cannot be run here: {found.lacking}"
     if found.peer_leaves and found.peer_s is not None:
         rates = found.peer_leaves / found.peer_s / 1e6, found.leaves / found.plain_s / 1e6
-        yield f"{'':17} leaves of the peer {found.peer_leaves:,}: {rates[0]:.1f} M a second; plain {rates[1]:.1f} M"
+        yield (
+            f"{'':17} leaves of the peer {found.peer_leaves:,}: {rates[0]:.1f} M a second;"
+            f" plain {rates[1]:.1f} M"
+        )
 
 
+#: The head of the printed table.
 HEAD = (
-    f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7} {'at once':>9} {'ratio':>7}"
-    f" {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}"
+    f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7}"
+    f" {'at once':>9} {'ratio':>7} {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}"
 )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when all that is wanted is reached by one call of the kernel, else 1."""
+    """Prints the table; returns 0 if one call of the kernel reaches all targets, otherwise 1."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.engine.search_peers",
         description=__doc__,
@@ -424,24 +430,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--json", action="store_true", help="one line of JSON, which engine.bench.table --add takes"
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     rows: list[bench_rows.Row] = []
     left_out, is_reached = [], True
-    if not asked.json:
+    if not options.json:
         print(HEAD)
     for row in ROWS:
         with tempfile.TemporaryDirectory() as name:
-            found = measure(row, asked, Path(name))
-        told = as_rows(row, found)
-        rows += told
-        is_reached &= told[0].reached is not False
+            found = measure(row, options, Path(name))
+        table_rows = as_rows(row, found)
+        rows += table_rows
+        is_reached &= table_rows[0].reached is not False
         if found.lacking:
             left_out.append(
                 bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", found.lacking)
             )
-        if not asked.json:
+        if not options.json:
             print(*lines(row, found), sep="\n", flush=True)
-    if asked.json:
+    if options.json:
         print(as_json({"rows": rows, "left_out": left_out}))
     return 0 if is_reached else 1
 

@@ -1,4 +1,4 @@
-"""The digest of a game: everything that decides how it plays and searches, and nothing else."""
+"""A game's digest covers all files that decide how it plays and searches, and no others."""
 
 import subprocess
 import sys
@@ -12,17 +12,17 @@ from engine.rules.digest import digest_files, rules_digest
 from engine.rules.registry import game_ids, load_game
 
 ENGINE = Path(digest.__file__).parents[1]
-#: What the list was when it was written by hand.
-ONCE_LISTED = (
-    "jit.py", "lanes.py", "game.py", "rules/overflow.py", "rules/data.py", "rules/parts.py", "compiler/native.py",
-    "compiler/native_lanes.py", "search/layout.py", "search/hooks.py", "search/tt.py", "search/steps.py",
-    "search/reference.py", "search/kernel.py",
+#: Files that every digest must cover.
+REQUIRED = (
+    "jit.py", "lanes.py", "game.py", "rules/overflow.py", "rules/data.py", "rules/parts.py",
+    "compiler/native.py", "compiler/native_lanes.py", "search/layout.py", "search/hooks.py",
+    "search/tt.py", "search/steps.py", "search/reference.py", "search/kernel.py",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One byte changed in any of the files makes another digest, and no two of these are the same."""
+    """A changed byte in any of the files changes the digest, each time to a different one."""
     rules: Any = load_game(game_id).rules
     read, files = digest._content, digest_files(rules)
     changed = Path()
@@ -41,14 +41,17 @@ def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
-    """They are found by what is imported, and are no fewer than when they were listed by hand."""
+    """The digest finds the files of the search and of the contract by following the imports."""
     rules: Any = load_game(game_id).rules
-    assert {ENGINE / name for name in ONCE_LISTED} <= set(digest_files(rules))
+    assert {ENGINE / name for name in REQUIRED} <= set(digest_files(rules))
 
 
-def test_no_compiler_is_loaded_for_it() -> None:
-    """A server makes digests too."""
-    code = "import sys; from engine.rules.registry import load_game; load_game('chess'); print('numba' in sys.modules)"
+def test_a_digest_loads_no_compiler() -> None:
+    """A digest needs no compiler: servers compute digests too."""
+    code = (
+        "import sys; from engine.rules.registry import load_game;"
+        " load_game('chess'); print('numba' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ENGINE.parent, capture_output=True, text=True, check=True
     )

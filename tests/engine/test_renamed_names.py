@@ -1,4 +1,4 @@
-"""A rules file for an earlier version is told the names of today."""
+"""A rules file with old names is refused, and the message gives the new names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +14,15 @@ Install = Callable[[str, str], Path]
 
 
 @pytest.mark.parametrize("old", [name for name in RENAMED if name.islower() and name != "stuck"])
-def test_an_old_hook_is_told_its_new_name(plug_in: Install, old: str) -> None:
-    """The game does not load, and the message says what to write instead."""
+def test_an_old_hook_is_refused(plug_in: Install, old: str) -> None:
+    """A game with an old hook does not load, and the message gives the hook's new name."""
     plug_in("earlier", f"{SOURCE}\n\n@rule\ndef {old}(s: State) -> int:\n    return 0\n")
     with pytest.raises(GameFault, match=f"{old} is called {RENAMED[old]} now"):
         load_game("earlier")
 
 
-def test_names_that_every_game_had(plug_in: Install) -> None:
-    """The rule for a side without moves, and the constant for a match that goes on."""
+def test_old_names_that_every_game_used(plug_in: Install) -> None:
+    """The names that every rules file uses are covered: `stuck` and `GOES_ON`."""
     plug_in("earlier", SOURCE.replace("no_moves_result", "stuck"))
     with pytest.raises(GameFault, match="stuck is called no_moves_result now"):
         load_game("earlier")
@@ -31,14 +31,14 @@ def test_names_that_every_game_had(plug_in: Install) -> None:
         load_game("earlier")
 
 
-def test_an_old_constant_is_told_its_new_name(plug_in: Install) -> None:
-    """The features that a game's search leaves out."""
+def test_an_old_constant_is_refused(plug_in: Install) -> None:
+    """The old name of `DISABLED` is refused with the new one."""
     plug_in("earlier", f'{SOURCE}\nWITHOUT = ("lmr",)\n')
     with pytest.raises(GameFault, match="WITHOUT is called DISABLED now"):
         load_game("earlier")
 
 
-def test_a_name_of_ones_own_is_no_rule(plug_in: Install) -> None:
-    """A plain function or variable may be called like an old rule."""
+def test_a_plain_name_is_no_hook(plug_in: Install) -> None:
+    """A plain variable or function may have the name of an old hook."""
     plug_in("earlier", f"{SOURCE}\nforced = 3\n")
     assert load_game("earlier").title == "Tic-tac-toe"

@@ -1,1 +1,1 @@
-"""The lessons: one small file each, found by name in `catalogue`."""
+"""The lessons: one small module each; `catalogue` finds them by name."""

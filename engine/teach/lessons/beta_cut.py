@@ -8,9 +8,10 @@ TREE = parse_tree("min(A: max(A1: 20, A2: 15), B: max(B1: 25, B2: 10, B3: 5))", 
 
 LESSON = Lesson(
     title="Beta cut",
-    page="""MIN holds 20 from its first move. Under the second move MAX is to choose, and its first reply gives 25.
-MAX will take 25 or more, so MIN will never make the second move: the other replies are skipped. Beta is the name of
-what MIN has for certain, and a cut at a MAX node that MIN's beta causes is a beta cut.""",
-    look_at=("B is left with 25 or more: a lower bound this time.",),
+    page="""MIN's first move is worth 20. After the second move MAX chooses, and MAX's first reply
+is worth 25. MAX will choose that reply or one that is worth even more, so the second move is worth
+at least 25, and MIN will not play it. The search skips MAX's other replies. Beta is the value that
+MIN can already be sure of. A cut-off at a MAX node because of MIN's beta is called a beta cut.""",
+    look_for=("B is left with 25 or more: this time the value is a lower bound.",),
     runs=(Run("A beta cut at B", TREE, Plan("alphabeta")),),
 )

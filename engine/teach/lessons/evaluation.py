@@ -1,4 +1,4 @@
-"""Evaluation: where the search has to stop, somebody has to say what the position is worth."""
+"""Evaluation: where the search stops before the end, an evaluator estimates the value."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
@@ -16,16 +16,21 @@ STONES = AtPosition("tic-tac-toe", "XO..X...O")
 
 LESSON = Lesson(
     title="Evaluation",
-    page="""Most games are too deep to be searched to the end. Where the search stops, an evaluator gives a guess.
-The simplest one counts: own pieces minus the opponent's. A better one gives every kind of piece a weight, for a
-queen is worth more than a pawn. The search does not care: the evaluator is a parameter. In A we have three pawns
-against two; in B a king and two bishops stand against a king and a queen; in C a king and a queen against king,
-bishop and pawn.""",
-    look_at=(
-        "By counting, A is 3 - 2 = 1 and B is 3 - 2 = 1 too; C is 2 - 3 = -1. A is played.",
-        "With king 10, queen 9, bishop 3 and 1 for a pawn, B is 16 - 19 = -3, and C is 19 - 14 = 5: now C is played.",
-        "Drawn by lot between losing and winning, the values mean nothing, and the search does its work all the same.",
-        "The last search counts the stones of tic-tac-toe after one ply of X: 3 - 2 = 1, whatever is played.",
+    page="""Most games are too deep to be searched to the end. Where the search stops, an evaluator
+estimates the value of the position. The simplest evaluator counts pieces: one's own minus the
+opponent's. A better one gives each kind of piece a weight, because a queen is worth more than a
+pawn. The search itself does not change: the evaluator is a parameter. In A we have three pawns
+against two. In B we have a king and two bishops against a king and a queen. In C we have a king
+and a queen against a king, a bishop and a pawn.""",
+    look_for=(
+        "By counting, A is 3 - 2 = 1, B is 3 - 2 = 1 too, and C is 2 - 3 = -1. The search plays "
+        "A, the first of the best moves.",
+        "With weights of 10 for the king, 9 for the queen, 3 for a bishop and 1 for a pawn, B "
+        "is 16 - 19 = -3 and C is 19 - 14 = 5. Now the search plays C.",
+        "Random values between a loss and a win mean nothing, but the search works in the same "
+        "way.",
+        "The last search counts the stones of tic-tac-toe after one ply of X: 3 - 2 = 1, "
+        "whatever X plays.",
     ),
     runs=(
         Run(
@@ -36,7 +41,7 @@ bishop and pawn.""",
             TREE,
             Plan("minimax", depth=1, evaluator="material:king=10,queen=9,bishop=3"),
         ),
-        Run("By lot", TREE, Plan("minimax", depth=1, evaluator="random", seed=1)),
+        Run("At random", TREE, Plan("minimax", depth=1, evaluator="random", seed=1)),
         Run("Stones of a game", STONES, Plan("alphabeta", depth=1, evaluator="material")),
     ),
 )

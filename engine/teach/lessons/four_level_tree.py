@@ -1,4 +1,4 @@
-"""The four-level tree: sixteen leaves, of which alpha-beta looks at eight."""
+"""The four-level tree: sixteen leaves, of which alpha-beta searches eight."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
@@ -16,15 +16,17 @@ TREE = parse_tree(
 
 LESSON = Lesson(
     title="The four-level tree",
-    page="""MAX and MIN take turns for four plies, with two moves at every node. Plain minimax looks at all sixteen
-leaves. Alpha-beta carries a window along: alpha is what MAX has for certain on the way here, beta what MIN has. A
-value outside the window cannot reach the root, since one of the two would have left the path before. So a node
-stops as soon as alpha is not below beta any more.""",
-    look_at=(
-        "C is worth 10, so at D MIN has 10 for certain; I gives 14, and J is skipped.",
-        "A is worth 10. Under B that is alpha: K stops after its 5, L after its 4, each a single leaf.",
-        "E comes back as 5, an upper bound. B will be 5 or less: F is skipped with all that is below.",
-        "Plain minimax finds 10 and chooses A as well, after 31 nodes.",
+    page="""MAX and MIN take turns for four plies, with two moves at every node. Plain minimax
+searches all sixteen leaves. Alpha-beta passes a window down the tree: alpha is the value that MAX
+can already be sure of, and beta is the same for MIN. A value outside the window cannot reach the
+root, because one of the two sides would have avoided this path higher up. So a node stops as soon
+as alpha is greater than or equal to beta.""",
+    look_for=(
+        "C is worth 10, so at D MIN is already sure of 10. I is worth 14, and J is skipped.",
+        "A is worth 10, which is alpha below B. K stops after its leaf 5 and L after its leaf 4.",
+        "E returns 5, an upper bound. B is worth 5 or less, so F is skipped with all the nodes "
+        "below it.",
+        "Plain minimax also finds 10 and chooses A, but it visits 31 nodes.",
     ),
     runs=(
         Run("Alpha-beta", TREE, Plan("alphabeta")),

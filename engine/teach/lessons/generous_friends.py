@@ -1,4 +1,4 @@
-"""Generous friends: the greedy ones the other way round."""
+"""Generous friends: the mirror image of the greedy friends."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
@@ -14,15 +14,17 @@ TREE = parse_tree(
 
 LESSON = Lesson(
     title="Generous friends",
-    page="""Now you are modest and want to take as little as possible, but your friends insist on the largest coin
-they have. You are MIN at the root, each friend is MAX. The first gives 25. The second shows a 50 first: it will be
-50 at least, more than you need accept, and the other coins do not matter.""",
-    look_at=(
-        "Everything is mirrored: MIN at the root lowers beta to 25, the first coin of friend two raises alpha to 50.",
+    page="""This time you are modest and want to take as little as possible, but your friends
+insist on giving you their largest coin. You are MIN at the root, and each friend is MAX. The first
+friend gives 25. The second friend shows a 50 first, and will give at least that much. You can get
+away with 25, so the other coins do not matter.""",
+    look_for=(
+        "Everything is mirrored: MIN at the root lowers beta to 25, and the first coin of "
+        "friend two raises alpha to 50.",
         "The value of friend two is 50 or more: a lower bound.",
     ),
     runs=(
         Run("Take a coin, with alpha-beta", TREE, Plan("alphabeta")),
-        Run("By plain minimax", TREE, Plan("minimax")),
+        Run("The same by plain minimax", TREE, Plan("minimax")),
     ),
 )

@@ -1,4 +1,4 @@
-"""What a lesson is: a page to read, something to search, and what to look at."""
+"""The parts of a lesson: a page to read, the searches, and what to look for in their logs."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,13 @@ class AtPosition:
     options: tuple[tuple[str, str], ...] = ()
 
 
+#: What a search starts from.
 Subject = Tree | AtPosition
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One search of a lesson: what it shows, on what, and how."""
+    """One search of a lesson: its caption, the tree or position, and the plan."""
 
     caption: str
     subject: Subject
@@ -32,16 +33,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson: `page` explains, `look_at` says what to see in the log."""
+    """A lesson: `page` is its text, `look_for` says what to look for in the logs of its runs."""
 
     title: str
     page: str
-    look_at: tuple[str, ...]
+    look_for: tuple[str, ...]
     runs: tuple[Run, ...]
 
 
 def root_of(subject: Subject, scale: Scale) -> State:
-    """The state that a search of the subject begins with."""
+    """Returns the root state of a search of the subject."""
     if isinstance(subject, Tree):
         return TreeState.at_root(subject)
     return GameState.at_root(
@@ -50,5 +51,5 @@ def root_of(subject: Subject, scale: Scale) -> State:
 
 
 def perform(run: Run) -> Trace:
-    """The trace of a lesson's run."""
+    """Searches as the run says, and returns the trace."""
     return explain(root_of(run.subject, run.plan.ends), run.plan, run.caption)

@@ -1,4 +1,4 @@
-"""Move order: the same tree, the same value, and between 17 and 81 leaves to look at."""
+"""Move order: the same tree and the same value, but 17, 43 or 77 of its 81 leaves are searched."""
 
 from engine.teach.explain import Plan
 from engine.teach.lessons.lesson import Lesson, Run
@@ -9,15 +9,18 @@ TREE = check_tree(Tree(uniform(("max", "min", "max", "min"), 3, LEAVES), "Move o
 
 LESSON = Lesson(
     title="Move order",
-    page="""How much alpha-beta can skip depends on the order in which it looks at the moves: a good move at first
-makes a narrow window for all the others. With the best move first at every node, a tree of depth d in which every
-node has b children takes b^ceil(d/2) + b^floor(d/2) - 1 leaves, as Knuth and Moore found: about as many as a plain
-search of half the depth. This tree has three moves at every node and four plies: 81 leaves, of which 9 + 9 - 1 = 17
-have to be looked at.""",
-    look_at=(
-        "The value and the count of plain minimax are the same in all three searches; the leaves looked at are not.",
-        "Best first takes exactly 17 leaves. To know the best move one has to search, which is counted apart: "
-        "real programs sort by a search that is less deep, or by what was good elsewhere.",
+    page="""How much alpha-beta can skip depends on the order in which it searches the moves: a
+good first move gives all the other moves a narrow window. With the best move first at every node,
+a tree of depth d in which every node has b children takes b^ceil(d/2) + b^floor(d/2) - 1 leaves,
+as Knuth and Moore proved. That is about as many as a plain search of half the depth takes. This
+tree has three moves at every node and four plies. Of its 81 leaves, alpha-beta must search at
+least 9 + 9 - 1 = 17.""",
+    look_for=(
+        "The value and the counts of plain minimax are the same in all three searches, but the "
+        "number of leaves that alpha-beta searches differs.",
+        "With the best move first, alpha-beta searches exactly 17 leaves. Finding the best "
+        "move takes another search, whose nodes are counted separately. Real programs order "
+        "moves by a shallower search, or by what was good in other positions.",
     ),
     runs=(
         Run("Best move first", TREE, Plan("alphabeta", order="best")),

@@ -1,6 +1,4 @@
-"""What the tests of the teaching search compare with: values found in another way, and everything a
-trace promises.
-"""
+"""The checks of the teaching search: independent values, and all the guarantees of a trace."""
 
 import random
 from collections.abc import Callable
@@ -12,11 +10,14 @@ from engine.teach.study import INF
 from engine.teach.trace import Number, Trace, Value
 from engine.teach.tree import Node, Tree, check_tree
 
+#: The evaluator that an independent value uses where the search stops.
 Guess = Callable[[State], Value]
+#: A value in fractions, which no rounding touches.
 Exact = Fraction | tuple[Fraction, ...]
 
 
 def exact(value: Value) -> Exact:
+    """Returns a value in fractions."""
     return tuple(map(Fraction, value)) if isinstance(value, tuple) else Fraction(value)
 
 
@@ -26,9 +27,9 @@ Known = dict[tuple[str, float], Exact]
 def true_value(
     state: State, depth: float, guess: Guess, ours: str = "", known: Known | None = None
 ) -> Exact:
-    """The value of a state by its definition, in fractions: for MAX, or for each player.
+    """Returns the value of a state by its definition, in fractions: MAX's, or each player's.
 
-    With `ours` everybody else moves by chance: average min-max. `known` remembers what is found.
+    With `ours` all other players move at random (average min-max). `known` caches the values.
     """
     if known is None:
         known = {}
@@ -65,22 +66,22 @@ def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Know
 
 
 def random_tree(
-    chance: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
+    rng: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
 ) -> Tree:
-    """A tree of some shape with utilities up to spread either way; its nodes need not alternate."""
+    """Returns a random tree with utilities from -spread to spread; its sides need not alternate."""
     players = sum(kind.startswith("p") for kind in kinds)
 
     def utility() -> Value:
         if players:
-            return tuple(chance.randint(-spread, spread) for _ in range(players))
-        return chance.randint(-spread, spread)
+            return tuple(rng.randint(-spread, spread) for _ in range(players))
+        return rng.randint(-spread, spread)
 
     def node(level: int) -> Node:
-        if level == levels or (level and chance.random() < 0.15):
+        if level == levels or (level and rng.random() < 0.15):
             return Node(utility=utility())
         return Node(
-            chance.choice(kinds),
-            tuple(node(level + 1) for _ in range(chance.randint(1, 4))),
+            rng.choice(kinds),
+            tuple(node(level + 1) for _ in range(rng.randint(1, 4))),
             estimate=utility(),
         )
 
@@ -88,19 +89,19 @@ def random_tree(
 
 
 def on_tree(tree: Tree, algorithm: str, **options: object) -> Trace:
-    """The trace of an algorithm on a tree."""
+    """Returns the trace of an algorithm on a tree."""
     return explain(TreeState.at_root(tree), Plan(algorithm, **options))  # type: ignore[arg-type]
 
 
 def close(found: Value | None, expected: Exact) -> bool:
-    """Equal, but for the last digits of a mean."""
+    """Returns whether two values are equal but for the last digits of a mean."""
     if isinstance(expected, tuple):
         return isinstance(found, tuple) and all(map(close, found, expected))
     return isinstance(found, int | float) and abs(Fraction(found) - expected) <= Fraction(1, 10**9)
 
 
 def check_trace(trace: Trace, root: State, guess: Guess) -> None:
-    """Everything that a whole trace promises, against the values of `true_value`."""
+    """Checks all guarantees of a complete trace, with `true_value` as the oracle."""
     assert not trace.truncated
     states = check_shape(trace, root)
     ours = root.kind if trace.algorithm == "average" else ""
@@ -119,8 +120,9 @@ def check_trace(trace: Trace, root: State, guess: Guess) -> None:
 
 
 def check_shape(trace: Trace, root: State) -> list[State]:
-    """The states of the rows: parents come first, and what was visited and skipped are all moves,
-    once.
+    """Checks the rows of a trace and returns their states.
+
+    Parents come first, and each move of a node is visited or skipped exactly once.
     """
     nodes, skipped = trace.nodes, trace.skipped
     states = [root]
@@ -146,12 +148,12 @@ def check_shape(trace: Trace, root: State) -> list[State]:
 
 
 def names_of(state: State) -> dict[str, int]:
-    """The moves of a state by their names."""
+    """Returns the moves of a state by their names."""
     return {state.name(move): move for move in state.moves()}
 
 
 def size_below(state: State, name: str, depth: int | None) -> int:
-    """The nodes below the state after a move, counted one by one."""
+    """Counts the nodes below the state after a move, one by one."""
     (after,) = [state.play(move) for move in state.moves() if state.name(move) == name]
 
     def count(here: State) -> int:
@@ -163,16 +165,14 @@ def size_below(state: State, name: str, depth: int | None) -> int:
 
 
 def converted(trace: Trace, row: int) -> Value:
-    """A node's value as its parent sees it."""
+    """Returns a node's value from its parent's point of view."""
     value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
     assert value is not None
     return value if isinstance(value, tuple) else value * sign[row] * sign[parent]
 
 
 def check_values(trace: Trace, truth: list[Exact]) -> None:
-    """Fail-soft: a node has the best value of its visited children. The true value is what the
-    bound says.
-    """
+    """Checks that a node has the best value of its visited children, and that its bound holds."""
     nodes = trace.nodes
     children: list[list[Value]] = [[] for _ in nodes.parent]
     for row in range(1, len(nodes.parent)):
@@ -196,8 +196,10 @@ def check_values(trace: Trace, truth: list[Exact]) -> None:
 
 
 def check_steps(trace: Trace, truth: list[Exact]) -> None:
-    """Steps nest, windows are passed on and only narrow, intervals only narrow and hold the true
-    value to the end.
+    """Checks the steps of a trace.
+
+    They nest; a window is passed on and only narrows; an interval only narrows and always contains
+    the true value.
     """
     nodes, steps = trace.nodes, trace.steps
     stack: list[int] = []
@@ -251,14 +253,14 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
 
 
 def is_wide(alpha: Number | None, beta: Number | None) -> bool:
-    """Is something left of the window?"""
+    """Returns whether the window is not empty."""
     return alpha is None or beta is None or alpha < beta
 
 
 def check_narrower(
     before: tuple[Number | None, Number | None], now: tuple[Number | None, Number | None]
 ) -> None:
-    """Nothing is in the second that is not in the first."""
+    """Checks that the second interval lies within the first."""
     assert before[0] is None or (now[0] is not None and now[0] >= before[0])
     assert before[1] is None or (now[1] is not None and now[1] <= before[1])
 
@@ -268,7 +270,7 @@ def check_inside(
     now: tuple[Number | None, Number | None],
     truth: Exact,
 ) -> None:
-    """The interval has narrowed, and the true value is still in it."""
+    """Checks that the interval has not widened and contains the true value."""
     check_narrower(before, now)
     if isinstance(truth, Fraction):
         slack = Fraction(1, 10**9)
@@ -279,7 +281,7 @@ def check_inside(
 def check_line(
     trace: Trace, root: State, depth: float, guess: Guess, ours: str, known: Known
 ) -> None:
-    """The best line keeps the value; it ends at a leaf or where chance decides."""
+    """Checks that the principal variation keeps the value and ends at a leaf or a chance node."""
     state = root
     for name in trace.line:
         assert ours in ("", state.kind)

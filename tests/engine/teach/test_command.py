@@ -1,6 +1,4 @@
-"""The command: everything that its page and its help promise, and a message with exit code 2 for
-everything else.
-"""
+"""The command `python -m engine.teach`: the promises of docs/teaching.md, and the errors."""
 
 import io
 import re
@@ -28,9 +26,7 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
 def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Every command that docs/teaching.md shows works, prints text of at most 80 columns, and no
-    complaint.
-    """
+    """Every command of docs/teaching.md prints text of at most 80 columns and no error."""
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -39,7 +35,7 @@ def test_commands_of_the_page(command: str, capsys: Output) -> None:
 
 
 def test_the_page_is_complete() -> None:
-    """Lessons, algorithms, forms and columns are all on the page, and its trees can be read."""
+    """The page names all lessons, algorithms, forms and columns, and its trees are valid."""
     assert {command for command in COMMANDS if command in LESSONS} == set(LESSONS)
     for name in (
         *ALGORITHMS,
@@ -58,7 +54,7 @@ def test_the_page_is_complete() -> None:
 
 
 def test_the_log_of_the_page(capsys: Output) -> None:
-    """The log that the page explains is the beginning of what `sticks` prints."""
+    """The log that the page explains is part of the output of the lesson `sticks`."""
     (log,) = re.findall(r"```log\n(.*?)```", PAGE, re.DOTALL)
     assert main(["sticks"]) == 0
     assert log in capsys.readouterr().out
@@ -66,7 +62,7 @@ def test_the_log_of_the_page(capsys: Output) -> None:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_lessons_as_json(lesson: str, capsys: Output) -> None:
-    """With --json a lesson is a list of traces of the wire's form."""
+    """With --json a lesson prints a list of traces that can be decoded."""
     assert main([lesson, "--json"]) == 0
     assert msgspec.json.decode(capsys.readouterr().out, type=list[Trace])
 
@@ -104,7 +100,7 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
 WRONG = {
     "": "a lesson, --game or --tree is expected",
     "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
-    "sticks --depth 2": "a lesson says itself how to search: --depth goes with",
+    "sticks --depth 2": "a lesson has its own search options: --depth goes with",
     "sticks --game sticks": "one of them",
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
     "--game tic-tac-toe --position XX": "not a position of Tic-tac-toe",
@@ -117,8 +113,8 @@ WRONG = {
     "--game sticks --form round": "there is no form 'round'",
     "--game sticks --order any": "there is no order 'any'",
     "--game sticks --evaluator gut": "there is no evaluator 'gut'",
-    "--game sticks --lose 5 --win 3": "are to rise",
-    "--game sticks --win 5000000000": "are to rise, up to",
+    "--game sticks --lose 5 --win 3": "must not decrease",
+    "--game sticks --win 5000000000": "lie within",
     "--game sticks --max-nodes 0": "at least 1",
     "--game connect-four --depth 9 --max-nodes 500": "more than 500 nodes",
     "--tree /nowhere/tree.txt": "cannot be read: No such file",
@@ -132,7 +128,7 @@ WRONG = {
 
 @pytest.mark.parametrize("command", WRONG)
 def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
-    """What cannot be done is told in one line on stderr, with exit code 2 and nothing on stdout."""
+    """A wrong command prints one line on stderr, nothing on stdout, and exits with code 2."""
     files = {
         "TREE": TREE.encode(),
         "BAD": b"max(?)",
@@ -152,7 +148,7 @@ def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
 
 
 def test_unknown_options_and_help(capsys: Output) -> None:
-    """An unknown option ends with code 2 as well; --help names every option that the page uses."""
+    """An unknown option exits with code 2 as well; --help names every option of the page."""
     with pytest.raises(SystemExit) as ended:
         main(["--colour", "red"])
     assert ended.value.code == 2
@@ -165,7 +161,7 @@ def test_unknown_options_and_help(capsys: Output) -> None:
 
 
 def test_as_a_process() -> None:
-    """`python -m engine.teach` prints a lesson, and stops quietly when its reader has seen enough."""
+    """`python -m engine.teach` prints a lesson, and exits silently if its output is closed."""
     command = [sys.executable, "-m", "engine.teach"]
     done = subprocess.run(
         [*command, "alpha-cut"], cwd=ROOT, capture_output=True, text=True, timeout=60

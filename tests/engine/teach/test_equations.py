@@ -1,6 +1,4 @@
-"""Equations between the algorithms, and between them and values found in another way, on random
-trees and games.
-"""
+"""Equations between the algorithms and independent values, on random trees and games."""
 
 import math
 import random
@@ -26,12 +24,12 @@ from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, close, exact, on_tree, random_tree, true_value
 
 ORDERS = ("game", "reversed", "best", "worst")
-CHANCES = st.integers(0, 2**32).map(random.Random)
+RNGS = st.integers(0, 2**32).map(random.Random)
 EXAMPLES = settings(max_examples=60)
 
 
 def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
-    """Are two traces equal in everything else?"""
+    """Returns whether two traces are equal except for some fields."""
     left, right = (
         {name: getattr(one, name) for name in Trace.__struct_fields__} for one in (trace, other)
     )
@@ -39,8 +37,9 @@ def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
 
 
 def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
-    """minimax = negamax = alpha-beta in value and choice; alpha-beta takes no more nodes; every
-    trace is whole.
+    """Checks that minimax, negamax and alpha-beta agree on value and choice, with valid traces.
+
+    Alpha-beta takes no more nodes than minimax.
     """
     root = TreeState.at_root(tree)
     plain, negated, pruned = (
@@ -59,7 +58,7 @@ def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
 
 
 def check_forms(tree: Tree, depth: int | None, order: str) -> None:
-    """The three ways to write an algorithm leave the same trace, step by step."""
+    """Checks that the three forms of an algorithm leave the same trace, step by step."""
     for algorithm in ("minimax", "alphabeta", "average"):
         traces = [on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in FORMS]
         assert all(same_but(trace, traces[0], "form") for trace in traces)
@@ -67,71 +66,69 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
 
 @EXAMPLES
 @given(
-    CHANCES,
+    RNGS,
     st.sampled_from([2, 1000]),
     st.sampled_from([None, 0, 1, 2, 3]),
     st.sampled_from(ORDERS),
 )
-def test_trees(chance: random.Random, spread: int, depth: int | None, order: str) -> None:
-    """On trees of any shape, with many ties or hardly any."""
-    check_tree_equations(random_tree(chance, spread=spread), depth, order)
+def test_trees(rng: random.Random, spread: int, depth: int | None, order: str) -> None:
+    """The equations hold on trees of any shape, with many ties or hardly any."""
+    check_tree_equations(random_tree(rng, spread=spread), depth, order)
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
-def test_trees_with_chance(chance: random.Random, depth: int | None, order: str) -> None:
-    """The same where chance decides at some nodes."""
-    check_tree_equations(random_tree(chance, ("max", "min", "mean")), depth, order)
+@given(RNGS, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
+def test_trees_with_chance(rng: random.Random, depth: int | None, order: str) -> None:
+    """The equations hold on trees with chance nodes."""
+    check_tree_equations(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
-def test_forms(chance: random.Random, depth: int | None, order: str) -> None:
-    """Flat, polymorphic and mapping form are the same algorithm."""
-    check_forms(random_tree(chance, ("max", "min", "mean")), depth, order)
+@given(RNGS, st.sampled_from([None, 2]), st.sampled_from(ORDERS))
+def test_forms(rng: random.Random, depth: int | None, order: str) -> None:
+    """The flat, polymorphic and mapping forms are the same algorithm."""
+    check_forms(random_tree(rng, ("max", "min", "mean")), depth, order)
 
 
 def check_average(tree: Tree, depth: int | None) -> None:
-    """Average min-max is what its definition says, in fractions, and its trace is whole."""
+    """Checks average min-max against its definition, in fractions, with a valid trace."""
     check_trace(on_tree(tree, "average", depth=depth), TreeState.at_root(tree), estimate)
 
 
 @EXAMPLES
-@given(CHANCES, st.sampled_from([None, 1, 3]))
-def test_average(chance: random.Random, depth: int | None) -> None:
-    """The best at our plies, the exact mean at the opponent's."""
-    check_average(random_tree(chance), depth)
+@given(RNGS, st.sampled_from([None, 1, 3]))
+def test_average(rng: random.Random, depth: int | None) -> None:
+    """Average min-max takes the best at our plies and the exact mean at the opponent's."""
+    check_average(random_tree(rng), depth)
 
 
 def test_average_is_not_rounded() -> None:
-    """Two friends with coins of 1 and 2, and of 1 and 1: the first one's mean of 1.5 is better."""
+    """Of two friends with coins 1, 1 and 1, 2 the second is better, by a mean of 1.5."""
     tree = check_tree(Tree(uniform(("max", "min"), 2, (1, 1, 1, 2))))
     trace = on_tree(tree, "average")
     assert (trace.value, trace.line) == (1.5, ("2",))
 
 
 def check_several_players(tree: Tree, depth: int | None) -> None:
-    """Max-n and its average are what their definitions say, with the first of equal moves taken."""
+    """Checks max-n and its average by definition; they choose the first of equal moves."""
     for algorithm in ("minimax", "average"):
         check_trace(on_tree(tree, algorithm, depth=depth), TreeState.at_root(tree), estimate)
 
 
 @EXAMPLES
-@given(CHANCES, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
-def test_several_players(
-    chance: random.Random, players: int, spread: int, depth: int | None
-) -> None:
-    """Max-n against brute force, with ties and without."""
+@given(RNGS, st.integers(2, 5), st.sampled_from([1, 50]), st.sampled_from([None, 2]))
+def test_several_players(rng: random.Random, players: int, spread: int, depth: int | None) -> None:
+    """Max-n agrees with brute force, with ties and without."""
     check_several_players(
-        random_tree(chance, tuple(f"p{i + 1}" for i in range(players)), spread), depth
+        random_tree(rng, tuple(f"p{i + 1}" for i in range(players)), spread), depth
     )
 
 
 @EXAMPLES
-@given(CHANCES)
-def test_two_players_who_share_nothing(chance: random.Random) -> None:
-    """Where one's utility is the other's negated, max-n is minimax."""
-    tree = random_tree(chance)
+@given(RNGS)
+def test_two_players_who_share_nothing(rng: random.Random) -> None:
+    """If one player's utility is the negated utility of the other, max-n is minimax."""
+    tree = random_tree(rng)
     twin = check_tree(Tree(_for_two(tree)))
     plain, both = on_tree(tree, "minimax"), on_tree(twin, "minimax")
     assert isinstance(plain.value, int)
@@ -154,7 +151,7 @@ UNIFORM = [(width, depth) for width in (2, 3, 4) for depth in (1, 2, 3, 4) if wi
 
 
 def check_perfect_order(width: int, depth: int, seed: int) -> None:
-    """Best first reaches Knuth and Moore's count exactly, and no order undercuts it."""
+    """Checks that best first takes exactly Knuth and Moore's count, and no order takes fewer."""
     leaves = list(range(width**depth))
     random.Random(seed).shuffle(leaves)
     kinds = tuple(("max", "min")[level % 2] for level in range(depth))
@@ -168,12 +165,12 @@ def check_perfect_order(width: int, depth: int, seed: int) -> None:
 
 @pytest.mark.parametrize(("width", "depth"), UNIFORM)
 def test_perfect_order(width: int, depth: int) -> None:
-    """On uniform trees with different leaves."""
+    """The best order takes Knuth and Moore's minimum on uniform trees with distinct leaves."""
     check_perfect_order(width, depth, width * depth)
 
 
 def test_no_minimum_where_there_is_none() -> None:
-    """Knuth and Moore's count is for uniform trees whose sides alternate: others have none."""
+    """A tree that is not uniform, or whose sides do not alternate, has no minimum of leaves."""
     for kinds in (("max", "max"), ("max", "mean")):
         tree = check_tree(Tree(uniform(kinds, 2, (1, 2, 3, 4))))
         assert on_tree(tree, "alphabeta").counts.minimum_leaves is None
@@ -184,19 +181,19 @@ def test_no_minimum_where_there_is_none() -> None:
 
 
 def samples(game_id: str, count: int, seed: int) -> list[Position]:
-    """Some positions of a game with moves to make, from random matches, as if read from text."""
-    chance, game = random.Random(seed), load_game(game_id)
+    """Returns unfinished positions of a game from random matches, parsed from their text."""
+    rng, game = random.Random(seed), load_game(game_id)
     found: list[Position] = []
     while len(found) < count:
         for line in playouts(game, 2, seed):
-            position = chance.choice([earlier for earlier in line if earlier.moves()])
+            position = rng.choice([earlier for earlier in line if earlier.moves()])
             found.append(game.position(position.text(), position.options))
         seed += 1
     return found[:count]
 
 
 def depth_for(position: Position, nodes: int) -> int:
-    """How deep to look for at most so many nodes."""
+    """Returns the greatest depth, 6 at most, at which the tree has at most that many nodes."""
     depth, level, seen = 0, [position], 1
     while depth < 6 and (seen := seen + sum(len(here.moves()) for here in level)) <= nodes:
         depth += 1
@@ -207,9 +204,7 @@ def depth_for(position: Position, nodes: int) -> int:
 @pytest.mark.parametrize("game_id", game_ids())
 @pytest.mark.parametrize("order", ["game", "best"])
 def test_games(game_id: str, order: str) -> None:
-    """On positions of every game the algorithms agree as on trees, in all their forms; the traces
-    are whole.
-    """
+    """The algorithms and their forms agree on positions of every game, with valid traces."""
     for position in samples(game_id, 2, seed=11):
         plan = Plan(depth=depth_for(position, 120), order=order, plain_limit=0)
         root = GameState.at_root(position, plan.ends)
@@ -231,7 +226,7 @@ def test_games(game_id: str, order: str) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_average_of_games(game_id: str) -> None:
-    """Average min-max on positions of every game is what its definition says."""
+    """Average min-max agrees with its definition on positions of every game."""
     for position in samples(game_id, 2, seed=12):
         plan = Plan("average", depth_for(position, 100), plain_limit=0)
         root = GameState.at_root(position, plan.ends)
@@ -239,10 +234,10 @@ def test_average_of_games(game_id: str) -> None:
 
 
 class KernelState(GameState):
-    """A position as the kernel sees it: at the horizon it asks the rules' `status` and no more.
+    """A position as the kernel treats it: at the horizon only the rules' `status` counts.
 
-    A state without a move may be a matter of `no_moves_result`; the kernel leaves that to the ply
-    below its horizon.
+    `no_moves_result` may end a game in a state without moves; the kernel does not test that at its
+    horizon.
     """
 
     horizon: int = 0
@@ -276,8 +271,9 @@ def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
 def test_the_production_search_agrees(
     game_id: str, number: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
-    """teach's minimax, the kit's and the exact profile of the production search have one value at
-    every depth.
+    """The exact profile of the production search has the value of both minimaxes at every depth.
+
+    They are the teaching search's minimax and the conformance kit's.
     """
     searcher = searcher_of(game_id)
     for position in samples(game_id, number, seed=13):
@@ -300,21 +296,19 @@ def test_the_production_search_agrees(
                 assert trace.value == report.score, (position.text(), report.depth)
             assert kit_minimax(position, report.depth, 0) == report.score
             assert report.moves[0][0] in best_moves(position, report.depth), (
-                "the move that it plays is a best one"
+                "the chosen move is one of the best"
             )
 
 
 def best_moves(position: Position, depth: int) -> list[int]:
-    """The moves that teach's minimax likes best."""
+    """Returns the best moves by the definition of minimax."""
     root = as_the_kernel_sees(position, depth)
     values = {move: true_value(root.play(move), depth - 1, estimate) for move in position.moves()}
     return [move for move, value in values.items() if value == max(values.values())]
 
 
 def test_own_cut_off_and_evaluator() -> None:
-    """Where to stop and what a state is worth are parameters: here a search of odd depths that
-    counts moves.
-    """
+    """Evaluator and cut-off rule are parameters: here the mobility, one ply below the root."""
     start = load_game("tic-tac-toe").start()
 
     def cut_off(state: State, depth: float) -> bool:

@@ -1,6 +1,4 @@
-"""The checks of the teaching search are believed because they find these errors, each a piece of
-its source.
-"""
+"""The checks of the teaching search find each of these errors, planted into its source."""
 
 import importlib.util
 import random
@@ -25,36 +23,34 @@ Check = Callable[[], None]
 
 
 def trees() -> None:
-    """minimax = negamax = alpha-beta, with whole traces, on trees with ties and without, with
-    chance and without.
-    """
-    chance = random.Random(1)
+    """Minimax, negamax and alpha-beta agree on trees with and without ties and chance nodes."""
+    rng = random.Random(1)
     for spread in (2, 1000):
         for kinds in (("max", "min"), ("max", "min", "mean")):
             for depth in (None, 2):
                 for _ in range(4):
-                    tree = random_tree(chance, kinds, spread)
+                    tree = random_tree(rng, kinds, spread)
                     for name in ("game", "best"):
                         test_equations.check_tree_equations(tree, depth, name)
 
 
 def forms() -> None:
     """The three forms leave the same traces."""
-    chance = random.Random(2)
+    rng = random.Random(2)
     for _ in range(12):
-        test_equations.check_forms(random_tree(chance, ("max", "min", "mean")), None, "game")
+        test_equations.check_forms(random_tree(rng, ("max", "min", "mean")), None, "game")
 
 
 def averages() -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     for _ in range(12):
-        test_equations.check_average(random_tree(chance), None)
+        test_equations.check_average(random_tree(rng), None)
 
 
 def players() -> None:
-    chance = random.Random(4)
+    rng = random.Random(4)
     for _ in range(12):
-        test_equations.check_several_players(random_tree(chance, ("p1", "p2", "p3"), 1), None)
+        test_equations.check_several_players(random_tree(rng, ("p1", "p2", "p3"), 1), None)
 
 
 def perfect() -> None:
@@ -62,7 +58,7 @@ def perfect() -> None:
 
 
 def lessons() -> None:
-    """The worked examples, by their numbers."""
+    """The worked examples have their numbers."""
     test_worked_examples.test_1_four_level_tree()
     test_worked_examples.test_2_sticks()
     test_worked_examples.test_2_negamax_negates_the_utility()
@@ -73,7 +69,7 @@ def lessons() -> None:
 
 
 def games() -> None:
-    """A whole trace of a game, compared with values found in another way."""
+    """A trace of a game agrees with independent values."""
     position = load_game("tic-tac-toe").position(".XX.....O")
     for algorithm in ("minimax", "negamax", "alphabeta", "average"):
         plan = Plan(algorithm, depth=4)
@@ -82,7 +78,7 @@ def games() -> None:
 
 
 def kit() -> None:
-    """The conformance kit has a minimax of its own, which looks at the rules themselves."""
+    """Alpha-beta has the value of the conformance kit's minimax, which uses the rules directly."""
     for line in playouts(load_game("connect-four"), 2, seed=7):
         for position in line[-8:-1]:
             for depth in (1, 2):
@@ -105,11 +101,11 @@ def orders() -> None:
 
 
 def sizes() -> None:
-    """Node counts below what is skipped."""
-    chance = random.Random(6)
+    """The node counts below skipped moves are right."""
+    rng = random.Random(6)
     for depth in (None, 2, 3):
         for _ in range(8):
-            tree = random_tree(chance)
+            tree = random_tree(rng)
             check_trace(on_tree(tree, "alphabeta", depth=depth), TreeState.at_root(tree), estimate)
 
 
@@ -123,7 +119,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         trees,
         flat,
         "            break\n    return visit.leave(summary(state.kind, values))",
-        "            break\n    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
+        "            break\n"
+        "    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
     ),
     (
         "skipped child",
@@ -177,15 +174,16 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "leaf not negated",
         games,
         flat,
-        "sign(state.kind) * one(study.worth(state))",
-        "one(study.worth(state))",
+        "sign(state.kind) * single_utility(study.leaf_value(state))",
+        "single_utility(study.leaf_value(state))",
     ),
     (
         "constants swapped",
         lessons,
         flat,
-        "visit.stop(sign(state.kind) * one(study.worth(state)))",
-        "visit.stop(one(study.worth(state)) if state.kind != 'min' else 100 - one(study.worth(state)))",
+        "visit.stop(sign(state.kind) * single_utility(study.leaf_value(state)))",
+        "visit.stop(single_utility(study.leaf_value(state)) if state.kind != 'min'"
+        " else 100 - single_utility(study.leaf_value(state)))",
     ),
     (
         "depth not counted",
@@ -351,14 +349,12 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
 def planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[ModuleType, str, str], None]]:
-    """Puts a copy of a module with one piece of text replaced in the place of the module, wherever
-    it is used.
-    """
+    """Replaces a module, wherever it is used, by a copy in which one piece of text is replaced."""
     names: list[str] = []
 
     def plant(original: ModuleType, right: str, wrong: str) -> None:
         source = Path(str(original.__file__)).read_text("utf-8")
-        assert right in source, "the source has changed: plant this error anew"
+        assert right in source, "the source has changed: adapt the planted error"
         name = f"planted_{original.__name__.rpartition('.')[2]}_{len(names)}"
         names.append(name)
         file = tmp_path / f"{name}.py"
@@ -379,7 +375,7 @@ def planted(
 def replace_everywhere(
     original: ModuleType, planted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever has the module, or something that it defines, gets the planted one's."""
+    """Replaces the module, and all that it defines, in every module that imports them."""
     users = [
         module
         for name, module in list(sys.modules.items())
@@ -410,7 +406,7 @@ def test_an_error_is_found(
     right: str,
     wrong: str,
 ) -> None:
-    """With one wrong piece in the source the check that is there for it fails."""
+    """With one error planted into the source, the check that covers it fails."""
     planted(module, right, wrong)
     with pytest.raises(AssertionError):
         check()
@@ -420,7 +416,7 @@ def test_an_error_is_found(
 def test_no_error_is_found_where_none_is(
     planted: Callable[[ModuleType, str, str], None], check: Check
 ) -> None:
-    """Copies of the modules that are not changed pass the same checks."""
+    """Unchanged copies of the modules pass the same checks."""
     for module in {error[2] for error in ERRORS if error[1] is check}:
         planted(module, "", "")
     check()

@@ -1,6 +1,4 @@
-"""The trace: it travels, it is bounded, it says when it is not whole, and what is asked wrongly is
-told.
-"""
+"""The trace: its JSON, its limits, its truncation, and the errors of wrong plans."""
 
 import gzip
 import random
@@ -27,8 +25,8 @@ def start_of(game_id: str, plan: Plan) -> GameState:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_traces_travel(algorithm: str) -> None:
-    """As JSON a trace comes back equal, whole numbers as whole numbers, open limits as null."""
+def test_traces_survive_json(algorithm: str) -> None:
+    """A trace survives JSON unchanged: integers stay integers, and open limits are null."""
     plan = Plan(algorithm, depth=3)
     trace = explain(start_of("tic-tac-toe", plan), plan, "Tic-tac-toe")
     content = msgspec.json.encode(trace)
@@ -41,9 +39,7 @@ def test_traces_travel(algorithm: str) -> None:
 
 
 def test_a_capped_trace_says_so() -> None:
-    """Beyond the cap a search goes on, to the same result, and the trace holds its first nodes
-    only.
-    """
+    """Beyond the cap the search continues to the same result; the trace holds the first nodes."""
     plan = Plan("alphabeta", depth=4)
     root = start_of("connect-four", plan)
     whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
@@ -58,8 +54,8 @@ def test_a_capped_trace_says_so() -> None:
     assert "nodes only" not in format_trace(whole)
 
 
-def test_the_cap_is_that_of_the_wire() -> None:
-    """No plan gets more nodes into a trace than 20,000; what is cut off can still be sent and read."""
+def test_no_plan_exceeds_the_cap() -> None:
+    """A trace holds at most 20,000 nodes, whatever the plan says; a truncated one is valid JSON."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
     trace = explain(
         GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan
@@ -71,7 +67,7 @@ def test_the_cap_is_that_of_the_wire() -> None:
 
 
 def test_a_search_is_bounded() -> None:
-    """More nodes than allowed, or more plies, end the search with an error and not with a guess."""
+    """A search beyond the limit of nodes or plies raises TooLarge and returns no value."""
     plan = Plan("minimax", depth=4, max_nodes=1000)
     with pytest.raises(TooLarge, match="1,000 nodes"):
         explain(start_of("connect-four", plan), plan)
@@ -87,9 +83,7 @@ def test_a_search_is_bounded() -> None:
 
 
 def test_finished_positions_and_no_depth() -> None:
-    """A finished root is a leaf with its utility, a root without plies to go a leaf with its
-    estimate; no move.
-    """
+    """A root that is finished or has no plies left is a leaf: its utility or estimate, no move."""
     won = GameState.at_root(load_game("tic-tac-toe").position("XXXOO...."), Scale(-1, 0, 1))
     for algorithm in ALGORITHMS:
         trace = explain(won, Plan(algorithm))
@@ -105,7 +99,7 @@ def test_finished_positions_and_no_depth() -> None:
 WRONG = [
     (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
     (Plan(form="round"), UnknownName, "there are flat, nodes, map"),
-    (Plan("negamax", form="map"), NotPossible, "the form map is there for"),
+    (Plan("negamax", form="map"), NotPossible, "the form map exists only for"),
     (Plan(order="random"), UnknownName, "there are game, reversed, best"),
     (Plan(order="best:a1"), UnknownName, "no order 'best:a1'"),
     (Plan(order="given:a1,z9", depth=2), NotPossible, "names z9"),
@@ -120,13 +114,13 @@ WRONG = [
 
 @pytest.mark.parametrize(("plan", "error", "message"), WRONG)
 def test_wrong_plans(plan: Plan, error: type[Exception], message: str) -> None:
-    """What is not there, or does not go together, is told with what was expected."""
+    """An unknown name or an impossible combination raises an error that says what was expected."""
     with pytest.raises(error, match=message):
         explain(start_of("tic-tac-toe", Plan()), plan)
 
 
 def test_several_players_are_for_some_algorithms() -> None:
-    """With a utility for each player there are minimax, average and random."""
+    """With a utility for each player, only minimax, average and random work."""
     tree = parse_tree("p1(<1, 2, 3>, p2(<4, 5, 6>, <0, 9, 1>))")
     for algorithm in ("alphabeta", "negamax"):
         with pytest.raises(NotPossible, match="several players"):
@@ -141,10 +135,8 @@ def test_several_players_are_for_some_algorithms() -> None:
         assert len(value) == 3
 
 
-def test_a_missing_estimate_is_told() -> None:
-    """Where a tree is cut off at a node without an estimate, the message says which node, and what
-    to do.
-    """
+def test_a_missing_estimate_is_reported() -> None:
+    """If a node at the horizon has no estimate, the message names the node and the remedies."""
     tree = parse_tree("max(A: min~4(1, 2), B: min(5, 6))")
     with pytest.raises(NotPossible, match=r"the node B has no estimate: write one \(max~5"):
         on_tree(tree, "alphabeta", depth=1)
@@ -152,7 +144,7 @@ def test_a_missing_estimate_is_told() -> None:
 
 
 def test_words_for_numbers() -> None:
-    """One node is no nodes, chance has no best line, and there is no minus before a zero."""
+    """The text says "1 node", gives no best line at a chance node, and never prints -0."""
     text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
     assert "best line: none, chance decides" in text
     assert "looked at: 3 nodes, 2 leaves" in text
@@ -161,7 +153,7 @@ def test_words_for_numbers() -> None:
 
 
 def test_random_moves_by_lot() -> None:
-    """The random player takes a legal move by its seed, looks at none, and every move comes up."""
+    """The random player chooses a legal move by its seed without a search; every move occurs."""
     start = load_game("tic-tac-toe").start()
     root = GameState.at_root(start, Scale())
     traces = [explain(root, Plan("random", seed=seed)) for seed in range(100)]
@@ -174,7 +166,7 @@ def test_random_moves_by_lot() -> None:
 
 
 def test_orders() -> None:
-    """Each order is what its name says, at every node."""
+    """Each order sorts the moves of every node as its name says."""
     tree = parse_tree("max(A: 1, B: 3, C: 2, D: min(E: 9, F: 8))")
     expected = {
         "game": "A B C D E F",
@@ -190,9 +182,7 @@ def test_orders() -> None:
 
 
 def test_a_shallower_search_sorts() -> None:
-    """With a depth, moves are sorted by a search one ply less deep: it is counted, and it may be
-    wrong.
-    """
+    """With a depth, a search one ply shallower orders the moves; it is counted and may err."""
     tree = parse_tree("max(A: min~1(min~7(4), min~8(5)), B: min~2(min~3(9), min~4(8)))")
     shallow, deep = (
         on_tree(tree, "minimax", depth=2, order="best"),
@@ -206,22 +196,20 @@ def test_a_shallower_search_sorts() -> None:
 
 
 def test_weights() -> None:
-    """Weights are read by name."""
+    """Weights are parsed by name."""
     assert parse_weights("king=10, queen=9") == {"king": 10, "queen": 9}
     assert parse_weights("") == {}
 
 
 def test_material_needs_sides() -> None:
-    """Sticks belong to nobody: they cannot be counted for a side."""
+    """The evaluator `material` raises NotPossible for sticks, which belong to no side."""
     plan = Plan(depth=1, evaluator="material")
     with pytest.raises(NotPossible, match="no pieces that belong to a side"):
         explain(start_of("sticks", plan), plan)
 
 
 def test_large_trees_are_not_counted() -> None:
-    """Where plain minimax would take more nodes than are counted, the trace says that it does not
-    know.
-    """
+    """If plain minimax takes more nodes than the limit of the count, the trace says so."""
     plan = Plan(depth=6)
     trace = explain(start_of("connect-four", plan), plan)
     assert (
@@ -231,7 +219,7 @@ def test_large_trees_are_not_counted() -> None:
 
 
 def test_deep_logs_stay_readable() -> None:
-    """Deep down the ply is written instead of more and more spaces."""
+    """Deep lines of the log show the ply as a number and stay within 80 columns."""
     text = "max(1)"
     for _ in range(50):
         text = f"max({text})"
@@ -241,13 +229,13 @@ def test_deep_logs_stay_readable() -> None:
 
 
 def test_fractions_are_short() -> None:
-    """A mean of a third is written with six digits, and is not rounded in the trace."""
+    """The text shows a mean of 1/3 with six digits; the trace does not round it."""
     trace = on_tree(parse_tree("mean(1, 0, 0)"), "minimax")
     assert trace.value == 1 / 3
     assert "value: 0.333333\n" in format_trace(trace)
 
 
 def test_the_same_search_leaves_the_same_trace() -> None:
-    """A trace depends on nothing but what was asked."""
+    """Two searches with the same plan leave equal traces."""
     tree = random_tree(random.Random(7))
     assert on_tree(tree, "alphabeta") == on_tree(tree, "alphabeta")

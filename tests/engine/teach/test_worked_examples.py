@@ -1,6 +1,4 @@
-"""The ten worked examples of the texts that the teaching search comes from, with their very
-numbers.
-"""
+"""The ten worked examples that the teaching search must reproduce, number for number."""
 
 import re
 from collections.abc import Iterator
@@ -24,13 +22,12 @@ from tests.engine.teach.checks import on_tree
 
 
 def traces(lesson: str) -> list[Trace]:
+    """Returns the traces of a lesson's runs."""
     return [perform(run) for run in load_lesson(lesson).runs]
 
 
 def seen(trace: Trace) -> tuple[list[str], list[str]]:
-    """The visited and skipped nodes, read from the JSON and from the text: both have to say the
-    same.
-    """
+    """Returns the visited and skipped nodes; the JSON and the text must agree on them."""
     travelled = msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
     assert travelled == trace
     visited, skipped = node_names(travelled)
@@ -43,18 +40,17 @@ def seen(trace: Trace) -> tuple[list[str], list[str]]:
 
 
 def value_of(trace: Trace, move: str) -> Value | None:
-    """The value of the visited node that a move leads to."""
+    """Returns the value of the visited node that a move leads to."""
     return trace.nodes.value[trace.nodes.move.index(move)]
 
 
 def bound_of(trace: Trace, move: str) -> str:
+    """Returns the bound of the visited node that a move leads to."""
     return trace.nodes.bound[trace.nodes.move.index(move)]
 
 
 def happened(trace: Trace, move: str) -> list[tuple[str, object, object]]:
-    """What happened to a node itself: its windows, and (as `returned`) its own interval after each
-    child.
-    """
+    """Returns the steps of a node: its windows, and as `returned` its interval after each child."""
     row, steps = trace.nodes.move.index(move), trace.steps
     found: list[tuple[str, object, object]] = []
     for what, node, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
@@ -64,29 +60,10 @@ def happened(trace: Trace, move: str) -> list[tuple[str, object, object]]:
 
 
 def test_1_four_level_tree() -> None:
-    """Alpha-beta visits exactly the nodes of the text, skips the others, and chooses A with 10."""
+    """Alpha-beta visits the nodes of the example, skips all others, and chooses A with 10."""
     pruned, plain, negated = traces("four-level-tree")
     visited, skipped = seen(pruned)
-    assert visited == [
-        "A",
-        "C",
-        "G",
-        "G1",
-        "G2",
-        "H",
-        "H1",
-        "H2",
-        "D",
-        "I",
-        "I1",
-        "I2",
-        "B",
-        "E",
-        "K",
-        "K1",
-        "L",
-        "L1",
-    ]
+    assert " ".join(visited) == "A C G G1 G2 H H1 H2 D I I1 I2 B E K K1 L L1"
     assert skipped == ["J", "K2", "L2", "F"]
     assert pruned.skipped.below == (2, 0, 0, 6)
     values = {"G": 10, "H": 9, "C": 10, "I": 14, "D": 14, "A": 10, "K": 5, "L": 4, "E": 5, "B": 5}
@@ -109,7 +86,7 @@ def test_1_four_level_tree() -> None:
 
 
 def test_1_all_nodes_are_accounted_for() -> None:
-    """What is visited, skipped, and below what is skipped, are all thirty nodes under the root."""
+    """The nodes visited, skipped, and below skipped ones are all thirty nodes below the root."""
     (run, *_) = load_lesson("four-level-tree").runs
     assert isinstance(run.subject, Tree)
     names = {path[-1]: path for _, path, _ in walk(run.subject.root) if path}
@@ -148,9 +125,7 @@ final score 101, exact
 
 
 def test_2_sticks() -> None:
-    """After 3x3 the search tries 1x1, 2x1 and 2x2 in this order, with these scores and windows, and
-    plays 2x2.
-    """
+    """After 3x3 the search tries 1x1, 2x1, 2x2 with the scores and windows shown, and plays 2x2."""
     start = load_game("sticks").start()
     after = start.play(start.parse_move("3x3"))
     plan = Plan("alphabeta", depth=3, evaluator="random")
@@ -166,26 +141,16 @@ def test_2_sticks() -> None:
 
 
 def test_2_negamax_negates_the_utility() -> None:
-    """A loss of ours is 1 for the other side, and no win of 101: utilities are negated, not
-    swapped.
-    """
+    """Our loss is worth 1 to the opponent, not 101: negamax negates the utility of the state."""
     negated = traces("sticks")[1]
     assert negated.view == "mover"
     assert (negated.value, negated.line) == (101, ("2x2",))
-    assert [
-        value
-        for value, kind in zip(negated.nodes.value, negated.nodes.kind, strict=True)
-        if kind == "min"
-    ] == [
-        1,
-        1,
-    ]
+    nodes = zip(negated.nodes.value, negated.nodes.kind, strict=True)
+    assert [value for value, kind in nodes if kind == "min"] == [1, 1]
 
 
 def test_2_the_random_evaluator_stays_between() -> None:
-    """Where the search stops early, the guess is a number from 0 to 100, the same for the same
-    seed.
-    """
+    """The random evaluator gives numbers from 0 to 100, the same for the same seed."""
     start = load_game("sticks").start()
 
     def leaves(seed: int) -> list[Value | None]:
@@ -203,7 +168,7 @@ def test_2_the_random_evaluator_stays_between() -> None:
 
 
 def test_3_alpha_and_beta_cut() -> None:
-    """A parent that holds 20 gives up its second child after 15 (after 25, the other way round)."""
+    """MAX with alpha 20 leaves the second child after 15; MIN with beta 20 leaves it after 25."""
     (alpha,) = traces("alpha-cut")
     assert seen(alpha) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
     assert (value_of(alpha, "B"), bound_of(alpha, "B"), alpha.value) == (15, "upper", 20)
@@ -215,9 +180,7 @@ def test_3_alpha_and_beta_cut() -> None:
 
 
 def test_4_greedy_friends() -> None:
-    """The second friend's first coin closes the window (10, 5), and the friend's own value lies in
-    (-inf, 5].
-    """
+    """The second friend's first coin empties the window, (10, 5); the value lies in (-inf, 5]."""
     pruned, plain = traces("greedy-friends")
     assert seen(pruned) == (
         ["one", "one-10", "one-50", "one-25", "two", "two-5"],
@@ -234,9 +197,7 @@ def test_4_greedy_friends() -> None:
 
 
 def test_5_generous_friends() -> None:
-    """MIN at the root: 25 from the first friend, and the second one's 50 is enough to skip the
-    rest.
-    """
+    """With MIN at the root, 25 from the first friend and 50 from the second cut off the rest."""
     pruned, plain = traces("generous-friends")
     assert seen(pruned) == (
         ["one", "one-5", "one-2", "one-25", "two", "two-50"],
@@ -249,8 +210,9 @@ def test_5_generous_friends() -> None:
 
 @pytest.mark.parametrize("algorithm", ["minimax", "alphabeta", "negamax"])
 def test_6_rock_paper_scissors(algorithm: str) -> None:
-    """Thirteen states; every first sign is worth -1, with private utilities scissors -20; rock is
-    played.
+    """Every first sign is worth -1, or with private utilities scissors -20; rock is played.
+
+    The game has thirteen states.
     """
     for tree in (PLAIN, PRIVATE, BOTH):
         assert len(list(walk(tree.root))) == 13
@@ -263,32 +225,26 @@ def test_6_rock_paper_scissors(algorithm: str) -> None:
 
 
 def test_6_private_utilities_for_both() -> None:
-    """By max-n each player looks at their own utility: rock is answered by paper, paper by
-    scissors.
-    """
+    """In max-n each player maximizes their own utility: paper answers rock, scissors paper."""
     trace = traces("rock-paper-scissors")[2]
     assert (trace.value, trace.line) == ((-1, 1), ("rock", "paper"))
     assert [trace.nodes.value[row] for row in (1, 5, 9)] == [(-1, 1), (-1, 15), (-20, 1)]
 
 
 def test_7_final_states() -> None:
-    """A finished game is worth 1 to its winner and -1 to its loser, from either seat; a draw is
-    worth 0.
-    """
+    """A finished game is worth 1 to its winner, -1 to its loser and 0 in a draw, for both seats."""
     game = load_game("tic-tac-toe")
     won = game.position("XXXOO....")
     assert won.outcome() is not None
     assert [GameState(won, seat, Scale()).utility() for seat in (0, 1)] == [1, -1]
-    assert [GameState(game.position("XOXXOOOXX"), seat, Scale()).utility() for seat in (0, 1)] == [
-        0,
-        0,
-    ]
+    drawn = game.position("XOXXOOOXX")
+    assert [GameState(drawn, seat, Scale()).utility() for seat in (0, 1)] == [0, 0]
     assert GameState(game.start(), 0, Scale()).utility() is None
     assert explain(GameState.at_root(won, Scale()), Plan(evaluator="zero")).value == -1
 
 
 def test_8_evaluation() -> None:
-    """3 - 2 = 1; king, bishop, bishop against king, queen by weights 10, 9, 3 is 16 - 19 = -3."""
+    """Counting gives 3 - 2 = 1; weights 10, 9, 3 make K, B, B against K, Q 16 - 19 = -3."""
     weights = {"king": 10, "queen": 9, "bishop": 3}
     assert weigh({"king": 1, "bishop": 2}, weights) == 16
     assert weigh({"king": 1, "queen": 1}, weights) == 19
@@ -301,7 +257,7 @@ def test_8_evaluation() -> None:
 
 
 def reachable(start: Position) -> Iterator[Position]:
-    """Every position that can come up, once."""
+    """Yields each reachable position once."""
     found, stack = {start.text()}, [start]
     while stack:
         position = stack.pop()
@@ -314,9 +270,7 @@ def reachable(start: Position) -> Iterator[Position]:
 
 
 def test_9_tic_tac_toe() -> None:
-    """5,478 positions can come up, fewer than 3 to the 9th; a full search from the empty board
-    gives a draw.
-    """
+    """Tic-tac-toe has 5,478 reachable positions, fewer than 3 to the 9th, and is a draw."""
     start = load_game("tic-tac-toe").start()
     assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
     plan = Plan("alphabeta", evaluator="zero")
@@ -326,7 +280,7 @@ def test_9_tic_tac_toe() -> None:
 
 
 def test_9_the_lesson_is_small_enough_to_look_at() -> None:
-    """With six cells empty the search takes 82 nodes, and the trace less than 1.7 kB when packed."""
+    """With six empty cells the search takes 82 nodes, and the gzipped trace less than 1.7 kB."""
     import gzip
 
     (trace,) = traces("tic-tac-toe")
@@ -336,8 +290,9 @@ def test_9_the_lesson_is_small_enough_to_look_at() -> None:
 
 
 def test_10_knuth_and_moore() -> None:
-    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 leaves of 81; no order
-    takes fewer.
+    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 of its 81 leaves.
+
+    The other orders take more.
     """
     best, plain, worst = traces("move-order")
     assert [trace.counts.minimum_leaves for trace in (best, plain, worst)] == [17, 17, 17]
@@ -351,13 +306,11 @@ def test_10_knuth_and_moore() -> None:
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_lesson_can_be_read(name: str) -> None:
-    """A lesson has a title, a page, something to look at, and traces that travel; its text fits
-    into 80 columns.
-    """
+    """A lesson has a title, a page, hints, and traces that survive JSON and fit into 80 columns."""
     lesson = load_lesson(name)
     assert lesson.title
     assert len(lesson.page) > 200
-    assert lesson.look_at
+    assert lesson.look_for
     for run in lesson.runs:
         trace = perform(run)
         assert seen(trace)[0]
@@ -367,8 +320,8 @@ def test_every_lesson_can_be_read(name: str) -> None:
         assert trace.position == root.text()
 
 
-def test_unknown_lessons_are_told() -> None:
-    """An unknown name is answered with those that there are; every evaluator has its scale."""
+def test_unknown_lessons_are_refused() -> None:
+    """The error of an unknown lesson lists the lessons; every evaluator has its scale."""
     with pytest.raises(UnknownName, match="four-level-tree"):
         load_lesson("five-level-tree")
     assert scale_of("material:king=3") == scale_of("material")
