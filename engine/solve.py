@@ -86,7 +86,7 @@ def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Probl
 
 
 def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[int, Problem]:
-    """The problems of a file by line number; empty lines and those that begin with # are skipped."""
+    """The problems of a file by line number; empty lines and # comments are left out."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
