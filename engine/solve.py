@@ -204,24 +204,24 @@ def parser() -> argparse.ArgumentParser:
         "--file",
         metavar="F",
         type=Path,
-        help="solve one position a line, check the scores that are beside them",
+        help="solve a position on each line and check the scores beside them",
     )
     what.add_argument(
         "--make-tables",
         action="store_true",
-        help="make the game's endgame tables anew, and keep them",
+        help="make and store the game's endgame tables",
     )
-    what.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
+    what.add_argument("--make-book", action="store_true", help="make the game's opening book")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     solving = parser.add_argument_group("positions")
     solving.add_argument(
         "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
     )
     solving.add_argument("--seconds", type=positive, help=f"a position, {SECONDS:g} by default")
-    solving.add_argument("--nodes", type=count, help="at most so many nodes a position")
+    solving.add_argument("--nodes", type=count, help="the most nodes for a position")
     tables = parser.add_argument_group("endgame tables")
     tables.add_argument(
-        "--pieces", type=count, help="up to so many pieces, as many as there can be by default"
+        "--pieces", type=count, help="the most pieces, by default as many as the solver can"
     )
     book = parser.add_argument_group("opening book")
     book.add_argument("--plies", type=count_or_none, help=f"of the book, {BOOK_PLIES} by default")
@@ -229,7 +229,7 @@ def parser() -> argparse.ArgumentParser:
         "--work",
         type=Path,
         metavar="F",
-        help="what is done of the book; a run that was cut goes on there",
+        help="the state of the work; an interrupted run continues from it",
     )
     book.add_argument(
         "--out", type=Path, metavar="F", help="the book's file; the one beside the game by default"

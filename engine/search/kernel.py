@@ -242,11 +242,11 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         # first beat the floor in a null window; late quiet ones do so at a reduced depth.
         v = floor + 1
         if floor > -INF:
-            less: Any = np.int64(0)
+            reduced: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
-                less = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
-            v = -alpha_beta(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
-            if less > 0 and v > floor and W[STOP] == 0:
+                reduced = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
+            v = -alpha_beta(child, depth - 1 - reduced, -floor - 1, -floor, 1, W, T, C, D)
+            if reduced > 0 and v > floor and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
         if v > floor and W[STOP] == 0:
             v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
@@ -309,9 +309,9 @@ def quiesce(
         slot = tt_probe(k, W, T)
         entry = T[slot + 1]
         if T[slot] ^ entry == k:
-            known = value_from_tt(entry, ply)
-            if cuts_off(known, entry, alpha, beta) != 0:
-                return known
+            tt_value = value_from_tt(entry, ply)
+            if cuts_off(tt_value, entry, alpha, beta) != 0:
+                return tt_value
             if (entry >> U(16)) & LOW_8 == U(0):
                 table_move = np.int64((entry >> U(32)) & LOW_16)
 
@@ -335,10 +335,10 @@ def quiesce(
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
     best_index: Any = np.int64(NO_INDEX)
     for i in range(n):
-        worth: Any = np.int64(rank(s, buffer[i]))
+        move_score: Any = np.int64(rank(s, buffer[i]))
         if i == table_move:
-            worth = 1 << 44
-        order[i] = worth * 65536 + (65535 - i)
+            move_score = 1 << 44
+        order[i] = move_score * 65536 + (65535 - i)
     for i in range(n):
         j = i
         for t in range(i + 1, n):
@@ -347,7 +347,7 @@ def quiesce(
         if is_tense == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
             break  # bad captures: the game ranks the remaining moves below quiet ones
         move = buffer[j]
-        place = order[j]
+        sort_key = order[j]
         order[j] = order[i]
         buffer[j] = buffer[i]
         W[NODES] += 1
@@ -364,7 +364,7 @@ def quiesce(
             best = v
             if v > low:
                 low = v
-                best_index = 65535 - (place & 65535)
+                best_index = 65535 - (sort_key & 65535)
                 update_pv(move, ply, W)
             if v >= beta:
                 break
@@ -430,26 +430,26 @@ def alpha_beta(
     # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where the
     # improving flag needs the static evaluation in any case, it is computed before the probe so
     # that the prefetch has time to arrive.
-    guess: Any = np.int64(-INF)
-    wants_trend = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
-    if wants_trend:
-        guess = evaluate(s, D)
+    estimate: Any = np.int64(-INF)
+    uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
+    if uses_improving:
+        estimate = evaluate(s, D)
     k = key(s) ^ U(W[SALT])
     slot = tt_probe(k, W, T)
     entry = T[slot + 1]
     table_move: Any = np.int64(-1)
-    known: Any = np.int64(-INF)
-    is_known = (features & TABLE) != 0 and T[slot] ^ entry == k
-    if is_known:
-        known = value_from_tt(entry, ply)
+    tt_value: Any = np.int64(-INF)
+    is_hit = (features & TABLE) != 0 and T[slot] ^ entry == k
+    if is_hit:
+        tt_value = value_from_tt(entry, ply)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
         if known_depth != 0 and (entry >> U(32)) & LOW_16 != U(NO_INDEX):
             table_move = np.int64((entry >> U(32)) & LOW_16)
         is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
-        if is_deep and cuts_off(known, entry, alpha, beta) != 0:
+        if is_deep and cuts_off(tt_value, entry, alpha, beta) != 0:
             if known_depth != COMPLETE:
                 W[HORIZONS] += 1
-            return int(known)
+            return int(tt_value)
 
     # 5. The static evaluation, or the table's value where its bound is tighter. Reverse futility:
     # near the horizon, when that estimate exceeds beta by a margin per ply, return it.
@@ -462,20 +462,25 @@ def alpha_beta(
             is_free = may_pass(s)
             if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
-        if wants_trend or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
-            if not wants_trend:
-                guess = evaluate(s, D)
-            W[STATIC_EVAL + ply] = guess
-            if wants_trend and ply >= 3 and guess <= W[STATIC_EVAL + ply - 2]:
+        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+            if not uses_improving:
+                estimate = evaluate(s, D)
+            W[STATIC_EVAL + ply] = estimate
+            if uses_improving and ply >= 3 and estimate <= W[STATIC_EVAL + ply - 2]:
                 is_improving = 0
-            may_tell = (
-                is_known and (features & TABLE_GUESS) != 0 and -MATE_BOUND < known < MATE_BOUND
+            may_refine = (
+                is_hit and (features & TABLE_GUESS) != 0 and -MATE_BOUND < tt_value < MATE_BOUND
             )
-            if may_tell and cuts_off(known, entry, guess, guess) != 0:
-                guess = known
-    if may_prune != 0 and is_free != 0 and ply >= W[NULL_FROM] and guess - MARGIN * depth >= beta:
+            if may_refine and cuts_off(tt_value, entry, estimate, estimate) != 0:
+                estimate = tt_value
+    if (
+        may_prune != 0
+        and is_free != 0
+        and ply >= W[NULL_FROM]
+        and estimate - MARGIN * depth >= beta
+    ):
         W[HORIZONS] += 1
-        return int(guess)
+        return int(estimate)
 
     # 6. Null move: when even passing the turn does not bring the score below beta, no move needs to
     # be tried. From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm
@@ -487,12 +492,12 @@ def alpha_beta(
         and made_before != NO_MOVE
         and is_free != 0
         and ply >= W[NULL_FROM]
-        and guess >= beta
+        and estimate >= beta
     ):
         W[CURRENT_MOVE + ply] = NO_MOVE
         null_depth = depth - 4 - depth // 4
         if MARGIN != 0:
-            null_depth -= min((guess - beta) // (2 * MARGIN), 3)
+            null_depth -= min((estimate - beta) // (2 * MARGIN), 3)
         v = -alpha_beta(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -527,7 +532,7 @@ def alpha_beta(
     killers = at(W, KILLERS + 2 * ply)
     killer_1 = killers[0]
     killer_2 = killers[1]
-    reply = (
+    counter_move = (
         W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))]
         if (features & COUNTER_MOVE_ORDER) != 0
         else NO_MOVE
@@ -535,33 +540,33 @@ def alpha_beta(
     first: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]
-        worth: Any = np.int64(0)
+        move_score: Any = np.int64(0)
         if (features & HISTORY_ORDER) != 0:
-            worth = history[move & (HISTORY_MOVES - 1)]
+            move_score = history[move & (HISTORY_MOVES - 1)]
         ranked: Any = np.int64(0)
         if (features & RANKS) != 0:
             ranked = rank(s, move)
         if i == table_move:
-            worth = 1 << 44
+            move_score = 1 << 44
         elif ranked > 0:
-            worth = (3 << 42) + ranked
+            move_score = (3 << 42) + ranked
         elif (features & KILLERS_FIRST) != 0 and move == killer_1:
-            worth = 1 << 43
+            move_score = 1 << 43
         elif (features & KILLERS_FIRST) != 0 and move == killer_2:
-            worth = 1 << 42
-        elif move == reply:
-            worth = 1 << 41
+            move_score = 1 << 42
+        elif move == counter_move:
+            move_score = 1 << 41
         elif ranked < 0:
-            worth = ranked - (1 << 40)
-        order[i] = worth * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
+            move_score = ranked - (1 << 40)
+        order[i] = move_score * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
         if order[i] > order[first]:
             first = i
     move = buffer[first]
-    place = order[first]
+    sort_key = order[first]
     buffer[first] = buffer[0]
     order[first] = order[0]
     buffer[0] = move
-    order[0] = place
+    order[0] = sort_key
 
     # 8. Search the moves in order: the first with the full window, the others with a null window,
     # late quiet ones at a reduced depth, and again at full depth or window when they beat it. The
@@ -574,13 +579,13 @@ def alpha_beta(
         if i == 1:
             sort_moves(buffer, order, 1, n)
         move = buffer[i]
-        place = order[i]
+        sort_key = order[i]
         W[CURRENT_MOVE + ply] = move
         child = play(s, move)
-        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (place >> 17) < 1 << 41:
+        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (sort_key >> 17) < 1 << 41:
             # 9. Futility and late move pruning: skip a quiet move that would have to gain too much,
             # or comes late, unless it leaves the opponent unstable (gives check).
-            is_hopeless = guess + MARGIN * (depth + 1) <= low
+            is_hopeless = estimate + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
             if (is_hopeless or is_late) and unstable(child) == 0:
                 W[HORIZONS] += 1
@@ -592,15 +597,17 @@ def alpha_beta(
         if i == 0:
             v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
-            less: Any = np.int64(0)
+            reduced: Any = np.int64(0)
             may_reduce = (
                 (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
             )
-            if may_reduce and (place >> 17) < 1 << 41 and unstable(child) == 0:
-                worth = (place >> 17) if (place & 65536) != 0 else 0
-                less = reduction(depth, i, worth, 1 if beta - alpha > 1 else 0, is_improving)
-            v = -alpha_beta(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
-            if less > 0 and v > low and W[STOP] == 0:
+            if may_reduce and (sort_key >> 17) < 1 << 41 and unstable(child) == 0:
+                move_score = (sort_key >> 17) if (sort_key & 65536) != 0 else 0
+                reduced = reduction(
+                    depth, i, move_score, 1 if beta - alpha > 1 else 0, is_improving
+                )
+            v = -alpha_beta(child, depth - 1 - reduced, -low - 1, -low, ply + 1, W, T, C, D)
+            if reduced > 0 and v > low and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
@@ -611,13 +618,13 @@ def alpha_beta(
         # move, counter move and in the history.
         if v > best:
             best = v
-            best_index = 65535 - (place & 65535)
+            best_index = 65535 - (sort_key & 65535)
             if v > low:
                 low = v
                 update_pv(move, ply, W)
             if v >= beta:
                 # Moves that the game ranks are ordered by their rank and need no history.
-                if (place & 65536) != 0:
+                if (sort_key & 65536) != 0:
                     update_history(buffer, order, i, depth, ply, W)
                 break
 

@@ -59,7 +59,7 @@ def end_value(result: int, ply: int, W: Any) -> int:
     return ply - MATE
 
 
-def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
+def reduction(depth: int, number: int, move_score: int, is_open: int, is_improving: int) -> int:
     """The plies by which a late move is reduced.
 
     An open window and a good history reduce less; a side to move that is not improving on its
@@ -70,7 +70,7 @@ def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: i
         parts -= PLY
     if is_improving == 0:
         parts += PLY // 2
-    parts -= 2 * PLY * max(min(worth, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
+    parts -= 2 * PLY * max(min(move_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
     return int(max(min(parts // PLY, depth - 2), 0))
 
 
@@ -122,14 +122,14 @@ def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
     It is an insertion sort, because quiet moves are nearly in order already.
     """
     for t in range(first + 1, n):
-        place = order[t]
+        sort_key = order[t]
         move = buffer[t]
         u: Any = np.int64(t)
-        while u > first and order[u - 1] < place:
+        while u > first and order[u - 1] < sort_key:
             order[u] = order[u - 1]
             buffer[u] = buffer[u - 1]
             u -= 1
-        order[u] = place
+        order[u] = sort_key
         buffer[u] = move
 
 

@@ -52,7 +52,7 @@ FAULTS = [
     ("views", "path=(CELLS[m],)", 'path=("d1",)'),
     ("views", "path=(CELLS[m],)", 'path=("a1",)'),
     ("views", 'cell: "X" if', 'cell + "x": "X" if'),
-    ("views", "PositionView(pieces, None, f", "PositionView(pieces, side, f"),
+    ("views", 'pieces, None, f"', 'pieces, side, f"'),
     (
         "compiled rules",
         "buf[n] = lsb(empty)",
