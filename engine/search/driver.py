@@ -193,7 +193,7 @@ class Searcher:
         note_ready(self.game.id, self.game.digest, "solver")
 
     def expire(self) -> None:
-        """Ends the running search unless its first depth is still incomplete.
+        """Ends the running search, but not before its first depth is complete.
 
         Another thread may call it.
         """
@@ -329,7 +329,10 @@ class Searcher:
 
 
 def _root_moves(position: Position, among: Sequence[int]) -> list[int]:
-    """The root moves in the order of the rules; SearchFailed where there are none."""
+    """The legal moves, or those in `among`, in the order of the rules.
+
+    Raises SearchFailed when there are none, or one in `among` is not legal.
+    """
     legal = position.moves()
     if not legal:
         raise SearchFailed("the match is over: there is no move to search")

@@ -108,7 +108,8 @@ SOUND = BASIC | REPETITION | COUNTER_MOVE_ORDER | RANKS | BUCKETS | MALUS | MATE
 ALL = (1 << len(FEATURE)) - 1
 
 #: The smallest depths, in plies, of null move, its verification, late move reductions and internal
-#: iterative reductions. LMR_MOVES: the moves that are never reduced.
+#: iterative reductions. LMR_MOVES: the number of first moves that are never
+#: reduced.
 NULL_DEPTH, VERIFY_DEPTH, LMR_DEPTH, LMR_MOVES, IIR_DEPTH = 3, 10, 3, 3, 4
 #: Futility and late move pruning apply up to this depth, in plies; LATE_MOVES plus the square of
 #: the depth quiet moves are searched.
