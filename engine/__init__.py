@@ -1,1 +1,1 @@
-"""Rules, search and the worker pool: everything that thinks, nothing that talks to a network."""
+"""The rules of the games, the search and its worker pool; nothing here talks to a network."""

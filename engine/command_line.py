@@ -1,35 +1,32 @@
-"""What the commands of this package accept on their lines: types for argparse, which says what was
-expected.
-"""
+"""Argument types for the commands of this package; their errors say what was expected."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from functools import partial
 
-#: No whole number on a line is larger: the words of compiled code hold it, and sums with it.
+#: The largest whole number: the words of compiled code hold it, and sums with it.
 MOST = 10**15
-#: Three years. Numbers above 0 are no larger either: a timer of the system cannot take any length
-#: of time.
+#: The largest number above 0, three years in seconds: the system's timers take no longer times.
 MOST_SECONDS = 10**8
 
 
 def count(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number from 1 up."""
     return _whole(text, 1)
 
 
 def count_or_none(text: str) -> int:
-    """A whole number from 0 on."""
+    """A whole number from 0 up."""
     return _whole(text, 0)
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
-    """A whole number from the one to the other, both included; they may be below 0."""
+    """A type for whole numbers from `least` to `most`, both included; they may be negative."""
     return partial(_whole, least=least, most=most)
 
 
 def positive(text: str) -> float:
-    """A number above 0, of seconds or of whatever the argument measures."""
+    """A number above 0, of seconds or another unit."""
     try:
         number = float(text)
     except ValueError:
@@ -40,7 +37,7 @@ def positive(text: str) -> float:
 
 
 def option(text: str) -> tuple[str, str]:
-    """Name and value of a game's option, of NAME=VALUE; `dict` makes options of several."""
+    """Name and value of a game's option, from NAME=VALUE; `dict` joins several options."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ArgumentTypeError(f"an option is NAME=VALUE, not {text[:40]!r}")

@@ -1,4 +1,4 @@
-"""A deadline for something that computes until it is told to stop: a search, a solver."""
+"""A deadline for a computation that another thread can end: a search, a solver."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,9 +7,7 @@ from threading import TIMEOUT_MAX, Timer
 
 @contextmanager
 def expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Calls `expire` after so many seconds, from a thread of its own, unless the block was left
-    before.
-    """
+    """Calls `expire` from another thread after this many seconds, unless the block ends first."""
     timer = Timer(min(seconds, TIMEOUT_MAX), expire)
     timer.daemon = True
     timer.start()

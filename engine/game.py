@@ -1,9 +1,9 @@
-"""What a rules file provides and what everybody else gets from it.
+"""The contract of a rules file, and what the rest of the program gets from it.
 
-A game is one Python file (see `Rules`), a long one with parts beside it. Inside, a state is a tuple
-of np.uint64 and a move an int; outside, a position and a move are text. `Game` and `Position` are
-the checked way in for servers, clients and tests: they run the same rules uncompiled, so that
-nothing native and no compiler is loaded by a server.
+A game is one Python file (see `Rules`); a long one has parts beside it. Inside, a state is a tuple
+of np.uint64 and a move is an int; outside, a position and a move are text. Servers, clients and
+tests use the checked entry points `Game` and `Position`. These run the same rules uncompiled, so
+that a server loads neither native code nor a compiler.
 """
 
 import hashlib
@@ -21,26 +21,26 @@ from engine.view import BoardView, MoveView, PositionView
 
 State = tuple[np.uint64, ...]
 
-#: What `status` and `no_moves_result` return, seen from the side to move.
+#: What `status` and `no_moves_result` return, from the side to move.
 ONGOING, WON, LOST, DRAWN = 0, 1, 2, 3
 
-#: What a position is besides: a draw because it has been there too often.
+#: The result of a position that is a draw by repetition; no rule returns it.
 REPEATED = 4
 
-#: Longest position text, move token or option value that is looked at, in characters.
+#: The longest position text, move token or option value that is read, in characters.
 MAX_TEXT = 4096
 
 
 class GameError(Exception):
-    """Anything a caller may have got wrong about a game; the message says what was expected."""
+    """A caller's error about a game; the message says what was expected."""
 
 
 class UnknownGame(GameError):
-    """There is no game of that name."""
+    """There is no game of that id."""
 
 
 class OptionError(GameError):
-    """The game has no such option, or the option no such value."""
+    """The game has no such option, or the option has no such value."""
 
 
 class PositionError(GameError):
@@ -48,21 +48,21 @@ class PositionError(GameError):
 
 
 class MalformedMove(GameError):
-    """The text is not a move of this game at all."""
+    """The text is not a move of this game."""
 
 
 class IllegalMove(GameError):
-    """A well-formed move that the rules do not allow here."""
+    """The move is well-formed, but the rules do not allow it here."""
 
 
 class GameFault(Exception):
-    """The rules themselves raised: a defect of the game's file, not of whoever called."""
+    """The rules raised an error: a defect of the game's file, not of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing to choose before a match: the values on offer,
-    and whether `init` takes further values of the same form.
+    """One choice before a match: the values on offer, and whether `init` takes further values of
+    the same form.
     """
 
     title: str
@@ -73,19 +73,19 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a match ended on the board: the winning seat (None is a draw) and why, in words."""
+    """The end of a match on the board: the winning seat, None for a draw, and the reason."""
 
     winner: int | None
     reason: str
 
 
 class Rules(Protocol):
-    """The names that a game's file defines. Functions marked (rule) carry `@rule`, are pure, and
-    get compiled for the search.
+    """The names that a game's file defines.
 
-    A state is a tuple of WORDS np.uint64 that carries the side to move; a move is an int of at most
-    63 bits, and no two legal moves of a state share one token. No state has more than MAX_MOVES
-    moves: compiled buffers have that size and no bounds checks.
+    Functions marked (rule) carry `@rule`, are pure, and are compiled for the search. A state is a
+    tuple of WORDS np.uint64 that includes the side to move. A move is an int of at most 63 bits,
+    and no two legal moves of a state share a token. No state has more than MAX_MOVES moves:
+    compiled buffers have that size and no bounds checks.
     """
 
     #: The id: lower case words joined by hyphens.
@@ -93,46 +93,46 @@ class Rules(Protocol):
     TITLE: str
     WORDS: int
     MAX_MOVES: int
-    #: How many levels of play the game can tell apart, 1 to 8.
+    #: The levels of play, 1 to 8, as many as the game can tell apart.
     LEVELS: int
     OPTIONS: Mapping[str, Option]
-    #: Files of tuned numbers or books beside the game's file; they are part of its digest.
+    #: Files of tuned numbers or books beside the game's file; the digest covers them.
     DATA: Sequence[str]
     #: The rules in a few paragraphs for players.
     RULES: str
 
     def init(self, options: Mapping[str, str]) -> State:
-        """The state at the start; ValueError says which value of which option was expected."""
+        """The state at the start; ValueError names the option and the values it may have."""
 
     def status(self, s: State) -> int:
-        """(rule) GOES_ON, or the result for the side to move; cheap tests only."""
+        """(rule) ONGOING, or the result for the side to move; cheap tests only."""
 
     def moves(self, s: State, buf: Any) -> int:
-        """(rule) Writes the legal moves into buf and returns their number; none for a finished
-        state need be given.
+        """(rule) Writes the legal moves into buf and returns their number; a finished state need
+        not have any.
         """
 
     def play(self, s: State, m: int) -> State:
         """(rule) The state after the legal move m, the other side to move."""
 
     def no_moves_result(self, s: State) -> int:
-        """(rule) The result for the side to move when the state goes on but there is no move."""
+        """(rule) The result for the side to move when the state is ONGOING but has no moves."""
 
     def key(self, s: State) -> np.uint64:
-        """(rule) Different for different states as far as 64 bits allow; never 0. States of one key
-        share what the search finds out about them.
+        """(rule) A key that differs between states as far as 64 bits allow, and is never 0.
 
-        So only what a search cannot reach may be left out: counters that end a match after many
-        quiet plies, as long as their limit is far. Chess leaves out the number of the move, and the
-        plies since the last capture or pawn move below 110 of 150; draughts its quiet plies below
-        48 of 80; international draughts those of kings below 24 of 50, unless few pieces are
-        counted as well; nine men's morris those without a mill up to 60 of 100. From there on they
-        are in the key. Sides, castling, en passant, men in hand and options always are.
+        States with the same key share their entries in the search's table. So a key may leave out
+        only what a search cannot reach: counters that end a match after many quiet plies, while
+        their limit is far. Chess leaves out the move number, and the plies since the last capture
+        or pawn move below 110 of 150; draughts its quiet plies below 48 of 80; international
+        draughts those of kings below 24 of 50, unless few pieces are counted as well; nine men's
+        morris those without a mill up to 60 of 100. Above these numbers the plies are in the key.
+        Sides, castling, en passant, men in hand and options always are.
         """
 
     def evaluate(self, s: State, data: Any) -> int:
-        """(rule) A guess of the result for the side to move, in [-20000, 20000]; data points at the
-        game's DATA.
+        """(rule) The static evaluation for the side to move, in [-20000, 20000]; `data` points at
+        the game's DATA.
         """
 
     def turn(self, s: State) -> int:
@@ -151,16 +151,16 @@ class Rules(Protocol):
         """The position as one line of text, complete with the side to move."""
 
     def ending(self, s: State) -> str:
-        """Why a finished state is finished, in words: "three in a row"."""
+        """The reason of a finished state's end, in words: "three in a row"."""
 
     def board(self, options: Mapping[str, str]) -> BoardView:
-        """What stays the same for a whole room."""
+        """The part of the view that stays the same for a whole room."""
 
     def view(self, s: State, last: tuple[State, int] | None) -> PositionView:
-        """What to draw of a state; last is the state before it and the move that was played there."""
+        """The view of a state; `last` is the state before it and the move played there."""
 
     def move_view(self, s: State, m: int) -> MoveView:
-        """A legal move as clicks."""
+        """A legal move as a sequence of clicks."""
 
 
 REQUIRED = tuple(
@@ -169,49 +169,46 @@ REQUIRED = tuple(
 
 
 class MoreRules(Protocol):
-    """What a game's file may define besides: names that are not there mean the default that is
-    given here.
+    """The names that a game's file may define besides; each has a default.
 
-    Rules see one state and no history. A game in which positions can come again says with
-    REPETITION how often one may occur, and gives `repetition` and `reversible`; the search then
-    also avoids or seeks repetitions.
+    Rules see one state and no history. A game with repeating positions declares in REPETITION how
+    often a position may occur, and defines `repetition` and `reversible`; the search then also
+    avoids or seeks repetitions.
     """
 
-    #: The other Python files of a game that is too long for one. They are part of the digest, and
-    #: their rules are compiled with it; the file and its parts import nothing else from the folders
-    #: that they are in. Default: none.
+    #: The other Python files of a game that is too long for one. The digest covers them, and their
+    #: rules are compiled with it. The file and its parts import nothing else from their folders.
+    #: Default: none.
     PARTS: Sequence[ModuleType]
-    #: So many occurrences of a position end the match as a draw; 0, the default: it does not
-    #: matter.
+    #: The occurrence of a position that ends the match as a draw; 0, the default, for none.
     REPETITION: int
-    #: Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1 of
-    #: them, made by `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit
+    #: Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1
+    #: rows, made by `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit
     #: many games.
     LEVEL_TABLE: Sequence[tuple[int, int, int]]
-    #: So many occurrences let the player to move claim a draw; 0 is the default.
+    #: The occurrence of a position at which the player to move may claim a draw; 0 is the default.
     CLAIM_REPETITION: int
-    #: By about so much a quiet move changes the evaluation. Near its horizon the search then leaves
-    #: out what is further away from its window than that; 0, the default: it never does.
+    #: The change of the evaluation that a quiet move hardly exceeds. Near its horizon the search
+    #: prunes what is further from its window; 0, the default: it never does.
     MARGIN: int
-    #: How long the top level may take where only a longer look of the game's solver keeps what is
-    #: won; 1000 is the default. A search without a solver's result goes no further than that.
+    #: The longest time of the top level, in milliseconds, where only a longer run of the game's
+    #: solver keeps a won position won; 1000 is the default. The search alone takes 1000 at most.
     PATIENCE_MS: int
-    #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, where it
-    #: has none.
+    #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
     SOLVER: str
-    #: What a number counts when moves are listed: "move", the default, both sides' moves, as in
-    #: chess (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
+    #: What a number counts in move lists: "move", the default, both sides' moves, as in chess
+    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
     NUMBERING: str
-    #: The techniques of the search that do not pay for this game (names of
-    #: `engine.search.layout.TECHNIQUE`).
+    #: The search features that do not pay for this game, by their names in
+    #: `engine.search.layout.FEATURE`.
     DISABLED: Sequence[str]
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for
-        want of material.
+        want of material. Default: 0.
 
-        Asked only where `status` goes on; where no move is left it must be 0, unless
-        `no_moves_result` is a draw as well. A perft does not ask. Default 0.
+        It is called only where `status` is ONGOING. Where no move is left it must be 0, unless
+        `no_moves_result` is a draw as well. A perft does not call it.
         """
 
     def repetition(self, s: State) -> np.uint64:
@@ -220,60 +217,61 @@ class MoreRules(Protocol):
         """
 
     def reversible(self, s: State) -> int:
-        """(rule) No position before the last so many plies can come again: 0 after a capture or
-        another last step, 512 where there are none.
+        """(rule) The number of last plies that can be taken back: no position before them can
+        repeat. 0 after a capture or another irreversible move, 512 where there are none.
         """
 
     def count(self, s: State, buf: Any) -> int:
-        """(rule) What `moves` would return, found sooner; buf may be used as scratch. Default:
-        `moves`.
+        """(rule) The number that `moves` would return, computed faster; buf may be used as scratch.
+        Default: `moves`.
         """
 
     def tactical(self, s: State, buf: Any) -> int:
-        """(rule) Writes those legal moves to buf that may change the evaluation much, captures
-        above all, and returns how many; a search goes on with these at its horizon, where the state
-        is not tense. Default: none.
+        """(rule) Writes the legal moves that may change the evaluation much, captures above all,
+        into buf and returns their number. Default: none.
+
+        Quiescence searches these moves at the horizon where the state is not `unstable`.
         """
 
     def unstable(self, s: State) -> int:
-        """(rule) 1 where an evaluation says little because the side to move has no free choice: it
-        is in check, or must capture. A search looks deeper there. Default 0.
+        """(rule) 1 where the static evaluation says little because the side to move has no free
+        choice: it is in check, or must capture. The search extends such states. Default: 0.
         """
 
     def evasions(self, s: State, buf: Any) -> int:
-        """(rule) Writes the moves that a tense state leaves to buf and returns how many: after each
-        other move the other side wins with its next one. 0, the default: they are not known, or
-        there are none.
+        """(rule) Writes the moves that avoid an immediate loss in an `unstable` state into buf and
+        returns their number: after every other move the opponent wins with its next one. 0, the
+        default: they are unknown, or there are none.
         """
 
     def rank(self, s: State, m: int) -> int:
-        """(rule) A guess how soon a legal move should be tried: above 0 before the quiet ones,
-        below 0 after them; within 2**40 either way. Default 0.
+        """(rule) The place of a legal move in the move order: above 0 before the quiet moves, below
+        0 after them; within 2**40 either way. Default: 0.
         """
 
     def may_pass(self, s: State) -> int:
-        """(rule) 1 where some move is almost surely better than passing would be; then a search may
-        try `pass_turn`. Default 0.
+        """(rule) 1 where some move is almost surely better than passing would be, so that the
+        search may try `pass_turn` (null move). Default: 0.
         """
 
     def pass_turn(self, s: State) -> State:
-        """(rule) The state with the other side to move, where `may_pass` allows it: not a move of
-        the game.
+        """(rule) The state with the other side to move, where `may_pass` allows it; it is not a
+        move of the game.
         """
 
     def probe(self, s: State, data: Any) -> int:
-        """(rule) What is known for certain: the result for the side to move with best play, and
-        four times the plies to the end (none for a draw); GOES_ON, the default, where nothing is.
-        `data` has the tables of the game's solver.
+        """(rule) The proven result for the side to move, plus four times the plies to the end (none
+        for a draw); ONGOING, the default, where it is unknown. `data` has the tables of the game's
+        solver.
         """
 
     def claim(self, s: State) -> str | None:
-        """Why the player to move may claim a draw here, in words; None, the default, where there is
-        no reason.
+        """The reason for which the player to move may claim a draw, in words; None, the default,
+        where there is none.
         """
 
     def notation(self, s: State, m: int) -> str:
-        """A legal move as players write it ("Nbxd7+"), read back by `parse_move`. Default: its
+        """A legal move as players write it ("Nbxd7+"); `parse_move` reads it back. Default: its
         token.
         """
 
@@ -287,9 +285,10 @@ def _times(count: int) -> str:
     return {2: "twice"}.get(count, f"{count} times")
 
 
-#: What a rules file may define under the name of an earlier version, and its name now.
+#: Names that a rules file of an earlier version may define, and their names now.
 RENAMED = {
-    "tense": "unstable", "noisy": "tactical", "forced": "evasions", "stuck": "no_moves_result", "WITHOUT": "DISABLED",
+    "tense": "unstable", "noisy": "tactical", "forced": "evasions", "stuck": "no_moves_result",
+    "WITHOUT": "DISABLED",
 }  # fmt: skip
 
 
@@ -300,31 +299,31 @@ def __getattr__(name: str) -> NoReturn:
 
 
 def _old_names(rules: object) -> list[str]:
-    """What a rules file defines by the name of an earlier version; a name that is no rule may be
-    its own.
+    """The names of an earlier version that a rules file defines, other than its own unmarked
+    functions.
     """
     found = [name for name in RENAMED if hasattr(rules, name)]
     return [name for name in found if name.isupper() or hasattr(getattr(rules, name), RULE)]
 
 
 class Game:
-    """A game as the rest of the house sees it: checked entry points around one rules file.
+    """The checked entry points around one rules file.
 
-    `digest` names the exact rules (the file, its data, the engine around it); two nodes or
-    processes whose digests differ must not share a match. Everything that the rules raise comes out
-    as GameFault, unless it is the typed error of a bad argument.
+    `digest` identifies the exact rules (the file, its data, the engine around it); two nodes or
+    processes with different digests must not share a match. Errors of the rules become GameFault,
+    except for the typed errors of bad arguments.
     """
 
     __slots__ = (
-        "claim", "claim_repetition", "digest", "drawn", "id", "level_table", "numbering", "repetition_times", "rules",
-        "title",
+        "claim", "claim_repetition", "digest", "drawn", "id", "level_table", "numbering",
+        "repetition_times", "rules", "title",
     )  # fmt: skip
 
     def __init__(self, rules: Rules, digest: str) -> None:
         file = getattr(rules, "__file__", rules)
         if old := _old_names(rules):
-            told = ", ".join(f"{name} is called {RENAMED[name]} now" for name in old)
-            raise GameFault(f"the rules file {file} has names of an earlier version: {told}")
+            names = ", ".join(f"{name} is called {RENAMED[name]} now" for name in old)
+            raise GameFault(f"the rules file {file} has names of an earlier version: {names}")
         missing = [name for name in REQUIRED if not hasattr(rules, name)]
         if missing:
             raise GameFault(f"the rules file {file} does not define {', '.join(missing)}")
@@ -364,7 +363,7 @@ class Game:
         return self.rules.OPTIONS
 
     def check_options(self, options: Mapping[str, str]) -> dict[str, str]:
-        """All options with their values, defaults filled in; OptionError says what is on offer."""
+        """All options with their values, defaults filled in; OptionError names the valid ones."""
         known = self.options
         for name, value in options.items():
             if name not in known:
@@ -378,9 +377,7 @@ class Game:
         return {name: options.get(name, option.default) for name, option in known.items()}
 
     def start(self, options: Mapping[str, str] | None = None) -> "Position":
-        """The position at the start of a match; OptionError for an option or value that the game
-        does not have.
-        """
+        """The position at the start of a match; OptionError for an unknown option or value."""
         chosen = self.check_options(options or {})
         try:
             with wrapping():
@@ -413,8 +410,8 @@ class Game:
             self._fault("board", error)
 
     def settle(self, state: State) -> tuple[int, list[int]]:
-        """GOES_ON with the legal moves in the order of the rules, or the result for the side to
-        move and no moves.
+        """ONGOING with the legal moves in the order of the rules, or the result for the side to
+        move without moves.
         """
         hook = "status"
         rules = self.rules
@@ -443,11 +440,11 @@ class Game:
 
 
 class Position:
-    """A state of a game with its options: immutable, comparable, and all in text outside.
+    """A state of a game with its options: immutable, comparable, and readable as text.
 
-    `last` is the state before and the move that led here, for the view; `past` are the repetition
-    keys of the positions before this one that can come again. A position that was read from text
-    has neither; they do not count for equality.
+    `last` is the state before and the move that led here, for the view. `past` are the repetition
+    keys of the earlier positions that can still repeat. A position read from text has neither; they
+    do not count for equality.
     """
 
     __slots__ = ("_child", "_played", "_settled", "game", "last", "options", "past", "state")
@@ -465,7 +462,7 @@ class Position:
         self.state = state
         self.last = last
         self.past = past
-        # The position after the move that was last asked for: a server decides on a move and then
+        # The position after the move of the last `advance`: a server decides on a move and then
         # replays it from its log.
         self._child: tuple[str, Position] | None = None
         self._settled: tuple[int, list[int]] | None = None
@@ -488,7 +485,7 @@ class Position:
 
     @property
     def turn(self) -> int:
-        """The seat to move (of a finished position: who would be)."""
+        """The seat to move; in a finished position, the seat that would be."""
         try:
             return self.game.rules.turn(self.state)
         except Exception as error:
@@ -502,9 +499,7 @@ class Position:
             self.game._fault("format_position", error)
 
     def digest(self) -> str:
-        """16 hex digits over text and options, to recognise a position across processes and
-        restarts.
-        """
+        """16 hex digits over text and options that identify a position across processes."""
         parts = [self.text(), *(f"{name}={value}" for name, value in sorted(self.options.items()))]
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
@@ -517,7 +512,7 @@ class Position:
         return [self.format_move(move) for move in self.moves()]
 
     def parse_move(self, text: str) -> int:
-        """The legal move that a token names; MalformedMove or IllegalMove says what was expected."""
+        """The legal move of a token; MalformedMove or IllegalMove says what was expected."""
         if not 0 < len(text) <= MAX_TEXT:
             raise MalformedMove(f"a move of {self.game.title} is written like {self._example()}")
         try:
@@ -540,7 +535,7 @@ class Position:
             self.game._fault("format_move", error)
 
     def play(self, move: int) -> "Position":
-        """The position after a legal move; unchecked, so ask `parse_move` at the border."""
+        """The position after a legal move; unchecked, so use `parse_move` at the border."""
         try:
             with wrapping():
                 after = self.game.rules.play(self.state, move)
@@ -549,11 +544,10 @@ class Position:
         return self._after(move, after)
 
     def advance(self, text: str) -> "tuple[str, Position, Outcome | None]":
-        """Plays the legal move that a token names: its plain token, the position after it, and the
-        outcome if it ends there.
+        """Plays the legal move of a token: returns its plain token, the position after it, and the
+        outcome if the match ends there.
 
-        The same as `parse_move`, `format_move`, `play` and `outcome` in turn. Raises what they
-        raise.
+        It does and raises the same as `parse_move`, `format_move`, `play` and `outcome`.
         """
         move = self.parse_move(text)
         token = self.format_move(move)
@@ -562,8 +556,8 @@ class Position:
         return token, after, after.outcome()
 
     def replay(self, text: str) -> "Position":
-        """The position after a move that a log says was played: read, but not checked against the
-        legal moves again.
+        """The position after a move from a log: it is parsed, but not checked against the legal
+        moves again.
         """
         if self._child is not None and self._child[0] == text:
             return self._child[1]
@@ -577,7 +571,7 @@ class Position:
         return self.play(move)
 
     def outcome(self) -> Outcome | None:
-        """How the match ended here, or None."""
+        """The outcome if the match ended here, or None."""
         result = self._settle()[0]
         if result == ONGOING:
             return None
@@ -593,8 +587,8 @@ class Position:
         return Outcome(self.turn if result == WON else 1 - self.turn, reason)
 
     def claim(self) -> str | None:
-        """Why the player to move may claim a draw here, in words; None when there is no reason or
-        the match is over.
+        """The reason for which the player to move may claim a draw here, in words; None when there
+        is none or the match is over.
         """
         times, reason = self.game.claim_repetition, self.game.claim
         if (reason is None and not times) or self._settle()[0] != ONGOING:
@@ -611,7 +605,7 @@ class Position:
         return found
 
     def notation(self, move: int) -> str:
-        """A legal move as players of the game write it; its token where the game has no other way."""
+        """A legal move as players of the game write it, by default its token."""
         write = getattr(self.game.rules, "notation", None)
         if write is None:
             return self.format_move(move)
@@ -622,8 +616,8 @@ class Position:
             self.game._fault("notation", error)
 
     def played(self) -> str:
-        """The move that led here as players write it; "" without one, and where the game writes
-        moves as tokens.
+        """The move that led here as players write it; "" without one, and in games that write moves
+        as tokens.
         """
         if self._played is None:
             self._played = ""
@@ -633,7 +627,7 @@ class Position:
         return self._played
 
     def view(self) -> PositionView:
-        """What to draw."""
+        """The view of this position."""
         try:
             with wrapping():
                 view = self.game.rules.view(self.state, self.last)
@@ -644,7 +638,7 @@ class Position:
         return structs.replace(view, played=self.played()) if self.played() else view
 
     def move_views(self) -> list[MoveView]:
-        """The legal moves as clicks."""
+        """The legal moves as sequences of clicks."""
         moves = self.moves()
         try:
             with wrapping():
@@ -653,9 +647,9 @@ class Position:
             self.game._fault("move_view", error)
 
     def forced_pass(self) -> str | None:
-        """The token of the only legal move, where that is the button of a target without cells
-        ("pass"): there is nothing to choose and nothing to see on the board. None where there is
-        something to decide.
+        """The token of the only legal move, if it is the button of a target without cells ("pass").
+
+        Then there is nothing to choose and nothing to see on the board. None otherwise.
         """
         if len(self.moves()) != 1:
             return None
@@ -664,7 +658,7 @@ class Position:
         return only.id if len(only.path) == 1 and targets.get(only.path[0]) == () else None
 
     def _settle(self) -> tuple[int, list[int]]:
-        """The result or GOES_ON, and the legal moves; found once."""
+        """The result or ONGOING, and the legal moves; computed once."""
         if self._settled is None:
             self._settled = self.game.settle(self.state)
             times = self.game.repetition_times
@@ -673,7 +667,7 @@ class Position:
         return self._settled
 
     def _after(self, move: int, state: State) -> "Position":
-        """The position of a state that a move of this one leads to."""
+        """The position of a state that a move of this one leads to, with its past."""
         past: tuple[int, ...] = ()
         if self.game.repetition_times or self.game.claim_repetition:
             rules: Any = self.game.rules
@@ -687,7 +681,7 @@ class Position:
         return Position(self.game, self.options, state, (self.state, move), past)
 
     def _occurrences(self) -> int:
-        """How often this position has been there, now included."""
+        """The occurrences of this position, this one included."""
         rules: Any = self.game.rules
         try:
             with wrapping():
@@ -697,7 +691,8 @@ class Position:
 
     def _malformed(self, text: str) -> MalformedMove:
         return MalformedMove(
-            f"{text[:40]!r} is not a move of {self.game.title}, which are written like {self._example()}"
+            f"{text[:40]!r} is not a move of {self.game.title}, "
+            f"which are written like {self._example()}"
         )
 
     def _example(self) -> str:

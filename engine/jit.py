@@ -1,8 +1,9 @@
-"""What a rules file imports: `U`, `rule`, the bit helpers and `at`. No numba here.
+"""The imports of a rules file: `U`, `rule`, the bit helpers and `at`. This module does not import
+numba.
 
-Called from plain Python these are plain Python, so a server plays by the same file without a
-compiler. `engine.compiler.native` compiles copies of the marked functions for the search and gives
-the bit helpers their machine instructions.
+Called from plain Python, these functions are plain Python, so a server plays by the same file
+without a compiler. `engine.compiler.native` compiles copies of the marked functions for the search
+and replaces the bit helpers by machine instructions.
 """
 
 from collections.abc import Callable
@@ -10,14 +11,13 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-#: A word of a state. Constants next to a board are `U(...)`: compiled, a bare int makes the whole
-#: expression signed.
+#: A word of a state. A constant next to a board must be `U(...)`: in compiled code a bare int makes
+#: the whole expression signed.
 U = np.uint64
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The attribute that marks a function as part of the rules; its value is the signature text, "" for
-#: none.
+#: The attribute that marks a function as part of the rules; its value is the signature text, or "".
 RULE = "__plyroom_rule__"
 
 
@@ -26,12 +26,10 @@ def rule(mark: F) -> F: ...
 @overload
 def rule(mark: str) -> Callable[[F], F]: ...
 def rule(mark: Any) -> Any:
-    """Marks a function as part of the rules, to be compiled for the search; uncompiled it stays as
-    it is.
+    """Marks a function as part of the rules, to be compiled for the search; returns it unchanged.
 
-    A function that calls itself needs its signature, `@rule("i8(state, i8, i8*)")`, because a
-    recursive function that numba specialises twice crashes when it is loaded from the cache (numba
-    issue 6061).
+    A recursive function needs its signature, `@rule("i8(state, i8, i8*)")`: one that numba
+    specialises twice crashes when it is loaded from the cache (numba issue 6061).
     """
     if isinstance(mark, str):
         return lambda function: _marked(function, mark)
@@ -59,16 +57,14 @@ def msb(x: np.uint64) -> int:
 
 
 def at(memory: Any, index: int) -> Any:
-    """The memory from an index on: a view of an array, a moved pointer when compiled."""
+    """The memory from an index on: a view of an array; a pointer when compiled."""
     return memory[index:]
 
 
 def put(memory: Any, index: int, value: int) -> None:
-    """Stores a value that another process reads: after all stores before it and before all after
-    it.
-    """
+    """Stores a value that another process reads, ordered after earlier stores and before later."""
     memory[index] = value
 
 
 def prefetch(memory: Any, index: int) -> None:
-    """Asks the machine to bring the memory at an index near, for it is read soon; changes nothing."""
+    """Prefetches the memory at an index into the processor's cache; changes nothing."""

@@ -1,7 +1,7 @@
-"""Four words side by side that one machine instruction works on; `engine.compiler.native_lanes` has
-the compiled form.
+"""Lanes: four words that one machine instruction processes together.
 
-Uncompiled a `Lanes` is an array of four words, for tests and for reading.
+`engine.compiler.native_lanes` has the compiled form. Uncompiled, `Lanes` is an array of four words,
+for tests and for reading.
 """
 
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 U = np.uint64
+#: Words of a `Lanes`.
 COUNT = 4
 
 
 class Lanes:
-    """Four uint64 with the bit operations of one, lane by lane; sums and differences wrap."""
+    """Four uint64 with bit operations lane by lane; sums and differences wrap."""
 
     __slots__ = ("words",)
 
@@ -53,6 +54,7 @@ def lanes(word: np.uint64) -> Lanes:
 
 
 def lanes_of(first: np.uint64, second: np.uint64, third: np.uint64, fourth: np.uint64) -> Lanes:
+    """One word for each lane."""
     return Lanes([first, second, third, fourth])
 
 
@@ -62,15 +64,15 @@ def lanes_at(memory: Any, index: int) -> Lanes:
 
 
 def filled(x: Lanes) -> Lanes:
-    """All ones where a lane is not 0."""
+    """All ones in each lane that is not 0."""
     return Lanes(np.where(x.words != U(0), ~U(0), U(0)))
 
 
 def leading_zeros(x: Lanes) -> Lanes:
-    """How many zeros stand above the highest one bit of each lane; no lane is 0."""
+    """The zeros above the highest one bit of each lane; no lane is 0."""
     return Lanes([64 - int(word).bit_length() for word in x.words])
 
 
 def joined(x: Lanes) -> np.uint64:
-    """The bits that any lane has."""
+    """The bits that are set in any lane."""
     return U(np.bitwise_or.reduce(x.words))

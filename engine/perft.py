@@ -1,4 +1,4 @@
-"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, to compare with
+"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, for comparison with
 published tables.
 """
 
@@ -16,8 +16,9 @@ from engine.search import layout
 
 
 def perft(native: NativeGame, position: Position, depth: int) -> int:
-    """The number of move sequences of a length; a finished game has no moves and counts nowhere
-    below its depth.
+    """The number of move sequences of a length; ValueError for a depth that the search cannot hold.
+
+    A finished game has no moves, so it counts for no greater length.
     """
     if not 0 <= depth < layout.MAX_PLY:
         raise ValueError(f"a depth is 0 to {layout.MAX_PLY - 1}")
@@ -34,18 +35,16 @@ def main(arguments: list[str] | None = None) -> int:
         "--position", help="start from this position instead of the start of the game"
     )
     parser.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        game = load_game(asked.game)
-        options = dict(asked.option)
+        game = load_game(args.game)
+        options = dict(args.option)
         position = (
-            game.start(options)
-            if asked.position is None
-            else game.position(asked.position, options)
+            game.start(options) if args.position is None else game.position(args.position, options)
         )
         native = compile_game(game)
         native.function("perft")
-        for depth in range(1, asked.depth + 1):
+        for depth in range(1, args.depth + 1):
             begun = time.perf_counter()
             sequences = perft(native, position, depth)
             print(f"{depth:3} {sequences:20,} {time.perf_counter() - begun:9.3f} s")

@@ -1,7 +1,7 @@
-"""python -m engine.solve GAME: the exact result of a position, when both sides play their best.
+"""python -m engine.solve GAME: the exact result of a position under best play.
 
-A game with a solver of its own is solved by that, any other one by the general search, if it comes
-to the end of all lines within the limits.
+A game with its own solver uses that solver. Any other game uses the general search, which gives a
+result if it reaches the end of all lines within the limits.
 """
 
 import argparse
@@ -31,11 +31,13 @@ from engine.solvers.base import (
     named_solver,
 )
 
+#: Plies of an opening book by default.
 BOOK_PLIES = 10
+#: The most plies of an opening book.
 MOST_BOOK_PLIES = 16
-#: How long a position may take by default.
+#: The time limit of a position by default, in seconds.
 SECONDS = 60.0
-#: What an argument is of use for; a position is solved where nothing else is asked for.
+#: The tasks that each argument belongs to; "position" is the default task.
 BELONGS_TO = {
     "seconds": ("position", "file"),
     "nodes": ("position", "file"),
@@ -49,8 +51,9 @@ BELONGS_TO = {
 
 @dataclass(frozen=True)
 class Suite:
-    """What solving a file of positions gave: means a position; `wrong` and `open` are line numbers,
-    open ones had no result within the limits.
+    """The results of a file of positions, with means for one position.
+
+    `wrong` and `open` are line numbers; open positions had no result within the limits.
     """
 
     positions: int
@@ -62,20 +65,20 @@ class Suite:
 
 
 def solver_of(game: Game) -> Solver:
-    """The game's own solver, or the general search as one."""
+    """The game's own solver, or else the general search as a solver."""
     from engine.solvers.general import SearchSolver
 
     return named_solver(game) or SearchSolver(game)
 
 
 def timed(solver: Solver, seconds: float) -> Around:
-    """A computation that is ended after so many seconds."""
+    """The context of a computation that expires after this many seconds."""
 
     return lambda: expiring(solver.expire, seconds)
 
 
 def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Problem:
-    """The position of a text; ProblemError or another GameError says why it cannot be solved."""
+    """The problem that a text states; ProblemError or another GameError says why it is none."""
     problem = solver.problem(text, options)
     if not problem.position.moves():
         raise ProblemError(f"{text[:80]!r}: the match is over there, nothing is left to solve")
@@ -83,9 +86,7 @@ def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Probl
 
 
 def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[int, Problem]:
-    """The problems of a file by line number: one a line, empty lines and those that begin with #
-    left out.
-    """
+    """The problems of a file by line number; empty lines and # comments are left out."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -106,7 +107,7 @@ def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[i
 def solve_suite(
     solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float
 ) -> Suite:
-    """Solves all, each within the seconds on average, and compares with the scores that are given."""
+    """Solves all problems, in `seconds` each on average, and compares them with known scores."""
     from engine.search.driver import Control
 
     positions = [problem.position for problem in problems.values()]
@@ -124,7 +125,7 @@ def solve_suite(
 
 
 def moves_as_tokens(position: Position, solution: Solution) -> tuple[list[str], list[str]]:
-    """The best moves, and the line."""
+    """The best moves and the line of a solution, in tokens."""
     line, here = [], position
     for move in solution.line:
         line.append(here.format_move(move))
@@ -133,7 +134,7 @@ def moves_as_tokens(position: Position, solution: Solution) -> tuple[list[str], 
 
 
 def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str, object]:
-    """A solution for a program to read."""
+    """A solution as the fields of the JSON output."""
     best, line = moves_as_tokens(position, solution)
     return {
         "game": solver.game.id,
@@ -153,7 +154,7 @@ def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str,
 
 
 def as_text(solver: Solver, position: Position, solution: Solution) -> str:
-    """A solution for people."""
+    """A solution as text for people."""
     signs = {"exact": "", "lower": ">= ", "upper": "<= "}
     best, line = moves_as_tokens(position, solution)
     moves = ", ".join(
@@ -162,7 +163,8 @@ def as_text(solver: Solver, position: Position, solution: Solution) -> str:
     return "\n".join(
         [
             f"position    {position.text()}",
-            f"score       {signs[solution.bound]}{solution.score:+d}, {solver.describe(solution)} for the side to move",
+            f"score       {signs[solution.bound]}{solution.score:+d}, "
+            f"{solver.describe(solution)} for the side to move",
             f"best moves  {', '.join(best)}",
             f"all moves   {moves}",
             f"line        {' '.join(line)}",
@@ -190,7 +192,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m engine.solve",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit codes: 0 solved, 1 not solved within the limits or a score is wrong, 2 for a bad argument.",
+        epilog="Exit codes: 0 solved, 1 not solved within the limits or a score is wrong, "
+        "2 for a bad argument.",
     )
     parser.add_argument("game")
     what = parser.add_mutually_exclusive_group()
@@ -201,24 +204,24 @@ def parser() -> argparse.ArgumentParser:
         "--file",
         metavar="F",
         type=Path,
-        help="solve one position a line, check the scores that are beside them",
+        help="solve a position on each line and check the scores beside them",
     )
     what.add_argument(
         "--make-tables",
         action="store_true",
-        help="make the game's endgame tables anew, and keep them",
+        help="make and store the game's endgame tables",
     )
-    what.add_argument("--make-book", action="store_true", help="make the game's opening book anew")
+    what.add_argument("--make-book", action="store_true", help="make the game's opening book")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     solving = parser.add_argument_group("positions")
     solving.add_argument(
         "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
     )
     solving.add_argument("--seconds", type=positive, help=f"a position, {SECONDS:g} by default")
-    solving.add_argument("--nodes", type=count, help="at most so many nodes a position")
+    solving.add_argument("--nodes", type=count, help="the most nodes for a position")
     tables = parser.add_argument_group("endgame tables")
     tables.add_argument(
-        "--pieces", type=count, help="up to so many pieces, as many as there can be by default"
+        "--pieces", type=count, help="the most pieces, by default as many as the solver can"
     )
     book = parser.add_argument_group("opening book")
     book.add_argument("--plies", type=count_or_none, help=f"of the book, {BOOK_PLIES} by default")
@@ -226,7 +229,7 @@ def parser() -> argparse.ArgumentParser:
         "--work",
         type=Path,
         metavar="F",
-        help="what is done of the book; a run that was cut goes on there",
+        help="the state of the work; an interrupted run continues from it",
     )
     book.add_argument(
         "--out", type=Path, metavar="F", help="the book's file; the one beside the game by default"
@@ -234,58 +237,56 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def asked_on(line: list[str] | None) -> argparse.Namespace:
-    """What is asked for on a command line; it ends the program where arguments do not go together."""
+def parse_arguments(line: list[str] | None) -> argparse.Namespace:
+    """The arguments of a command line; exits if some do not belong together."""
     made = parser()
-    asked = made.parse_args(line)
+    args = made.parse_args(line)
     task = next(
-        (name for name in ("file", "make_tables", "make_book") if getattr(asked, name)), "position"
+        (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
     for name, tasks in BELONGS_TO.items():
-        if getattr(asked, name) is not None and task not in tasks:
+        if getattr(args, name) is not None and task not in tasks:
             made.error(f"argument --{name}: not with --{task.replace('_', '-')}")
-    asked.option = dict(asked.option or ())
-    asked.seconds = asked.seconds or SECONDS
-    return asked
+    args.option = dict(args.option or ())
+    args.seconds = args.seconds or SECONDS
+    return args
 
 
-def make_tables(game: Game, asked: argparse.Namespace) -> int:
-    """Makes the endgame tables of a game that has some, and shows how far it is."""
+def make_tables(game: Game, args: argparse.Namespace) -> int:
+    """Makes the endgame tables of a game that has some, and shows the progress."""
     solver = named_solver(game)
     if not isinstance(solver, TableSolver):
         raise GameError(f"{game.title} has no endgame tables")
     begun = time.perf_counter()
-    pieces = solver.most_pieces if asked.pieces is None else asked.pieces
+    pieces = solver.most_pieces if args.pieces is None else args.pieces
     if not 2 <= pieces <= solver.most_pieces:
         raise GameError(
             f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}"
         )
     counts = solver.make_tables(pieces, show_progress)
     end_progress()
-    told = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
-    if asked.json:
-        print(msgspec.json.encode(told).decode())
+    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
+    if args.json:
+        print(msgspec.json.encode(summary).decode())
     else:
-        print("\n".join(f"{name:11} {number:,}" for name, number in told.items()))
+        print("\n".join(f"{name:11} {number:,}" for name, number in summary.items()))
     return 0
 
 
-def make_book(game: Game, asked: argparse.Namespace) -> int:
-    """Makes the opening book of a game that has one; a run that was cut goes on where it was."""
+def make_book(game: Game, args: argparse.Namespace) -> int:
+    """Makes the opening book of a game that has one; an interrupted run continues from its work."""
     solver = named_solver(game)
     if not isinstance(solver, BookSolver):
         raise GameError(f"{game.title} has no opening book")
-    plies = BOOK_PLIES if asked.plies is None else asked.plies
+    plies = BOOK_PLIES if args.plies is None else args.plies
     if plies > MOST_BOOK_PLIES:
         raise GameError(f"a book has 0 to {MOST_BOOK_PLIES} plies, not {plies}")
-    if asked.out is None and not game.rules.DATA:
+    if args.out is None and not game.rules.DATA:
         raise GameError(f"{game.title} names no DATA file for its book: say --out")
-    out = asked.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
-    work = asked.work or out.with_suffix(".work")
-    if not out.parent.is_dir() or out.is_dir():
-        raise GameError(
-            f"{out}: no file can be written there"
-        )  # told before the work, not after it
+    out = args.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
+    work = args.work or out.with_suffix(".work")
+    if not out.parent.is_dir() or out.is_dir():  # checked before the work, not after it
+        raise GameError(f"{out}: no file can be written there")
     begun = time.perf_counter()
     solver.prepare()
     try:
@@ -295,14 +296,14 @@ def make_book(game: Game, asked: argparse.Namespace) -> int:
     end_progress()
     out.write_bytes(content)
     seconds = time.perf_counter() - begun
-    if asked.json:
-        told = {
+    if args.json:
+        summary = {
             "file": str(out),
             "bytes": len(content),
             "plies": plies,
             "seconds": round(seconds, 1),
         }
-        print(msgspec.json.encode(told).decode())
+        print(msgspec.json.encode(summary).decode())
     else:
         print(f"{out}: {len(content):,} bytes, {plies} plies, {seconds:.1f} s")
     return 0
@@ -321,7 +322,7 @@ def show_progress(done: int, total: int) -> None:
 
 
 def progress(text: str) -> None:
-    """Writes over the last line of a terminal, and nothing into a file."""
+    """Overwrites the last line of a terminal; writes nothing into a file."""
     if sys.stderr.isatty():
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
@@ -331,63 +332,66 @@ def end_progress() -> None:
         print(file=sys.stderr)
 
 
-def solve_one(solver: Solver, asked: argparse.Namespace) -> int:
-    """Solves the position that was asked for and prints what it is worth."""
+def solve_one(solver: Solver, args: argparse.Namespace) -> int:
+    """Solves one position, by default the start, and prints the result; returns the exit code."""
     from engine.search.driver import Control
 
-    if asked.position is not None:
-        position = read_problem(solver, asked.position, asked.option).position
+    if args.position is not None:
+        position = read_problem(solver, args.position, args.option).position
     else:
-        position = solver.game.start(asked.option)
-    limit = Limit(nodes=asked.nodes)
-    solution = solver.solve(position, limit, Control(), around=timed(solver, asked.seconds))
+        position = solver.game.start(args.option)
+    limit = Limit(nodes=args.nodes)
+    solution = solver.solve(position, limit, Control(), around=timed(solver, args.seconds))
     if solution is None:
-        print(f"solve: {why_not_solved(solver, position, asked)}", file=sys.stderr)
+        print(f"solve: {why_not_solved(solver, position, args)}", file=sys.stderr)
         return 1
-    if asked.json:
+    if args.json:
         print(msgspec.json.encode(as_dict(solver, position, solution)).decode())
     else:
         print(as_text(solver, position, solution))
     return 0
 
 
-def why_not_solved(solver: Solver, position: Position, asked: argparse.Namespace) -> str:
+def why_not_solved(solver: Solver, position: Position, args: argparse.Namespace) -> str:
     if isinstance(solver, TableSolver) and not solver.reaches(position, None):
-        return f"the endgame tables of {solver.game.title} do not tell this position and all that it leads to"
-    nodes = f" and {asked.nodes:,} nodes" if asked.nodes else ""
-    return f"not solved within {asked.seconds:g} s{nodes}"
+        return (
+            f"the endgame tables of {solver.game.title} do not tell this position "
+            "and all that it leads to"
+        )
+    nodes = f" and {args.nodes:,} nodes" if args.nodes else ""
+    return f"not solved within {args.seconds:g} s{nodes}"
 
 
-def solve_file(solver: Solver, asked: argparse.Namespace) -> int:
-    """Solves a file and prints means."""
-    problems = read_suite(solver, asked.file, asked.option)
-    suite = solve_suite(solver, problems, Limit(nodes=asked.nodes), asked.seconds)
-    print(msgspec.json.encode(asdict(suite)).decode() if asked.json else suite_as_text(suite))
+def solve_file(solver: Solver, args: argparse.Namespace) -> int:
+    """Solves a file of positions and prints the means; returns the exit code."""
+    problems = read_suite(solver, args.file, args.option)
+    suite = solve_suite(solver, problems, Limit(nodes=args.nodes), args.seconds)
+    print(msgspec.json.encode(asdict(suite)).decode() if args.json else suite_as_text(suite))
     return 1 if suite.wrong or suite.open else 0
 
 
-def answer(asked: argparse.Namespace) -> int:
-    """Does what was asked for; the exit code."""
-    game = load_game(asked.game)
-    if asked.make_tables:
-        return make_tables(game, asked)
-    if asked.make_book:
-        return make_book(game, asked)
+def answer(args: argparse.Namespace) -> int:
+    """Runs the task of a command line; returns the exit code."""
+    game = load_game(args.game)
+    if args.make_tables:
+        return make_tables(game, args)
+    if args.make_book:
+        return make_book(game, args)
     solver = solver_of(game)
     solver.prepare()
-    return solve_file(solver, asked) if asked.file is not None else solve_one(solver, asked)
+    return solve_file(solver, args) if args.file is not None else solve_one(solver, args)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    asked = asked_on(arguments)
+    args = parse_arguments(arguments)
     code = 1
     try:
-        code = answer(asked)
+        code = answer(args)
         sys.stdout.flush()
     except (GameError, GameFault) as error:
         print(f"solve: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader closed its end early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"solve: {error.filename}: {error.strerror}", file=sys.stderr)

@@ -1,19 +1,19 @@
-"""The board view, version 1: what a generic board draws, so that a new game needs no client code.
+"""The board view, version 1: a generic board draws it, so that a new game needs no client code.
 
-A game describes its board once a room (`BoardView`) and each position (`PositionView`); the seat to
-move also gets its moves as click sequences (`MoveView`). Clients match prefixes of the paths, so
-one rule serves placing, from-to moves, multi-jumps and promotions. New fields may be added with
-defaults; none is ever removed or given another meaning.
+A game describes its board once for a room (`BoardView`) and each position (`PositionView`); the
+seat to move also gets its moves as click sequences (`MoveView`). Clients match prefixes of the
+paths, so one rule serves placements, from-to moves, multi-jumps and promotions. New fields may be
+added with defaults; a field is never removed and never changes its meaning.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-#: How a board looks; with "points" the cells of a grid are the crossings of its lines.
+#: The look of a board; with "points" the cells of a grid are the crossings of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
-#: How a piece looks without a sprite: a stack is two discs, a king of draughts; a stick stands
-#: upright; a line goes across its cell from the left edge to the right one.
+#: The look of a piece without a sprite: a stack is two discs, a king of draughts; a stick stands
+#: upright; a line crosses its cell from the left edge to the right one.
 Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
@@ -36,7 +36,9 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
-    """One place of a free-form board; x to the right and y downwards, one cell being one unit wide."""
+    """One place of a free-form board; x to the right and y downwards, one cell being one unit
+    wide.
+    """
 
     id: str
     x: float

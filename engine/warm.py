@@ -1,5 +1,5 @@
-"""python -m engine.warm [GAME...]: compiles the search of the games, all by default, into the cache
-on disk.
+"""python -m engine.warm [GAME...]: compiles the search of the games, by default all, into the disk
+cache.
 """
 
 import argparse
@@ -11,17 +11,18 @@ from engine.rules.registry import game_ids, load_game
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """One line a game; 0 when all are ready, 1 when one does not compile, 2 for a game that is not
-    there.
+    """Prints one line for each game.
+
+    Returns 0 when all are ready, 1 when one does not compile, 2 for an unknown game.
     """
     parser = argparse.ArgumentParser(prog="python -m engine.warm", description=__doc__)
     parser.add_argument("game", nargs="*")
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     from engine.search.driver import Searcher
     from engine.search.persona import Personas
 
     code = 0
-    for game_id in asked.game or game_ids():
+    for game_id in args.game or game_ids():
         begun = time.perf_counter()
         try:
             searcher = Searcher(load_game(game_id))

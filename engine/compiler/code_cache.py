@@ -1,8 +1,8 @@
-"""Where compiled searches are kept on disk: a private folder, one lock a game, checksums, and old
-versions removed.
+"""The cache of compiled searches on disk: a private folder, one lock for each game, checksums, and
+removal of old versions.
 
-The files are numba's own and hold machine code in pickles, so the folder must be private, and a
-file that changed since it was written is thrown away: numba itself would run it.
+The files are numba's own and hold machine code in pickles, which numba would run. So the folder
+must be private, and a file that changed since it was written is discarded.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-#: How many versions of one game's code stay on disk, the one in use included.
+#: The versions of one game's code that stay on disk, the one in use included.
 KEPT_VERSIONS = 3
-#: What a seal calls the steps whose code is complete.
+#: The key in a seal that lists the steps whose code is complete.
 READY = "ready"
 
 
@@ -40,7 +40,7 @@ def cache_folder() -> Path:
 
 @cache
 def _own_folder() -> Path:
-    """The last resort, which other processes do not share."""
+    """A folder of this process alone, as the last resort."""
     return Path(tempfile.mkdtemp(prefix="plyroom-engine-"))
 
 
@@ -49,7 +49,7 @@ def _user() -> int | str:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Makes the folder and answers whether it is ours alone and takes files."""
+    """Makes the folder; True if it is private to this user and writable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid"):
@@ -66,7 +66,7 @@ def _is_usable(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def locked(folder: Path, name: str) -> Iterator[None]:
-    """Holds the lock of one game's files; other processes wait, and the end of a process frees it."""
+    """Holds the lock of one game's files; others wait, and the end of a process releases it."""
     with open(folder / f"{name}.lock", "a+b") as file:
         if sys.platform == "win32":
             import msvcrt
@@ -86,22 +86,22 @@ def locked(folder: Path, name: str) -> Iterator[None]:
 
 
 def tag_of(scope: str, digest: str) -> str:
-    """The name of one version of the code of a scope: its rules and the compiler's version."""
+    """The name of one version of a scope's code: the digest of its rules and the numba version."""
     compiler = "".join(part for part in version("numba") if part.isalnum())
     return f"{scope}.{digest}n{compiler}"
 
 
 def scope_of(game_id: str, part: str = "") -> str:
-    """The name under which a part of a game's code is locked, sealed and pruned; the search itself
-    is the part "".
+    """The name under which a part of a game's code is locked, sealed and pruned.
 
-    Each part has its own: nobody who loads the search waits for somebody who compiles a solver.
+    The search itself is the part "". Each part has its own name, so that a process that loads the
+    search does not wait for one that compiles a solver.
     """
     return f"{game_id}@{part}" if part else game_id
 
 
 def note_ready(game_id: str, digest: str, step: str) -> None:
-    """Writes down that all code of a step (the search, a solver) of these rules is in the cache."""
+    """Records that the cache holds all code of a step (the search, a solver) of these rules."""
     if is_ready(game_id, digest, step):
         return
     folder, tag = cache_folder(), tag_of(game_id, digest)
@@ -111,12 +111,12 @@ def note_ready(game_id: str, digest: str, step: str) -> None:
 
 
 def is_ready(game_id: str, digest: str, step: str) -> bool:
-    """Does the cache seem to hold all code of a step of these rules? Whoever loads it looks closer."""
+    """True if the cache claims all code of a step of these rules; loading it checks the files."""
     return step in _sealed(cache_folder(), tag_of(game_id, digest)).get(READY, ())
 
 
 def has_search(game_id: str, digest: str) -> bool:
-    """Can the search of these rules be loaded without compiling? What is damaged is removed."""
+    """True if the search of these rules loads without compiling; removes a damaged one."""
     if not is_ready(game_id, digest, "search"):
         return False
     folder, tag = cache_folder(), tag_of(game_id, digest)
@@ -142,7 +142,8 @@ def discard(folder: Path, tag: str) -> None:
 
 
 def discard_damaged(folder: Path, tag: str) -> bool:
-    """Removes a version whose files are not those that were sealed, and says whether it had to.
+    """Removes a version whose files differ from its seal; True if it did.
+
     Call it under the lock.
     """
     files = code_files(folder, tag)
@@ -155,8 +156,9 @@ def discard_damaged(folder: Path, tag: str) -> bool:
 
 
 def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
-    """Writes down the checksums of a version's files, and the floats that were seen when they were
-    compiled. Call it under the lock, after every change.
+    """Records the checksums of a version's files, and the floats seen when they were compiled.
+
+    Call it under the lock, after every change.
     """
     sums = {"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}
     _write(folder, tag, {**_sealed(folder, tag), **sums})
@@ -170,12 +172,12 @@ def _write(folder: Path, tag: str, content: dict[str, Any]) -> None:
 
 
 def sealed_floats(folder: Path, tag: str) -> list[str]:
-    """The floats that were seen when the files of a version were compiled."""
+    """The floats seen when the files of a version were compiled."""
     return list(_sealed(folder, tag).get("floats", ()))
 
 
 def _sealed(folder: Path, tag: str) -> dict[str, Any]:
-    """What was written at the last seal; nothing when that is not there or damaged."""
+    """The content of the last seal; empty when the seal is missing or damaged."""
     try:
         content = json.loads(_sums(folder, tag).read_text())
     except (OSError, ValueError):
@@ -184,8 +186,9 @@ def _sealed(folder: Path, tag: str) -> dict[str, Any]:
 
 
 def prune(folder: Path, name: str, tag: str) -> None:
-    """Removes the oldest versions of a game beyond KEPT_VERSIONS, never the given one. Call it
-    under the lock.
+    """Removes the oldest versions of a game beyond KEPT_VERSIONS, but never the version `tag`.
+
+    Call it under the lock.
     """
     sums = [path for path in folder.glob(f"{name}.*.sums") if path != _sums(folder, tag)]
     sums.sort(key=lambda path: path.stat().st_mtime, reverse=True)

@@ -1,11 +1,10 @@
-"""The search of a game without a compiler: the kernel's own source, called as the Python that it
-is.
+"""The search of a game without a compiler: the kernel's source runs as plain Python.
 
 `interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine
 code: it copies the functions of a template (the kernel, by default) and puts a game's rules in
-place of the stubs. There is one source, so the same search visits the same nodes and gives the same
-score and move, some thousand times slower. It is what a game plays with until its machine code is
-there. No numba in here.
+place of the stubs. There is one source, so the search visits the same nodes and returns the same
+score and move, about a thousand times slower. A game is played this way until its machine code is
+compiled. This module does not import numba.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,18 +22,19 @@ from engine.rules.parts import names_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
+#: The required hooks, which take the place of stubs as in `engine.compiler.native`.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-#: The rules that take the place of stubs, as in `engine.compiler.native`.
+#: The optional hooks, which do the same where a game has them.
 OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
-    "probe", "evasions",
+    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
+    "pass_turn", "probe", "evasions",
 )  # fmt: skip
 
-#: Those whose second argument is memory.
+#: The hooks whose second argument is memory.
 TAKE_MEMORY = ("moves", "evaluate", "count", "tactical", "evasions", "probe")
 
-#: So often a search looks whether it is to stop: it is slow. No count changes, a limit of nodes is
-#: met exactly.
+#: Nodes from one poll to the next, fewer than in compiled code because this search is slow. The
+#: node count stays the same, and a node limit is met exactly.
 POLL_NODES = 16
 
 
@@ -50,7 +50,7 @@ class Bound(Protocol):
 
 
 class Array:
-    """Memory as the search takes it: an array, compiled code's `Memory` likewise."""
+    """Memory that the search takes: an array, as the `Memory` of compiled code is."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -58,8 +58,8 @@ class Array:
 
 @dataclass(frozen=True)
 class InterpretedGame:
-    """The template bound to one game. `function` gives its functions by name, to be called like the
-    compiled ones.
+    """The template bound to one game; `function` returns its functions by name, which are called
+    like compiled ones.
     """
 
     game: Game
@@ -67,7 +67,7 @@ class InterpretedGame:
     _functions: Mapping[str, FunctionType]
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The function of that name; it takes words as int, memory as `Memory` or `Array`."""
+        """The function of that name. It takes words as int, and memory as `Memory` or `Array`."""
         function = self._functions[name]
 
         def call(state: tuple[int, ...], *arguments: Any) -> Any:
@@ -79,16 +79,14 @@ class InterpretedGame:
 
 
 def _plain(argument: Any) -> Any:
-    """What plain Python takes in an argument's place: memory as a view whose items are Python's own
-    numbers.
-    """
+    """The argument in plain Python: memory becomes a view whose items are Python numbers."""
     array = getattr(argument, "array", None)
     return argument if array is None else memoryview(array)
 
 
 def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that gets its memory as an array, whose items wrap when they become words, as a
-    server's rules do.
+    """A rule that gets its memory as an array, whose items wrap when they become words, as they do
+    for rules that the server calls.
     """
 
     def call(s: Any, memory: Any) -> Any:
@@ -100,8 +98,8 @@ def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
 def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame:
     """The search bound to a game's rules, ready at once.
 
-    GameFault when its DATA cannot be read, RulesChanged when its files are no longer those that it
-    was loaded from.
+    Raises GameFault when its DATA cannot be read, RulesChanged when its files have changed since
+    they were loaded.
     """
     parts = (*getattr(template, "PARTS", ()), template)
     names = names_of(game.rules)  # type: ignore[arg-type]
@@ -111,7 +109,9 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
     namespace.update(
         REPEATS=int(game.repetition_times != 0 or game.claim_repetition != 0),
-        HAS_TACTICAL=int("tactical" in names), HAS_UNSTABLE=int("unstable" in names), HAS_PROBE=int("probe" in names),
+        HAS_TACTICAL=int("tactical" in names),
+        HAS_UNSTABLE=int("unstable" in names),
+        HAS_PROBE=int("probe" in names),
         MARGIN=int(getattr(game.rules, "MARGIN", 0)),
     )  # fmt: skip
     functions = {
@@ -127,8 +127,9 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 
 
 def _check_unchanged(game: Game) -> None:
-    """The data was read at another time than the rules were: nothing old meets anything new."""
+    """Raises RulesChanged if the files changed: the data was read later than the rules."""
     if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
         raise RulesChanged(
-            f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}"
+            f"the files of {game.id} have changed since they were loaded: "
+            f"{game.digest} became {found}"
         )

@@ -1,15 +1,15 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
-"""Native code for the search: compiles copies of a game's rules and of the kernel, and keeps them
+"""Native code for the search: compiles copies of a game's rules and of the kernel, and caches them
 on disk.
 
 `compile_game` copies the marked functions of a game's module and the functions of
 `engine.search.kernel`, puts the game's hooks into the globals of the kernel's copy and lets numba
-compile that. Nothing in the game's module changes: compiled and uncompiled rules live side by side.
-A copy carries the rules' digest in its name, so that an edited game never meets old code.
+compile that. The game's module does not change: compiled and uncompiled rules exist side by side.
+Each copy has the digest of the rules in its name, so that an edited game never meets old code.
 
 Only this module, `engine.compiler.native_lanes` and `engine.tune.traced` import numba; a server
-never imports this module. Compiled code does not check indexes: MAX_MOVES of a game sizes the
-buffers.
+never imports this module. Compiled code does not check indexes: a game's MAX_MOVES sets the size of
+the buffers.
 """
 
 import inspect
@@ -35,9 +35,8 @@ from engine.search import kernel
 from engine.search.job import RulesChanged
 
 CACHE = code_cache.cache_folder()
-os.environ["NUMBA_CACHE_DIR"] = str(
-    CACHE
-)  # numba reads it when it is imported, and again when its environment changes
+# numba reads it when it is imported, and again when its environment changes
+os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 
 import numba  # noqa: E402
 from llvmlite import ir  # noqa: E402
@@ -60,23 +59,23 @@ from numba.extending import (  # noqa: E402
     unbox,
 )
 
-numba.config.reload_config()  # somebody may have imported numba before us
+numba.config.reload_config()  # another module may have imported numba before
 
-#: The rules that the kernel calls by name.
+#: The required hooks, which the kernel calls by name.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
 
-#: The same, where the kernel has its own for a game that leaves them out. A template may name
-#: others of a game's rules in MORE_HOOKS.
+#: The optional hooks: the kernel has defaults for games without them. A template may name more of a
+#: game's rules in MORE_HOOKS.
 OPTIONAL_HOOKS = (
-    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass", "pass_turn",
-    "probe", "evasions",
+    "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
+    "pass_turn", "probe", "evasions",
 )  # fmt: skip
 
 INT, WORD = types.int64, types.uint64
 _I64 = ir.IntType(64)
 
 
-# --- memory: one machine word per argument and no reference counts, which arrays cost at each level of a recursion
+# --- memory: one machine word per argument; arrays would cost reference counts at each recursion
 
 
 class Pointer(types.Type):
@@ -97,7 +96,7 @@ INTS, WORDS = Pointer(INT), Pointer(WORD)
 
 
 class Memory:
-    """An array of int64 or uint64 that compiled code takes as a pointer; keeps the array alive."""
+    """An array of int64 or uint64, kept alive, that compiled code takes as a pointer."""
 
     def __init__(self, array: Any) -> None:
         if array.dtype not in (np.int64, np.uint64) or not array.flags.c_contiguous:
@@ -140,15 +139,15 @@ def _advance(typing_context, pointer, index):  # type: ignore[no-untyped-def]
 
 
 class _Item(AbstractTemplate):
-    """`memory[index]` and `memory[index] = value`, typed and lowered at once.
+    """The typing of `memory[index]` and `memory[index] = value`, which are lowered directly.
 
-    As an overload each would be a function of its own, compiled for each type of index and value.
+    As an overload, each would be a function compiled for each type of index and value.
     """
 
     def generic(self, arguments, keywords):  # type: ignore[no-untyped-def]
         pointer, *others = arguments
         if not isinstance(pointer, Pointer) or not all(
-            isinstance(other, _WHOLE) for other in others
+            isinstance(other, _INTEGER_TYPES) for other in others
         ):
             return None
         if len(others) == 1:
@@ -156,7 +155,7 @@ class _Item(AbstractTemplate):
         return types_signature(types.void, pointer, INT, pointer.dtype)
 
 
-_WHOLE = (types.Integer, types.Boolean)
+_INTEGER_TYPES = (types.Integer, types.Boolean)
 infer_global(operator.getitem)(type("_Getitem", (_Item,), {}))
 infer_global(operator.setitem)(type("_Setitem", (_Item,), {}))
 
@@ -209,7 +208,7 @@ def _prefetch_word(memory, index):  # type: ignore[no-untyped-def]
     return None
 
 
-# --- bits: the machine's own instructions
+# --- bits: machine instructions
 
 
 def _bit_instruction(name: str) -> Any:
@@ -245,24 +244,23 @@ def _msb(x):  # type: ignore[no-untyped-def]
 # --- recursion
 
 
-def _itself(function: FunctionType, signature: Any) -> Any:
-    """What a function with a known signature calls to call itself.
+def _recursive_call(function: FunctionType, signature: Any) -> Any:
+    """The stand-in that a function with a known signature calls to call itself.
 
-    Left to itself numba finds the result of a recursive call by going through the types of the
-    whole function once more, for each such call and three times over: most of what compiling the
-    search would cost.
+    By default numba infers the type of a recursive call by inferring the whole function again, for
+    each such call and three times over, which is most of the cost of compiling the search.
     """
 
-    def again(*arguments: Any) -> Any:
+    def recurse(*arguments: Any) -> Any:
         raise NotImplementedError(f"only the compiled {function.__name__} calls this")
 
     def typer(*arguments: Any) -> Any:
         return signature
 
     typer.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    type_callable(again)(lambda context: typer)
+    type_callable(recurse)(lambda context: typer)
 
-    @lower_builtin(again, *signature.args)
+    @lower_builtin(recurse, *signature.args)
     def call(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         convention = context.call_conv
         status, result = convention.call_function(
@@ -272,28 +270,28 @@ def _itself(function: FunctionType, signature: Any) -> Any:
             convention.return_status_propagate(builder, status)
         return result
 
-    return again
+    return recurse
 
 
-# --- what is called by compiled code only
+# --- functions that only compiled code calls
 
-#: The attribute of a copied function that compiles what it calls first.
+#: The attribute of a copied function whose value compiles the functions that it calls.
 CALLEES = "compile_callees"
 
 
 class _NoEnvironment:
-    """Stands for the code generator of a part: nothing is set for code that does not run by itself."""
+    """The stand-in for the code generator of inner code, which needs no environment."""
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
 
 
-class _Part(JITCodeLibrary):
-    """The code of a function that only other compiled code calls: made smaller, and no more.
+class _InnerLibrary(JITCodeLibrary):
+    """The code of a function that only other compiled code calls: simplified, not yet machine code.
 
-    It is linked into each function that Python calls, and optimised and made into machine code
-    there. Left to itself numba does both for each function alone as well, and for all that it
-    calls: nearly half of what compiling costs.
+    It is linked into each function that Python calls, and is optimised and compiled there. By
+    default numba would also do both for each such function and its callees alone, which is nearly
+    half of the cost of compiling.
     """
 
     codegen = _NoEnvironment()
@@ -314,23 +312,22 @@ class _Part(JITCodeLibrary):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _PartLowering(NativeLowering):
-    """Numba's own step from typed to LLVM code, for a part."""
+class _InnerLowering(NativeLowering):
+    """Numba's lowering from typed to LLVM code, for inner code."""
 
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> Any:
-        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().run_pass(state)
 
 
-class _Whole(Compiler):
-    """Compiles a function after those that it calls, each of these with the one signature that it
-    has.
+class _CalleesFirst(Compiler):
+    """Compiles the callees of a function, each with its one signature, and then the function.
 
-    Left to itself numba compiles a callee again for each literal argument; a recursive function
-    with two versions crashes when it comes from the cache (numba issue 6061). Nothing of this
-    happens when the function is in the cache.
+    By default numba compiles a callee again for each literal argument, and a recursive function
+    with two versions crashes when it is loaded from the cache (numba issue 6061). A function in the
+    cache is not compiled, nor are its callees.
     """
 
     def define_pipelines(self) -> Any:
@@ -338,13 +335,13 @@ class _Whole(Compiler):
         return super().define_pipelines()
 
 
-class _Inner(_Whole):
-    """Compiles a part."""
+class _InnerCompiler(_CalleesFirst):
+    """Compiles a function that only other compiled code calls."""
 
     def define_pipelines(self) -> Any:
         for pipeline in (found := super().define_pipelines()):
             pipeline.passes[:] = [
-                (_PartLowering if step is NativeLowering else step, text)
+                (_InnerLowering if step is NativeLowering else step, text)
                 for step, text in pipeline.passes
             ]
             pipeline._finalized = False
@@ -358,17 +355,15 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
     "no_cfunc_wrapper": True,
-    "pipeline_class": _Whole,
+    "pipeline_class": _CalleesFirst,
 }
-#: For what only compiled code calls: an entry for Python would cost its own compile time.
-_INNER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "pipeline_class": _Inner}
+#: For functions that only compiled code calls: an entry for Python would cost compile time.
+_INNER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
 
 @dataclass(frozen=True)
 class NativeGame:
-    """The kernel compiled for one game. `function` gives its functions by name, compiled at the
-    first call.
-    """
+    """The kernel compiled for one game; `function` compiles or loads a function at first use."""
 
     game: Game
     scope: str
@@ -380,22 +375,22 @@ class NativeGame:
     _ready: dict[str, Any] = field(default_factory=dict)
 
     def function(self, name: str) -> Any:
-        """The compiled function of that name; takes seconds when it is not in the cache on disk."""
+        """The compiled function of that name; takes seconds when it is not in the disk cache."""
         if name not in self._ready:
             self._ready[name] = self._load(name)
         return self._ready[name]
 
     def float_typed(self) -> list[str]:
-        """Variables that are floating point in compiled functions, by line: always a slip between
+        """Variables that are floating point in compiled functions, by line: always a mix-up of
         signed and unsigned.
 
-        It is seen when a function is compiled, and written down beside the code in the cache.
+        They are seen when a function is compiled, and recorded beside its code in the cache.
         """
         return sorted({*self._fresh_floats(), *code_cache.sealed_floats(CACHE, self.tag)})
 
     def _fresh_floats(self) -> set[str]:
         dispatchers = {**self._rules, **self._kernel}.values()
-        return {told for dispatcher in dispatchers for told in _floats(dispatcher)}
+        return {line for dispatcher in dispatchers for line in _floats(dispatcher)}
 
     def _load(self, name: str) -> Any:
         with code_cache.locked(CACHE, self.scope):
@@ -405,9 +400,8 @@ class NativeGame:
                 self._compile_checked(name)
             except GameFault:
                 raise
-            except (
-                Exception
-            ):  # whatever reading a damaged cache may raise; a defect of the rules raises once more
+            except Exception:
+                # A damaged cache may raise anything; a defect of the rules raises again below.
                 code_cache.discard(CACHE, self.tag)
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
@@ -416,7 +410,7 @@ class NativeGame:
         return self._kernel[name]
 
     def _compile_checked(self, name: str) -> None:
-        """What numba has against the rules becomes a GameFault."""
+        """Compiles a function; numba's objections to the rules become a GameFault."""
         try:
             self._compile(name)
         except NumbaError as error:
@@ -444,8 +438,8 @@ def _compile_callees(
     rules: Mapping[str, Any],
     words: int,
 ) -> None:
-    """What a function of the template calls, and the rules that were marked with a signature
-    because they call themselves.
+    """Compiles the callees of a template's function, and the recursive rules, whose mark gives
+    their signature.
     """
     for rule in rules.values():
         if text := getattr(getattr(rule, "py_func", None), jit.RULE, ""):
@@ -455,8 +449,8 @@ def _compile_callees(
 
 
 def _floats(dispatcher: Any) -> Iterator[str]:
-    """The float variables of one function, those with a name if there are any: `file:line: variable
-    in function`.
+    """The float variables of one function, as `file:line: variable in function`; temporaries only
+    if no named variable is a float.
     """
     for overloaded in getattr(dispatcher, "overloads", {}).values():
         annotation = overloaded.type_annotation
@@ -471,7 +465,7 @@ def _floats(dispatcher: Any) -> Iterator[str]:
 
 
 def _lines_of(annotation: Any) -> dict[str, int]:
-    """Where each variable of a compiled function is assigned first."""
+    """The line of each variable's first assignment in a compiled function."""
     lines: dict[str, int] = {}
     for block in getattr(annotation, "blocks", {}).values():
         for step in block.body:
@@ -482,10 +476,10 @@ def _lines_of(annotation: Any) -> dict[str, int]:
 
 
 def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
-    """The search bound to a game's rules; cheap by itself: functions are compiled or loaded when
-    they are asked for.
+    """The search bound to a game's rules. It is cheap: functions are compiled or loaded at their
+    first use.
 
-    RulesChanged when the game's files are no longer those that the game was loaded from.
+    Raises RulesChanged when the game's files have changed since they were loaded.
     """
     module = sys.modules.get(getattr(game.rules, "__name__", ""))
     if not isinstance(module, ModuleType) or module is not game.rules:
@@ -513,26 +507,27 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     signatures = {
         name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()
     }
-    spaces = _spaces(functions, signatures, namespace)
+    namespaces = _namespaces(functions, signatures, namespace)
     for name, function in functions.items():
-        copy = _copy(function, spaces[name], tag)
+        copy = _copy(function, namespaces[name], tag)
         words = int(game.rules.WORDS)
         setattr(copy, CALLEES, partial(_compile_callees, template, name, namespace, rules, words))
         is_inner = name in inner
         options = _INNER_OPTIONS if is_inner else _OPTIONS
         namespace[name] = numba.njit(cache=not is_inner, **options)(copy)
-    _fill(spaces, namespace)
+    _fill_namespaces(namespaces, namespace)
     data = Memory(load_data(game))
     found = rules_digest(module)
-    if found != game.digest:  # the files are read at another time than the module was
+    if found != game.digest:  # the module was read earlier than these files
         raise RulesChanged(
-            f"the files of {game.id} have changed since they were loaded: {game.digest} became {found}"
+            f"the files of {game.id} have changed since they were loaded: "
+            f"{game.digest} became {found}"
         )
     return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
 def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
-    """Copies of the marked functions that call each other's compiled copies."""
+    """The names of the module, with compiled copies in place of the marked functions."""
     namespace = names_of(module)
     known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if hasattr(module, name)))
     rules = marked(namespace)
@@ -544,36 +539,43 @@ def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
     signatures = {
         name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text
     }
-    spaces = _spaces(rules, signatures, namespace)
+    namespaces = _namespaces(rules, signatures, namespace)
     for name, function in rules.items():
-        namespace[name] = numba.njit(**_INNER_OPTIONS)(_copy(function, spaces[name], tag))
-    _fill(spaces, namespace)
+        namespace[name] = numba.njit(**_INNER_OPTIONS)(_copy(function, namespaces[name], tag))
+    _fill_namespaces(namespaces, namespace)
     return namespace
 
 
-def _spaces(
+def _namespaces(
     functions: Mapping[str, FunctionType], signatures: Mapping[str, Any], namespace: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """The globals of each function's copy: one for all, but for a function that calls itself its
-    own, in which its name stands for that.
+    """The globals of each function's copy.
+
+    They are the common ones, except that a recursive function has its own, in which its name is its
+    stand-in.
     """
     return {
-        name: {name: _itself(f, signatures[name])}
+        name: {name: _recursive_call(f, signatures[name])}
         if name in f.__code__.co_names and name in signatures
         else namespace
         for name, f in functions.items()
     }
 
 
-def _fill(spaces: Mapping[str, dict[str, Any]], namespace: Mapping[str, Any]) -> None:
-    """Gives the functions that have globals of their own what all have."""
-    for space in spaces.values():
+def _fill_namespaces(
+    namespaces: Mapping[str, dict[str, Any]], namespace: Mapping[str, Any]
+) -> None:
+    """Adds the common globals to those of the recursive functions."""
+    for space in namespaces.values():
         if space is not namespace:
             space.update({name: value for name, value in namespace.items() if name not in space})
 
 
 def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping[str, str]) -> None:
-    """Numba would crash when it loads such a rule from the cache, or not end when it compiles it."""
+    """Raises GameFault for a recursive rule without a signature.
+
+    Numba would crash when it loads such a rule from the cache, or compile it forever.
+    """
     calls = {name: {*f.__code__.co_names} & {*rules} for name, f in rules.items()}
     for name, f in rules.items():
         if not texts[name] and name in reachable(name, calls):
@@ -584,7 +586,7 @@ def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping
 
 
 def _inner(template: ModuleType) -> set[str]:
-    """The functions that are only called by others of the template."""
+    """The functions of a template that only its other functions call."""
     return {callee for callees in template.CALLS.values() for callee in callees}
 
 
@@ -599,7 +601,7 @@ def _own_functions(template: ModuleType) -> dict[str, FunctionType]:
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:
-    """The same code with other globals, and with a name of its own for the cache file."""
+    """A function with the same code, other globals, and its own name for the cache file."""
     copy = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__)
     copy.__qualname__ = f"{function.__name__}.{tag}"
     copy.__module__ = function.__module__
@@ -620,7 +622,7 @@ def _types(words: int) -> dict[str, Any]:
 
 
 def _signature(text: str, words: int) -> Any:
-    """`i8(state, i8*)` as numba types; the words are those of `_types`."""
+    """The numba types of a signature such as `i8(state, i8*)`; its words are those of `_types`."""
     known = _types(words)
     result, _, arguments = text.replace(" ", "").removesuffix(")").partition("(")
     try:
@@ -630,6 +632,6 @@ def _signature(text: str, words: int) -> Any:
 
 
 def _summary(error: Exception) -> str:
-    """The lines of numba's message that say what is wrong."""
+    """The first lines of numba's message, which say what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " | ".join(lines[:6])[:600]

@@ -1,6 +1,6 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg, no-untyped-def"
-"""`engine.lanes` for compiled code: one vector register of four words. Imported for what it
-registers with numba.
+"""`engine.lanes` in compiled code: one vector register of four words. Importing this module
+registers the type and its operations with numba.
 """
 
 import operator

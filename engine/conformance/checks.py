@@ -1,9 +1,9 @@
 """python -m engine.conformance GAME...: the checks that every game must pass, yours included.
 
-Each check takes a game, plays a few hundred positions of it at random (with a fixed seed) and
-raises ConformanceError with the position when a promise of `engine.game.Rules` is broken. CHECKS
-need the rules only, TIMED_CHECKS measure them, and NATIVE_CHECKS compile them as well. The command
-runs all of them, in a process of their own (see `engine.conformance.run`).
+Each check takes a game, plays a few hundred random positions of it (with a fixed seed) and raises
+ConformanceError with the position when a promise of `engine.game.Rules` is broken. CHECKS need the
+rules only, TIMED_CHECKS measure them, and NATIVE_CHECKS compile them as well. The command runs all
+of them, in a separate process (see `engine.conformance.run`).
 """
 
 import argparse
@@ -46,26 +46,28 @@ __all__ = [
     "positions",
 ]
 
-#: On so many positions every token is read back.
+#: Positions on which every token is read back.
 READ_POSITIONS = 300
+#: Positions on which every notation is read back.
 NOTED_POSITIONS = 120
-#: On so many positions every move is played to see whose turn it is then, beside the moves of the
-#: random matches.
+#: Positions on which every move is played to check the turn, besides the moves of the random
+#: matches.
 PLAYED_POSITIONS = 12
+#: The length that RULES may have, in characters.
 RULES_LENGTH = range(100, 8001)
 
 
 def check_style(game: Game) -> None:
     """The rules are written so that compiled code does what they say."""
     module: Any = game.rules
-    told = [
+    faults = [
         f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)
     ]
-    expect(not told, "rules are written for compiled words", *told)
+    expect(not faults, "rules are written for compiled words", *faults)
 
 
 def check_declarations(game: Game) -> None:
-    """Names, numbers and options are what `Rules` says, and every offered option starts a match."""
+    """Names, numbers and options are as `Rules` says, and every offered option starts a match."""
     rules = game.rules
     name_form = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rules.NAME)
     expect(name_form, "NAME is lower case words joined by hyphens", rules.NAME)
@@ -96,8 +98,8 @@ def check_declarations(game: Game) -> None:
 
 
 def check_states_and_ends(game: Game) -> None:
-    """States keep their form; a match that goes on has moves, a finished one has an outcome; the
-    seats are 0 and 1.
+    """States keep their form; an ongoing match has moves, a finished one has an outcome; the seats
+    are 0 and 1.
     """
     for position in positions(game):
         check_state(position)
@@ -130,9 +132,7 @@ def check_states_and_ends(game: Game) -> None:
 
 
 def check_turns(game: Game) -> None:
-    """A move gives the turn to the other side, whichever move it is: the search takes what is good
-    for one side as bad for the other, move by move.
-    """
+    """Every move gives the turn to the other side: the search negates the score at each move."""
     for line in playouts(game):
         for before, after in pairwise(line):
             check_turn(before, after)
@@ -142,17 +142,21 @@ def check_turns(game: Game) -> None:
 
 
 def check_turn(before: Position, after: Position) -> None:
-    """One move, that the turn has passed with it."""
+    """Checks that one move passed the turn."""
+    assert after.last is not None, "the position was reached by a move"
     assert after.last is not None, "it was played"
     if after.turn != 1 - before.turn:
-        cure = "where a side goes on, all of its steps are one move, or the other side gets a move that passes"
+        cure = (
+            "where a side goes on, all of its steps are one move, "
+            "or the other side gets a move that passes"
+        )
         where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
         raise ConformanceError(f"play gives the turn to the other side ({cure}): {where}")
 
 
 def check_moves(game: Game) -> None:
-    """Moves are at most MAX_MOVES different ints of 63 bits, and each has a token of its own that
-    is read back.
+    """Moves are at most MAX_MOVES different ints of 63 bits, and each has its own token, which is
+    read back.
     """
     for position in positions(game):
         moves = position.moves()
@@ -186,7 +190,7 @@ def check_moves(game: Game) -> None:
 
 
 def check_texts(game: Game) -> None:
-    """Position text is one line, complete, and read back as the same state."""
+    """Position text is one complete line that is read back as the same state."""
     seen: dict[str, Any] = {}
     for position in positions(game):
         text = position.text()
@@ -209,8 +213,8 @@ def check_texts(game: Game) -> None:
 
 
 def check_bad_texts(game: Game) -> None:
-    """Whatever a stranger sends as a move or a position gets a typed error, never one of the rules'
-    own.
+    """Any text that a client sends as a move or a position gets a typed error, never an error of
+    the rules.
     """
     chance = random.Random(2)
     for line in playouts(game, 3, seed=2):
@@ -229,7 +233,7 @@ def check_bad_texts(game: Game) -> None:
 
 
 def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
-    """The text with characters changed, dropped and doubled, and some that never were one."""
+    """The text with characters changed, dropped and doubled, and texts that never were valid."""
     yield from ("", " ", "\0", "\n", "٣", "é", "-1", "99999999999999999999", "a" * 4096, text * 50)
     for _ in range(count):
         at = chance.randrange(len(text) + 1)
@@ -240,7 +244,7 @@ def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
 
 
 def check_notation(game: Game) -> None:
-    """A move as players write it is printable, belongs to one legal move and is read back as that."""
+    """A move as players write it is printable, names one legal move and is read back as that."""
     if not hasattr(game.rules, "notation"):
         return
     for position in spread(list(positions(game)), NOTED_POSITIONS):
@@ -264,7 +268,7 @@ def check_notation(game: Game) -> None:
 
 
 def reads(position: Position, text: str) -> int | None:
-    """The move that a text names; None for none."""
+    """The move that a text names, or None."""
     try:
         return position.parse_move(text)
     except GameError:
@@ -272,7 +276,7 @@ def reads(position: Position, text: str) -> int | None:
 
 
 def check_keys(game: Game) -> None:
-    """Different states have different keys, as far as they count as different; and no key is 0."""
+    """States that are different positions have different keys, and no key is 0."""
     states: dict[int, Any] = {}
     rules: Any = game.rules
     with np.errstate(over="ignore"):
@@ -300,7 +304,7 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "claims": check_claims,
     "views": check_views,
 }
-#: What depends on the machine: these belong to the command, and to no test.
+#: Checks that depend on the machine: the command runs them, no test does.
 TIMED_CHECKS: dict[str, Callable[[Game], None]] = {"budget": check_budget}
 NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
     "no floats": check_no_floats,
@@ -310,12 +314,14 @@ NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """One line a check; 0 when all are passed, 1 when one is not, 2 for a game that is not there."""
+    """Prints one line for each check; returns 0 when all pass, 1 when one fails, 2 for an unknown
+    game.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m engine.conformance",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit codes: 0 all checks are passed, 1 one is not, 2 for a game that is not there.",
+        epilog="Exit codes: 0 all checks pass, 1 one fails, 2 for a game that is not there.",
     )
     parser.add_argument("game", nargs="*", help="the ids of games, all by default")
     code = 0
@@ -325,7 +331,7 @@ def main(arguments: list[str] | None = None) -> int:
         except (GameError, GameFault) as error:
             print(f"conformance: {error}", file=sys.stderr)
             return 2
-        for name, told in run_checks(game_id, {**CHECKS, **TIMED_CHECKS, **NATIVE_CHECKS}):
-            print(f"{game_id}: {name}: {told or 'passed'}", flush=True)
-            code = 1 if told else code
+        for name, fault in run_checks(game_id, {**CHECKS, **TIMED_CHECKS, **NATIVE_CHECKS}):
+            print(f"{game_id}: {name}: {fault or 'passed'}", flush=True)
+            code = 1 if fault else code
     return code

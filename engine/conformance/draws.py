@@ -1,4 +1,4 @@
-"""The checks of what ends a match besides the board: draws by rule, repetition, claims
+"""Checks of the other ends of a match: draws by rule, repetition, claims
 (`engine.game.MoreRules`).
 """
 
@@ -11,16 +11,17 @@ import numpy as np
 from engine.conformance.playouts import expect, playouts, positions, spread
 from engine.game import DRAWN, ONGOING, Game, Position, State
 
+#: Positions from which a way back to the same position is searched.
 SHUFFLED_POSITIONS = 40
+#: Moves that are tried at each ply of that search.
 TRIED_MOVES = 4
-#: What `reversible` says in a game without last steps; the search looks no farther back.
+#: The answer of `reversible` in a game without irreversible moves; the search does not look
+#: farther back.
 EVERY_POSITION = 512
 
 
 def check_draws(game: Game) -> None:
-    """A draw by rule is 0 or 1, and where no move is left it is none, unless being stuck is a draw
-    as well.
-    """
+    """`drawn` is 0 or 1; where no move is left it is 0, unless `no_moves_result` is a draw too."""
     rules: Any = game.rules
     if not hasattr(rules, "drawn"):
         return
@@ -34,13 +35,14 @@ def check_draws(game: Game) -> None:
                 is_draw = int(rules.no_moves_result(position.state)) == DRAWN
                 expect(
                     is_draw,
-                    "where no move is left and stuck is no draw, drawn is 0: look for a move first",
+                    "where no move is left and no_moves_result is no draw, drawn is 0: "
+                    "look for a move first",
                     where,
                 )
 
 
 def check_claims(game: Game) -> None:
-    """A claim is a reason in words, or None; of a match that is over there is none."""
+    """A claim is a reason in words, or None; a finished match has none."""
     for position in positions(game):
         claim: object = position.claim()
         where = position.text()
@@ -55,8 +57,8 @@ def check_claims(game: Game) -> None:
 
 
 def check_repetition(game: Game) -> None:
-    """Positions that count as the same are the same to play; none comes again from before the last
-    irreversible move; and so many occurrences end a match.
+    """Positions with equal repetition keys are the same to play; none repeats across the last
+    irreversible move; and the declared number of occurrences ends a match.
     """
     rules: Any = game.rules
     if not hasattr(rules, "repetition"):
@@ -103,7 +105,7 @@ def check_repetition(game: Game) -> None:
 
 
 def what_counts(position: Position) -> tuple[object, ...]:
-    """The side to move, the pieces and the moves: what makes two positions the same."""
+    """The features that make two positions the same: the side to move, the pieces and the moves."""
     rules: Any = position.game.rules
     moves: list[int] = []
     if int(rules.status(position.state)) == ONGOING:
@@ -114,7 +116,7 @@ def what_counts(position: Position) -> tuple[object, ...]:
 
 
 def check_repetition_ends(game: Game) -> None:
-    """Where both sides can go to and fro, the match ends, and a draw may be claimed, at the
+    """Where both sides can move to and fro, the match ends, and a draw may be claimed, at the
     declared occurrence.
     """
     found = next(shuffles(game), None)
@@ -151,7 +153,7 @@ def check_repetition_ends(game: Game) -> None:
 
 def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
     """Positions, without their past, with moves that lead back to them."""
-    yield from _circles(game)
+    yield from _cycles(game)
     rules: Any = game.rules
     chance = random.Random(4)
     live = [position for position in positions(game) if position.moves()]
@@ -169,10 +171,8 @@ def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
                                 yield Position(game, position.options, position.state), (a, b, c, d)
 
 
-def _circles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
-    """What random play found: between two occurrences of a position there is a way from it to
-    itself.
-    """
+def _cycles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
+    """The cycles of the random matches: the moves from one occurrence of a position to another."""
     rules: Any = game.rules
     for line in playouts(game):
         first: dict[int, int] = {}
@@ -190,7 +190,7 @@ def _circles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
 
 
 class OwnPieces:
-    """The pieces of the side to move in a position, there and in other states."""
+    """The pieces of the side to move in a position, found there and in other states."""
 
     def __init__(self, position: Position) -> None:
         self._rules: Any = position.game.rules
@@ -204,7 +204,7 @@ class OwnPieces:
 
 
 def _steps(rules: Any, state: State, chance: random.Random, count: int) -> list[tuple[int, State]]:
-    """Some moves that can be taken back, and what they lead to."""
+    """Some moves that can be taken back, and the states that they lead to."""
     if int(rules.status(state)) != ONGOING or (hasattr(rules, "drawn") and rules.drawn(state)):
         return []
     buffer = [0] * rules.MAX_MOVES

@@ -1,6 +1,4 @@
-"""The checks that compile a game: its rules and the search must do what the same code does
-uncompiled.
-"""
+"""Checks that compile a game: its rules and the search must do the same compiled and uncompiled."""
 
 import random
 from collections.abc import Callable
@@ -18,9 +16,11 @@ from engine.search.report import Report
 if TYPE_CHECKING:
     from engine.compiler.native import NativeGame
 
+#: Leaves of the plain minimax at the deepest depth that is checked.
 SEARCH_LEAVES = 60_000
+#: The deepest depth that is checked, in plies.
 MAX_SEARCH_DEPTH = 15
-#: On so many positions every move is played, compiled and uncompiled.
+#: Positions on which every move is played, compiled and uncompiled.
 MOVED_POSITIONS = 400
 
 
@@ -37,7 +37,7 @@ def check_compiled_rules(game: Game) -> None:
 
 
 class Both:
-    """A game's rules, compiled and uncompiled, side by side."""
+    """A game's rules, compiled and uncompiled side by side."""
 
     def __init__(self, game: Game) -> None:
         from engine.compiler.native import OPTIONAL_HOOKS, Memory, compile_game
@@ -107,12 +107,12 @@ class Both:
             result = int(self.rules.no_moves_result(state))
             expect(
                 self.compiled["no_moves_result"](words) == result,
-                "stuck: compiled = uncompiled",
+                "no_moves_result: compiled = uncompiled",
                 where,
             )
 
     def check_hints(self, position: Position, moves: list[int]) -> None:
-        """What a game tells the search of a state that goes on: noise, tension, order, and passing."""
+        """The optional hooks of an ongoing state: tactical moves, stability, order and passing."""
         rules, state, words, where = (
             self.rules,
             position.state,
@@ -179,7 +179,7 @@ class Both:
             )
 
     def check_evasions(self, position: Position, moves: list[int]) -> None:
-        """Where a tense state is said to leave some moves, all others lose at once."""
+        """Where an unstable state lists its evasions, every other move loses at once."""
         buffer = [0] * self.rules.MAX_MOVES
         left = buffer[: int(self.rules.evasions(position.state, buffer))]
         for move in spread([move for move in moves if left and move not in left], 8):
@@ -190,7 +190,7 @@ class Both:
             )
             expect(
                 is_lost,
-                "a move that is not forced loses at once",
+                "a move that is not an evasion loses at once",
                 position.text(),
                 position.format_move(move),
             )
@@ -201,10 +201,10 @@ def _ints(state: State) -> tuple[int, ...]:
 
 
 def check_no_floats(game: Game) -> None:
-    """No variable of the compiled search is floating point: that is always a slip between signed
-    and unsigned.
+    """No variable of the compiled search is floating point: that is always a mix-up of signed and
+    unsigned.
 
-    It can only be seen when the code does not come out of the cache.
+    Only code that is compiled anew shows it, or its record in the cache.
     """
     from engine.compiler.native import compile_game
 
@@ -214,8 +214,8 @@ def check_no_floats(game: Game) -> None:
 
 
 def check_search(game: Game, template: ModuleType | None = None) -> None:
-    """In its exact profile the search gives the values of a plain minimax, at each depth, whatever
-    is in the table.
+    """In its exact profile the search returns the values of a plain minimax, at each depth and with
+    any table.
     """
     from engine.search.driver import Control, Searcher, Table
     from engine.search.job import Limit
@@ -251,9 +251,7 @@ Plain = Callable[[Position, int, int], int]
 
 
 def plain_minimax(game: Game) -> Plain:
-    """The kernel's own plain search, compiled: value of a position to a depth, that many plies from
-    the root.
-    """
+    """The kernel's plain search, compiled: the value of a position to a depth, at a ply."""
     from engine.compiler.native import Memory, compile_game
     from engine.search.layout import work_words
 
@@ -270,7 +268,7 @@ def plain_minimax(game: Game) -> Plain:
 
 
 def check_plain(position: Position, plain: Plain) -> None:
-    """The compiled plain search is the uncompiled one."""
+    """The compiled plain search returns the values of the uncompiled one."""
     for depth in range(4):
         if len(position.moves()) ** depth < 400:
             found, expected = plain(position, depth, 0), minimax(position, depth, 0)
@@ -285,7 +283,7 @@ def check_plain(position: Position, plain: Plain) -> None:
 
 
 def check_report(position: Position, report: Report, plain: Plain) -> None:
-    """A report of the exact profile against the plain values."""
+    """A report of the exact profile agrees with the plain values."""
     values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
     where = (position.text(), f"depth {report.depth}")
     expect(
@@ -313,8 +311,8 @@ def check_report(position: Position, report: Report, plain: Plain) -> None:
 def depth_of_leaves(native: "NativeGame", position: Position) -> int:
     """The greatest depth at which a plain search has at most SEARCH_LEAVES leaves.
 
-    They are counted: where a capture is forced, the number of moves here says nothing about the
-    tree below.
+    The leaves are counted: where a capture is forced, the number of moves in the root says nothing
+    about the tree below.
     """
     from engine.perft import perft
 
@@ -325,8 +323,8 @@ def depth_of_leaves(native: "NativeGame", position: Position) -> int:
 
 
 def minimax(position: Position, depth: int, ply: int) -> int:
-    """The value of a position for its side to move, by trying everything: what the kernel's
-    contract is about.
+    """The value of a position for its side to move, by a minimax without pruning, as the kernel's
+    contract promises it.
     """
     rules, state = position.game.rules, position.state
     with np.errstate(over="ignore"):
@@ -345,5 +343,5 @@ def minimax(position: Position, depth: int, ply: int) -> int:
 
 @cache
 def data_of(game: Game) -> Any:
-    """The game's DATA as its uncompiled rules see it."""
+    """The game's DATA as its uncompiled rules receive it."""
     return load_data(game)

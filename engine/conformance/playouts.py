@@ -1,4 +1,4 @@
-"""Positions of a game for its checks: random matches with a fixed seed, and the error that names a
+"""Positions of a game for its checks: random matches with a fixed seed; and the error that names a
 broken promise.
 """
 
@@ -11,17 +11,20 @@ import numpy as np
 
 from engine.game import Game, GameFault, Position
 
+#: Random matches for each set of options.
 PLAYOUTS = 12
+#: The longest random match, in plies.
 MAX_PLIES = 300
-#: A game with long matches is judged by fewer of them.
+#: Plies of all random matches together, so that a game with long matches plays fewer of them.
 TOTAL_PLIES = 1800
+#: Random matches for each set of options, however long they are.
 LEAST_PLAYOUTS = 2
 
 T = TypeVar("T")
 
 
 class ConformanceError(Exception):
-    """A game breaks a promise; the message says which, and where."""
+    """A game breaks a promise; the message names the promise and the position."""
 
 
 def expect(is_kept: object, promise: str, *where: object) -> None:
@@ -30,7 +33,7 @@ def expect(is_kept: object, promise: str, *where: object) -> None:
 
 
 def option_sets(game: Game) -> list[dict[str, str]]:
-    """The defaults, and for each offered value of each option the defaults with that value."""
+    """The defaults, and for each other value on offer the defaults with that value."""
     sets = [game.check_options({})]
     for name, option in game.options.items():
         sets += [
@@ -52,7 +55,7 @@ def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Posi
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
-    """At most so many of them, evenly from the first to the last."""
+    """At most `count` of the items, evenly spaced from the first to the last."""
     if len(items) <= count:
         return list(items)
     return [items[i * (len(items) - 1) // (count - 1)] for i in range(count)]
@@ -80,7 +83,7 @@ def _played(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
 
 
 def check_state(position: Position) -> None:
-    """A state is a tuple of WORDS words; ConformanceError says which function made another one."""
+    """A state is a tuple of WORDS words; ConformanceError names the function that broke this."""
     words = position.game.rules.WORDS
     state: object = position.state
     made_by = "init" if position.last is None else "play"
@@ -98,7 +101,7 @@ def check_state(position: Position) -> None:
 
 
 def legal_moves(position: Position) -> list[int]:
-    """The legal moves; ConformanceError says what MAX_MOVES must be when there are more."""
+    """The legal moves; ConformanceError says which MAX_MOVES is needed when there are more."""
     try:
         return position.moves()
     except GameFault as error:
@@ -109,7 +112,10 @@ def legal_moves(position: Position) -> list[int]:
             count = int(rules.moves(position.state, [0] * (64 * rules.MAX_MOVES + 4096)))
         if count <= rules.MAX_MOVES:
             raise
-        cure = f"the position {position.text()} has {count}: write MAX_MOVES = {count} or more, compiled memory has it"
+        cure = (
+            f"the position {position.text()} has {count}: "
+            f"write MAX_MOVES = {count} or more, compiled memory has it"
+        )
         raise ConformanceError(
             f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}"
         ) from error

@@ -1,10 +1,10 @@
-"""Runs the checks of a game in a process of their own: a rule that hangs or crashes costs its check
-and no other.
+"""Runs the checks of a game in a separate process: a rule that hangs or crashes fails its check and
+no other.
 
-Three things end a check that does not end. A rule that takes RULE_S of processor time in one call
-is stopped and named. A check that takes CHECK_S altogether, in code that cannot be interrupted, is
-ended with its process, and the rule that was running is read from the traceback. A process that
-dies takes its check along. The checks that are left go on in another process.
+Three things end a check that does not return. A rule that takes RULE_S of processor time in one
+call is interrupted and named. A check that takes CHECK_S altogether, in code that cannot be
+interrupted, is ended with its process, and the running rule is read from the traceback. A process
+that dies fails its check. The remaining checks run in another process.
 """
 
 import faulthandler
@@ -26,23 +26,25 @@ from engine.rules.parts import files_of
 from engine.rules.registry import load_game
 
 Check = Callable[[Game], None]
-#: The seconds of processor time that one call of a rule may take: 400 times what a move list and a
-#: view may.
+#: Processor time that one call of a rule may take, in seconds: 400 times the budget of a move list
+#: and a view.
 RULE_S = 2
+#: Processor time from one look at the running rule to the next, in seconds.
 TICK_S = 0.5
-#: The seconds that one check may take, compilation included. Rules that hang are found long before.
+#: The time that one check may take, in seconds, compilation included. Rules that hang are found
+#: long before.
 CHECK_S = 900
 #: A line of a traceback by faulthandler.
 FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
 class RuleHangs(BaseException):
-    """One call of a rule takes too long. Not an Exception: no rule and no check is to handle it."""
+    """One call of a rule takes too long. Not an Exception, so that no rule or check catches it."""
 
 
 class Ticker:
-    """Looks every TICK_S of processor time which rule is running, and stops one that has been for
-    too long.
+    """Checks every TICK_S of processor time which rule is running, and interrupts one that runs too
+    long.
     """
 
     def __init__(self, game: Game) -> None:
@@ -52,7 +54,7 @@ class Ticker:
 
     def tick(self, _signal: int, frame: FrameType | None) -> None:
         call = None
-        while frame is not None:  # the outermost one is the function that the engine called
+        while frame is not None:  # the outermost frame is the function that the engine called
             call = frame if frame.f_code.co_filename in self._files else call
             frame = frame.f_back
         self._ticks = self._ticks + 1 if call is not None and call is self._call else 0
@@ -62,7 +64,8 @@ class Ticker:
             state = tuple(map(int, call.f_locals.get("s", ())))
             where = _place(call.f_code.co_filename, call.f_lineno, call.f_code.co_name)
             raise RuleHangs(
-                f"{where} does not return: {RULE_S} s of processor time in one call, with state {state}"
+                f"{where} does not return: "
+                f"{RULE_S} s of processor time in one call, with state {state}"
             )
 
     @contextmanager
@@ -82,8 +85,8 @@ def game_files(game: Game) -> set[str]:
 
 
 def verdict(game: Game, check: Check) -> str | None:
-    """What a check finds in a line, None where it is passed. Whatever the rules raise is told with
-    its place.
+    """The line that a check reports, or None if it passes; errors of the rules come with their
+    place.
     """
     try:
         check(game)
@@ -95,7 +98,7 @@ def verdict(game: Game, check: Check) -> str | None:
 
 
 def defect(game: Game, error: BaseException) -> str:
-    """An error that the rules should not have raised: where, what, and the cure where one is known."""
+    """A line for an error that the rules should not raise: place, error, and the cure if known."""
     frames = [
         (frame.f_code.co_filename, line, frame.f_code.co_name)
         for frame, line in walk_tb(error.__traceback__)
@@ -126,7 +129,7 @@ def _place(file: str, line: int, name: str) -> str:
 def run_checks(
     game_id: str, checks: Mapping[str, Check], check_s: float = CHECK_S
 ) -> Iterator[tuple[str, str | None]]:
-    """The name of each check and what it found, None where it is passed, as soon as it is known."""
+    """Yields the name of each check with its fault, None if it passes, as soon as it is known."""
     left = list(checks.items())
     context = multiprocessing.get_context("spawn")
     with TemporaryDirectory() as folder:
@@ -140,8 +143,8 @@ def run_checks(
             theirs.close()
             try:
                 while True:
-                    told: str | None = ours.recv()
-                    yield left.pop(0)[0], told
+                    fault: str | None = ours.recv()
+                    yield left.pop(0)[0], fault
             except EOFError:
                 process.join()
             finally:
@@ -156,34 +159,39 @@ def run_checks(
 
 
 def work(
-    game_id: str, checks: list[tuple[str, Check]], check_s: float, trace: str, told: Connection
+    game_id: str, checks: list[tuple[str, Check]], check_s: float, trace: str, faults: Connection
 ) -> None:
-    """What the process does: one message for each check that comes to its end."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the parent is interrupted as well, and ends this one
+    """Runs the checks in the process; sends the fault or None of each check that returns."""
+    # The parent is interrupted as well, and ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     game = load_game(game_id)
     with open(trace, "wb") as file, Ticker(game).running():
         for _, check in checks:
             faulthandler.dump_traceback_later(check_s, exit=True, file=file)
             found = verdict(game, check)
             faulthandler.cancel_dump_traceback_later()
-            told.send(found)
+            faults.send(found)
 
 
 def _ended(game: Game, code: int, trace: Path, check_s: float) -> str:
-    """Why a process came to its end within a check."""
+    """The reason why a process ended within a check."""
     if code < 0:
         name = signal.Signals(-code).name
-        return f"its process died of {name}: compiled code has no bounds checks, so look for an overrun of buf or data"
+        return (
+            f"its process died of {name}: "
+            "compiled code has no bounds checks, so look for an overrun of buf or data"
+        )
     frames = [
         (file, int(line), name)
         for file, line, name in FRAME.findall(trace.read_text("utf-8", "replace"))
     ]
     if not frames:
-        return f"its process ended by itself, with code {code}: rules are pure functions, they end no process"
+        return (
+            f"its process ended by itself, with code {code}: "
+            "rules are pure functions, they end no process"
+        )
     files = game_files(game)
     inside = [frame for frame in frames if frame[0] in files]
-    # The innermost function comes first; the outermost one of the game is what the engine called.
+    # The innermost function comes first; the engine called the outermost function of the game.
     where = _place(*inside[-1]) if inside else f"compiled code, called by {_place(*frames[0])},"
     return f"{where} does not return: the check was ended after {check_s:g} s"

@@ -1,6 +1,4 @@
-"""The checks of what players see and click: views on the wire, clicks that make moves, and how long
-they take.
-"""
+"""Checks of what players see and click: views, the clicks that make moves, and their time."""
 
 import time
 from collections.abc import Callable
@@ -14,13 +12,16 @@ from engine.conformance.playouts import expect, playouts, positions, spread
 from engine.game import Game, Position
 from engine.view import BoardView, MoveView, PositionView, cell_ids
 
+#: The time for the move list and view of a position, in seconds.
 BUDGET_S = 0.005
+#: Positions that are timed.
 TIMED_POSITIONS = 60
+#: Tries on each of these positions; the fastest one counts.
 REPEATS = 7
 
 
 def check_views(game: Game) -> None:
-    """Views survive the wire and stay on the board; clicks lead to every legal move and to nothing
+    """Views survive encoding and stay on the board; clicks lead to every legal move and to nothing
     else.
     """
     for line in playouts(game):
@@ -40,7 +41,7 @@ def check_views(game: Game) -> None:
 
 
 def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
-    """One position's view and clicks."""
+    """Checks one position's view and clicks."""
     view = position.view()
     where = position.text()
     expect(survives(view, PositionView), "a view is what it is on the wire", where, view)
@@ -86,8 +87,8 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
 
 
 def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
-    """The clicks of one position: from every beginning, whatever a player may click next leads to
-    legal moves only.
+    """Checks the clicks of one position: from every start, each click that a player may make next
+    leads to legal moves only.
     """
     where = position.text()
     clicks = position.move_views()
@@ -121,8 +122,8 @@ def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
 
 @dataclass(slots=True)
 class Selection:
-    """Cells that were clicked: the moves that are complete with them, and what each further click
-    leads to.
+    """A sequence of clicked cells: the moves that it completes, and the selections after one more
+    click.
     """
 
     ending: list[MoveView] = field(default_factory=list)
@@ -132,17 +133,17 @@ class Selection:
 def finished_moves(
     clicks: list[MoveView], targets: dict[str, tuple[str, ...]], where: str
 ) -> set[str]:
-    """The moves that can be made by clicking, as the clients match clicks: a cell counts for a
-    path's element when it is that cell or one that the element stands for.
+    """The moves that can be made by clicking, as the clients match clicks: a cell matches a path's
+    element when it is that cell or one of the element's cells.
     """
     start = Selection()
     for click in clicks:
-        ways = [start]
+        paths = [start]
         for element in click.path:
             hits = targets.get(element) or (element,)
-            ways = [way.further.setdefault(cell, Selection()) for way in ways for cell in hits]
-        for way in ways:
-            way.ending.append(click)
+            paths = [path.further.setdefault(cell, Selection()) for path in paths for cell in hits]
+        for path in paths:
+            path.ending.append(click)
     found: set[str] = set()
     waiting = [start]
     while waiting:
@@ -171,19 +172,24 @@ def survives(value: Any, kind: Any) -> bool:
 
 def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:
     """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else
-    meanwhile. The clock is the processor's, and the least of several times counts: a busy machine
-    is not the game's fault.
+    meanwhile.
+
+    It measures processor time, and the fastest of several tries counts: a busy machine is not the
+    game's fault.
     """
     for position in spread(list(positions(game)), TIMED_POSITIONS):
         times = [shown_in(position, clock)]
         while min(times) >= BUDGET_S and len(times) < REPEATS:
             times.append(shown_in(position, clock))
-        told = f"{position.text()} took {min(times) * 1000:.2f} ms at best, {median(times) * 1000:.2f} ms in the middle"
-        expect(min(times) < BUDGET_S, "move list and view take less than 5 ms", told)
+        took = (
+            f"{position.text()} took {min(times) * 1000:.2f} ms at best, "
+            f"{median(times) * 1000:.2f} ms in the middle"
+        )
+        expect(min(times) < BUDGET_S, "move list and view take less than 5 ms", took)
 
 
 def shown_in(position: Position, clock: Callable[[], float]) -> float:
-    """The seconds that it takes to show a position that was not looked at before."""
+    """The seconds that it takes to show a position for the first time."""
     fresh = Position(position.game, position.options, position.state, position.last, position.past)
     begun = clock()
     fresh.view()

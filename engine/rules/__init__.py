@@ -1,1 +1,1 @@
-"""What makes a rules file a game: loading, names, data files, digests."""
+"""Loading and checking of rules files: registry, digests, data files, style."""

@@ -1,9 +1,9 @@
-"""The DATA files of a game (tuned numbers, books) as the words that its rules get.
+"""The DATA files of a game (tuned numbers, books), read as the words that its rules get.
 
-A file whose name ends in `.txt` holds numbers as text, in rows: a name and a colon, then whole
-numbers, `0*6561` for many equal ones; what follows a `#` is a comment. Such numbers are read and
-compared by people, and `python -m engine.tune` may change them. Any other file is raw words,
-little-endian, filled up to whole words.
+A file whose name ends in `.txt` holds rows of numbers as text: a name and a colon, then whole
+numbers, `0*6561` for many equal ones; a `#` begins a comment. People read and compare such numbers,
+and `python -m engine.tune` may change them. Any other file is raw little-endian words, padded to
+whole words.
 """
 
 from collections.abc import Iterable
@@ -16,16 +16,19 @@ import numpy as np
 
 from engine.game import Game, GameFault
 
+#: The ending of files that hold numbers as text.
 TEXT = ".txt"
+#: Numbers in text are smaller than this, either way; repeat counts are at most this.
 LARGEST = 1 << 31
-#: So many equal numbers on are written as one.
+#: The equal numbers in a row from which on they are written as `value*count`.
 RUN = 4
+#: The longest line that is written, in characters.
 LINE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Numbers with a name, and the index in DATA of the first."""
+    """A named row of numbers, and the index in DATA of its first."""
 
     name: str
     first: int
@@ -41,14 +44,14 @@ class NumberFile:
 
 
 def load_data(game: Game) -> Any:
-    """The words of all DATA files of a game in a row; one zero without any."""
+    """The words of all DATA files of a game, joined in order; one zero without any."""
     parts = [_words(path) for path in data_paths(game)]
     words = np.concatenate([np.zeros(0, np.int64), *parts])
     return words if len(words) else np.zeros(1, np.int64)
 
 
 def number_files(game: Game) -> list[NumberFile]:
-    """The DATA files of numbers as text, with the place of each row among the words of all files."""
+    """The DATA files that hold numbers as text, each row with its index among all words of DATA."""
     found = []
     first = 0
     for path in data_paths(game):
@@ -66,8 +69,9 @@ def data_paths(game: Game) -> list[Path]:
 
 
 def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
-    """The rows of a text; `first` is the index of its first number. GameFault says which line is
-    none.
+    """The rows of a text; `first` is the index of its first number.
+
+    GameFault names the first line that is not a row.
     """
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -88,7 +92,7 @@ def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
 def format_rows(rows: Iterable[tuple[str, Iterable[int]]], comments: Iterable[str] = ()) -> str:
     """The reverse of parse_rows: a text that is the same for the same numbers.
 
-    A long row is written in several lines of the same name, which mean the same numbers in a row.
+    A long row is written as several lines with the same name, which mean the same numbers.
     """
     lines = [f"# {comment}".rstrip() for comment in comments]
     for name, numbers in rows:

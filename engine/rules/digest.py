@@ -1,7 +1,7 @@
 """The digest of a game's rules: equal digests mean the same play and the same search, byte for
 byte.
 
-Servers and workers compare digests before they work together, and compiled code is kept under its
+Servers and workers compare digests before they work together, and compiled code is cached under its
 digest.
 """
 
@@ -15,11 +15,12 @@ from types import ModuleType
 from engine.game import GameFault
 from engine.rules.parts import files_of
 
+#: The folder of the package `engine`.
 PACKAGE = Path(__file__).resolve().parents[1]
-#: The search and its compilers. What they import counts too, ...
+#: The search and its compilers. The modules that they import count too, except WITHOUT_EFFECT.
 SEARCH = ("engine.search.kernel", "engine.compiler.native", "engine.compiler.native_lanes")
-#: ... except modules that change neither a move nor a score: where code is kept, which rules are
-#: refused, what crosses the pipe, how a board is drawn.
+#: Modules that change neither a move nor a score: where code is cached, which rules are refused,
+#: what crosses the pipe, how a board is drawn.
 WITHOUT_EFFECT = {
     "engine.compiler.code_cache",
     "engine.rules.digest",
@@ -27,6 +28,7 @@ WITHOUT_EFFECT = {
     "engine.search.job",
     "engine.view",
 }
+#: An import of the engine at the beginning of a line.
 IMPORT = re.compile(
     r"^(?:from|import) (engine[\w.]*)(?: import (\([^)]*\)|[^\n(]*))?", re.MULTILINE
 )
@@ -35,7 +37,7 @@ IMPORT = re.compile(
 def rules_digest(module: ModuleType) -> str:
     """16 hex digits over everything that decides how a game plays and searches; see `digest_files`.
 
-    GameFault when a file cannot be read.
+    Raises GameFault when a file cannot be read.
     """
     total = hashlib.blake2b(digest_size=8)
     for path in digest_files(module):
@@ -46,8 +48,8 @@ def rules_digest(module: ModuleType) -> str:
 
 
 def digest_files(module: ModuleType) -> list[Path]:
-    """The files that a digest is made of: the game's own, its DATA, its solver, what they import of
-    the engine, the search and its compilers.
+    """The files that make up a digest: the game's own, its DATA, its solver, the search and its
+    compilers, and what all of these import of the engine.
     """
     folder = Path(str(module.__file__)).parent
     own = [Path(str(file.__file__)) for file in reversed(files_of(module))]
@@ -69,7 +71,7 @@ def _content(path: Path, module: ModuleType) -> bytes:
 
 @cache
 def _engine_files(names: tuple[str, ...]) -> list[Path]:
-    """The files of these modules and of all that they import, sorted."""
+    """The files of these modules and of all modules that they import, sorted."""
     found: set[str] = set()
     wanted = [name for name in names if not name.startswith("engine.games.")]
     while wanted:
@@ -81,7 +83,7 @@ def _engine_files(names: tuple[str, ...]) -> list[Path]:
 
 
 def _imports(source: str) -> list[str]:
-    """The modules of the engine that a source imports at its top level."""
+    """The engine's modules that a source imports at its top level."""
     names: list[str] = []
     for package, imported in IMPORT.findall(source):
         parts = re.findall(r"\w+", re.sub(r"#.*| as \w+", "", imported))
@@ -91,14 +93,14 @@ def _imports(source: str) -> list[str]:
 
 
 def _file(name: str) -> Path:
-    """The file of a module of the engine, whether it is there or not."""
+    """The file of an engine module, whether it exists or not."""
     path = PACKAGE.joinpath(*name.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _solver_files(module: ModuleType) -> list[Path]:
-    """The files of the solver that a game names, found without importing it: `name.py` and
-    `name_*.py` beside it.
+    """The files of a game's solver, found without importing it: `name.py`, and `name_*.py` beside
+    it.
     """
     name = getattr(module, "SOLVER", "")
     if not name:

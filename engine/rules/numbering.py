@@ -1,8 +1,7 @@
-"""How the moves of a match are numbered and counted where people see them, as the game's
-`NUMBERING` says.
+"""Move numbers and match lengths as people see them, by the game's `NUMBERING`.
 
-One place decides, so that a list of moves, a replay, a terminal and the lobby say the same. A ply
-counts from 0.
+One module decides, so that move lists, replays, the terminal and the lobby agree. Plies count from
+0.
 """
 
 from engine.game import Game
@@ -10,21 +9,20 @@ from engine.game import Game
 
 def move_number(game: Game, ply: int, seat: int) -> str:
     """The number before a move: "3." for the first side, "3..." for the second; "6." where each ply
-    has its own.
+    has its own number.
 
     A match that the second side begins has "1..." as its first move.
     """
     if game.numbering == "ply":
         return f"{ply + 1}."
-    ahead = (seat - ply) % 2  # 1: the second side began
+    ahead = (seat - ply) % 2  # 1 if the second side began
     return f"{(ply + ahead) // 2 + 1}{'...' if seat else '.'}"
 
 
 def length_text(game: Game | None, plies: int, first: int = 0) -> str:
-    """How long a match is: "23 moves", the last of which may be half a one; `first` is the seat
-    that began.
+    """The length of a match: "23 moves", or "45 plies" where the game is unknown.
 
-    Of a game that is not here only the plies are known: "45 plies".
+    The last move may be half a one; `first` is the seat that began.
     """
     if game is None:
         return f"{plies} pl{'y' if plies == 1 else 'ies'}"

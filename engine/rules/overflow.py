@@ -1,6 +1,4 @@
-"""Words of uncompiled rules wrap, as compiled ones do: numpy, which would warn of it, is told not
-to.
-"""
+"""Overflow of uncompiled rules: their words wrap as compiled ones do, without numpy's warning."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -11,11 +9,10 @@ _overflow_ignored = False
 
 
 def ignore_overflow() -> None:
-    """Lets words wrap without a warning in this whole process, from its main thread on, instead of
-    in each call.
+    """Disables numpy's overflow warnings in this whole process, not only around each call.
 
-    For a process that uses numpy for nothing else; call it before the event loop begins. It spares
-    a server's move four changes of numpy's error state.
+    It is for a process that uses numpy for nothing else. Call it in the main thread before the
+    event loop begins. It saves each move on a server four changes of numpy's error state.
     """
     global _overflow_ignored
     np.seterr(over="ignore")
@@ -23,5 +20,5 @@ def ignore_overflow() -> None:
 
 
 def wrapping() -> AbstractContextManager[object]:
-    """The surroundings in which rules run."""
+    """The context in which rules run: words wrap without a warning."""
     return _SILENT if _overflow_ignored else np.errstate(over="ignore")

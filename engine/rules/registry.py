@@ -1,6 +1,4 @@
-"""Which games there are: the built-in files, then those that other distributions offer by entry
-point.
-"""
+"""The registry of games: the built-in files, then those of other distributions by entry point."""
 
 import importlib
 import sys
@@ -14,9 +12,11 @@ from engine.game import Game, Rules, UnknownGame
 from engine.rules.digest import rules_digest
 from engine.rules.parts import files_of
 
+#: The entry points by which other distributions offer games.
 ENTRY_POINT_GROUP = "plyroom.games"
+#: The folder of the built-in games.
 GAMES = Path(__file__).resolve().parent.parent / "games"
-#: The files of `engine/games`: each is the game of its name. A file is all that a game takes.
+#: The built-in games, by id: the modules of their files. Adding a game takes one file.
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in GAMES.glob("*.py"))
@@ -34,8 +34,9 @@ def game_ids() -> list[str]:
 
 @cache
 def load_game(game_id: str) -> Game:
-    """The game of that id; UnknownGame names those that there are. Its rules file is read once a
-    process.
+    """The game of that id; UnknownGame names the available games.
+
+    Its rules file is read once in a process.
     """
     if game_id in BUILT_IN:
         module = import_module(BUILT_IN[game_id])
@@ -47,7 +48,7 @@ def load_game(game_id: str) -> Game:
 
 
 def forget() -> None:
-    """Looks for games anew at the next call; for tests and tools that install one while they run."""
+    """Clears the registry, for tests and tools that install a game while they run."""
     for entry in _plugged_in().values():
         module = sys.modules.pop(entry.module, None)
         for part in files_of(module) if module else ():

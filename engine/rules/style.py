@@ -1,8 +1,9 @@
-"""The style of a rules file: what would compile to something else than it says is refused, with the
-line and the cure.
+"""The style check of a rules file: refuses code that would compile to something else than it says,
+with the line and the cure.
 
-Rules are written in the Python that compiled code and plain Python understand in the same way
-(docs/add-a-game.md). The source is read, not run; of the module only its constants are looked at.
+Rules are written in the subset of Python that means the same compiled and uncompiled
+(docs/add-a-game.md). The check reads the source and does not run it; of the module it inspects only
+the constants.
 """
 
 import ast
@@ -18,6 +19,7 @@ from engine import jit
 from engine.rules.parts import files_of, names_of
 from engine.rules.types import HOOK_PARAMETERS, RuleTypes
 
+#: Constructs that a rule may not have, and their names in a fault.
 REFUSED: Mapping[type[ast.AST], str] = {
     ast.List: "a list",
     ast.Dict: "a dict",
@@ -42,12 +44,15 @@ REFUSED: Mapping[type[ast.AST], str] = {
     ast.JoinedStr: "a string",
     ast.Delete: "del",
 }
-PLAIN = "rules are loops and arithmetic on words and numbers: tables go into tuples or arrays beside the constants"
+PLAIN = (
+    "rules are loops and arithmetic on words and numbers: "
+    "tables go into tuples or arrays beside the constants"
+)
 
 
 @dataclass(frozen=True, order=True)
 class StyleFault:
-    """One thing to mend."""
+    """A fault of style: its line and file, what is wrong, and the cure."""
 
     line: int
     what: str
@@ -56,9 +61,7 @@ class StyleFault:
 
 
 def style_faults(module: ModuleType) -> list[StyleFault]:
-    """Everything in a game's files that its compiled copy would not take, or take for something
-    else.
-    """
+    """All faults in a game's files: code that does not compile, or compiles to something else."""
     sources = {
         file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)
     }
@@ -79,15 +82,15 @@ def source_faults(
     known: Mapping[str, ast.FunctionDef] | None = None,
     files: frozenset[str] = frozenset(),
 ) -> list[StyleFault]:
-    """The same for one source and the names that it defined; `known` are the rules of all files of
-    the game.
+    """The faults of one source, given the names that it defined; `known` are the rules of all files
+    of the game.
     """
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     rules = _rules_in(tree, namespace)
     found: set[StyleFault] = set()
 
-    def tell(line: int, what: str, cure: str) -> None:
+    def report(line: int, what: str, cure: str) -> None:
         found.add(StyleFault(line, what, cure))
 
     for fault in (
@@ -98,7 +101,7 @@ def source_faults(
         found.add(fault)
     for rule in rules.values():
         found.update(_decorators(rule, namespace), _constructs(rule), _constants(rule, namespace))
-        RuleTypes(rule, namespace, known or rules, tell).check()
+        RuleTypes(rule, namespace, known or rules, report).check()
     return sorted(found)
 
 
@@ -113,8 +116,8 @@ def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.F
 def _imports(
     tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]
 ) -> Iterator[StyleFault]:
-    """The compiler is not for rules files, and what comes from files that are no PARTS is not part
-    of the digest.
+    """Imports of the compiler, and imports from files outside PARTS, which the digest does not
+    cover.
     """
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -136,8 +139,8 @@ def _imports(
 def _is_foreign(
     origin: str | None, alias: ast.alias, namespace: Mapping[str, Any], files: frozenset[str]
 ) -> bool:
-    """Is it a rule, or anything from the game's own folder, of a file that the digest does not
-    cover?
+    """True for a rule, or any name of the game's own folder, from a file that the digest does not
+    cover.
     """
     if not origin or origin == "engine.jit" or origin in files or f"{origin}.{alias.name}" in files:
         return False
@@ -181,8 +184,9 @@ def _decorators(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator
 def _recursive(
     rules: Mapping[str, ast.FunctionDef], namespace: Mapping[str, Any]
 ) -> Iterator[StyleFault]:
-    """A recursive rule that is compiled twice crashes when it comes from the cache, so it must have
-    one signature.
+    """Recursive rules without a signature.
+
+    A recursive rule that is compiled with two signatures crashes when it is loaded from the cache.
     """
     calls = {
         name: {
@@ -194,7 +198,10 @@ def _recursive(
     }
     for name, rule in rules.items():
         if name in reachable(name, calls) and not getattr(namespace[name], jit.RULE):
-            cure = '@rule("i8(state, i8)"): the result and the parameters, of i8, u8, b1, state, i8*, u8*'
+            cure = (
+                '@rule("i8(state, i8)"): the result and the parameters, '
+                "of i8, u8, b1, state, i8*, u8*"
+            )
             yield StyleFault(
                 rule.lineno,
                 f"{name} calls itself and has no signature",
@@ -203,7 +210,7 @@ def _recursive(
 
 
 def reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
-    """All functions that a function calls, and those that they call."""
+    """The functions that a function calls, directly and indirectly."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -214,7 +221,7 @@ def reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
 
 
 def _constructs(rule: ast.FunctionDef) -> Iterator[StyleFault]:
-    """What compiled rules do not have at all."""
+    """Constructs that compiled rules do not support."""
     is_documented = ast.get_docstring(rule, clean=False) is not None
     for statement in rule.body[1:] if is_documented else rule.body:
         for node in ast.walk(statement):
@@ -230,9 +237,7 @@ def _constructs(rule: ast.FunctionDef) -> Iterator[StyleFault]:
 
 
 def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """What a rule reads from its module is frozen when it is compiled, so it must not be able to
-    change.
-    """
+    """Module values that a rule must not read: compiling freezes them, so they must not change."""
     local = {
         node.id
         for node in ast.walk(rule)
@@ -245,7 +250,10 @@ def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[
             continue
         value = namespace.get(node.id)
         if isinstance(value, list | dict | set | bytearray):
-            what = f"{node.id} is a {type(value).__name__}, which compiled rules cannot read or would keep an old copy of"
+            what = (
+                f"{node.id} is a {type(value).__name__}, "
+                "which compiled rules cannot read or would keep an old copy of"
+            )
             yield StyleFault(node.lineno, what, "make it a tuple or a numpy array")
         elif _is_float(value):
             yield StyleFault(

@@ -1,9 +1,9 @@
-"""What is a word and what is a number in a rule: a small inference over its source, for
+"""Type inference for rules: which values are words and which are numbers, for
 `engine.rules.style`.
 
-Compiled, a word (uint64) and a number (int64) that meet become a signed number, and a variable that
-may be either becomes a float. Where the inference does not know a type it is silent: the audit of
-floats and the comparison of compiled with uncompiled rules come after it.
+In compiled code a word (uint64) and a number (int64) that meet become a signed number, and a
+variable that may be either becomes a float. Where the inference does not know a type it reports
+nothing; the audit of floats and the comparison of compiled with uncompiled rules follow it.
 """
 
 import ast
@@ -21,6 +21,8 @@ from engine.game import State
 
 
 class Kind(Enum):
+    """The types that a rule's values may have."""
+
     WORD = "a word"
     INT = "a number"
     BOOL = "a truth value"
@@ -35,7 +37,7 @@ MEMORY = {Kind.INTS: INT, Kind.WORDS: WORD}
 
 @dataclass(frozen=True)
 class Row:
-    """A tuple: the types of its items where they are known, and the type of any of them."""
+    """A tuple: the types of its items where they are known, and the common type of any item."""
 
     item: "Type"
     items: "tuple[Type, ...] | None" = None
@@ -51,24 +53,25 @@ class Array:
 
 @dataclass(frozen=True)
 class Clash:
-    """A variable that is a word on one way here and a number on another."""
+    """The type of a variable that is a word on one path and a number on another."""
 
     word_line: int
     int_line: int
 
 
 Type = Kind | Row | Array | Clash
-#: The type of each variable, and the line that gave it.
+#: The type of each variable, and the line that assigned it.
 Env = dict[str, tuple[Type, int]]
 
-#: Takes a fault: line, what is wrong, the cure.
-Tell = Callable[[int, str, str], None]
+#: Reports a fault: its line, what is wrong, and the cure.
+Report = Callable[[int, str, str], None]
 
 #: The builtins that rules may call.
 ALLOWED = frozenset(
     {"abs", "bool", "enumerate", "int", "len", "max", "min", "range", "reversed", "zip"},
 )
 
+#: The parameters of each hook.
 HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "status": ("state",),
     "moves": ("state", "i8*"),
@@ -88,12 +91,14 @@ HOOK_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "pass_turn": ("state",),
     "probe": ("state", "i8*"),
 }
+#: The result of each hook.
 HOOK_RESULTS: Mapping[str, str] = dict.fromkeys(HOOK_PARAMETERS, "i8") | {
     "play": "state",
     "pass_turn": "state",
     "key": "u8",
     "repetition": "u8",
 }
+#: The cure where a word and a number meet.
 MIXED = "write U(...) around the number, or np.int64(...) around the word"
 
 
@@ -102,7 +107,7 @@ def state_type(words: int) -> Row:
 
 
 def named_type(name: str, words: int) -> Type:
-    """The type of a word of a signature text."""
+    """The type that a word of a signature text names."""
     known: dict[str, Type] = {
         "i8": INT,
         "u8": WORD,
@@ -114,7 +119,7 @@ def named_type(name: str, words: int) -> Type:
 
 
 def type_of_value(value: object) -> Type:
-    """The type that a constant of the module has in compiled code."""
+    """The type of a module's constant in compiled code."""
     if isinstance(value, np.generic):
         return _type_of_array(np.asarray(value)).item
     match value:
@@ -141,7 +146,7 @@ def joined(types: tuple[Type, ...]) -> Type:
 
 
 def merged(one: tuple[Type, int], other: tuple[Type, int]) -> tuple[Type, int]:
-    """The type of a variable where two ways meet."""
+    """The type and line of a variable where two paths meet."""
     a, b = one[0], other[0]
     if a == b or isinstance(a, Clash):
         return one
@@ -153,7 +158,7 @@ def merged(one: tuple[Type, int], other: tuple[Type, int]) -> tuple[Type, int]:
 
 
 def merge(envs: list[Env]) -> Env | None:
-    """The variables where several ways meet; None when no way leads there."""
+    """The variables where several paths meet; None when no path leads there."""
     if not envs:
         return None
     total = dict(envs[0])
@@ -165,24 +170,26 @@ def merge(envs: list[Env]) -> Env | None:
 
 @dataclass
 class Loop:
+    """The variables at each `break` and `continue` of a loop."""
+
     breaks: list[Env] = field(default_factory=list)
     continues: list[Env] = field(default_factory=list)
 
 
 class RuleTypes:
-    """Walks one rule, follows its variables along every way, and tells what is wrong."""
+    """Walks through one rule, infers its variables on every path, and reports faults."""
 
     def __init__(
         self,
         function: ast.FunctionDef,
         namespace: Mapping[str, Any],
         rules: Mapping[str, ast.FunctionDef],
-        tell: Tell,
+        report: Report,
     ) -> None:
         self.function = function
         self.namespace = namespace
         self.rules = rules
-        self.tell = tell
+        self.report = report
         self.words = int(namespace.get("WORDS", 1))
         self.env: Env | None = {}
         self.loops: list[Loop] = []
@@ -202,7 +209,7 @@ class RuleTypes:
     # --- declarations
 
     def parameters(self, function: ast.FunctionDef) -> list[Type]:
-        """By its signature text, by its place among the hooks, or else by annotation."""
+        """The parameters' types: from the signature text, from the hooks, or from annotations."""
         arguments = function.args.args
         signature = str(getattr(self.namespace.get(function.name), jit.RULE, "")).replace(" ", "")
         if signature:
@@ -245,9 +252,7 @@ class RuleTypes:
         return UNKNOWN
 
     def constant(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of a module, stands for outside the function; None when it
-        is not known.
-        """
+        """The value of a global name or of a module's attribute; None when it is unknown."""
         if isinstance(node, ast.Name) and node.id not in self.locals:
             return self.namespace.get(node.id, getattr(builtins, node.id, None))
         if isinstance(node, ast.Attribute):
@@ -282,12 +287,12 @@ class RuleTypes:
                     self.returned(node)
                 self.env = None
             case ast.Break() | ast.Continue() if self.loops and self.env is not None:
-                ways = (
+                paths = (
                     self.loops[-1].breaks
                     if isinstance(node, ast.Break)
                     else self.loops[-1].continues
                 )
-                ways.append(dict(self.env))
+                paths.append(dict(self.env))
                 self.env = None
             case ast.Raise():
                 self.env = None
@@ -299,7 +304,7 @@ class RuleTypes:
                 pass
 
     def assign(self, target: ast.expr, value: Type) -> None:
-        assert self.env is not None, "only what can be reached is looked at"
+        assert self.env is not None, "unreachable code is not checked"
         if isinstance(target, ast.Name):
             self.env[target.id] = (value, target.lineno)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -320,17 +325,15 @@ class RuleTypes:
         self.typed(node.test)
         before = dict(self.env or {})
         self.block(node.body)
-        ways = [self.env]
+        paths = [self.env]
         self.env = before
         self.block(node.orelse)
-        ways.append(self.env)
-        self.env = merge([way for way in ways if way is not None])
+        paths.append(self.env)
+        self.env = merge([path for path in paths if path is not None])
 
     def loop(self, node: ast.While | ast.For) -> None:
-        """Until nothing new is known about the variables; three rounds are always enough for two
-        kinds.
-        """
-        assert self.env is not None, "only what can be reached is looked at"
+        """Repeats the body until the types are final; three rounds suffice for two kinds."""
+        assert self.env is not None, "unreachable code is not checked"
         is_endless = (
             isinstance(node, ast.While)
             and isinstance(node.test, ast.Constant)
@@ -341,7 +344,7 @@ class RuleTypes:
         exits: list[Env] = []
         for _ in range(3):
             start = merge([before, *ended])
-            assert start is not None, "the way from above leads here"
+            assert start is not None, "the path from above leads here"
             self.env = dict(start)
             self.loops.append(Loop())
             if isinstance(node, ast.While):
@@ -351,7 +354,7 @@ class RuleTypes:
             at_test = dict(self.env) if isinstance(node, ast.While) else start
             self.block(node.body)
             loop = self.loops.pop()
-            ended = [way for way in (self.reached(), *loop.continues) if way is not None]
+            ended = [path for path in (self.reached(), *loop.continues) if path is not None]
             exits = [
                 *([] if is_endless else [at_test, *([] if isinstance(node, ast.While) else ended)]),
                 *loop.breaks,
@@ -360,11 +363,11 @@ class RuleTypes:
         self.block(node.orelse)
 
     def reached(self) -> Env | None:
-        """The variables where the walk is now; None when no way leads there."""
+        """The variables at this point; None when no path leads here."""
         return self.env
 
     def returned(self, node: ast.Return) -> None:
-        assert node.value is not None, "asked before"
+        assert node.value is not None, "the caller checked it"
         found, wanted = self.typed(node.value), self.result(self.function)
         name = self.function.name
         is_listed = isinstance(node.value, ast.Tuple) and not any(
@@ -377,8 +380,11 @@ class RuleTypes:
             and isinstance(node.value, ast.Tuple)
         ):
             if len(node.value.elts) != len(wanted.items):
-                what = f"{name} returns {len(node.value.elts)} items where {len(wanted.items)} are declared"
-                self.tell(node.lineno, what, "return one item for each of WORDS")
+                what = (
+                    f"{name} returns {len(node.value.elts)} items "
+                    f"where {len(wanted.items)} are declared"
+                )
+                self.report(node.lineno, what, "return one item for each of WORDS")
                 return
             pairs = [
                 (item, self.typed(item), typ)
@@ -390,7 +396,7 @@ class RuleTypes:
             if isinstance(given, Kind) and isinstance(due, Kind) and {given, due} == {WORD, INT}:
                 cure = "write U(...) around it" if due == WORD else "write np.int64(...) around it"
                 what = f"{name} gives {given.value} ({ast.unparse(item)}) where {due.value} is due"
-                self.tell(item.lineno, what, cure)
+                self.report(item.lineno, what, cure)
 
     # --- expressions
 
@@ -436,8 +442,11 @@ class RuleTypes:
             return type_of_value(self.namespace.get(node.id))
         typ = (self.env or {}).get(node.id, (UNKNOWN, 0))[0]
         if isinstance(typ, Clash):
-            what = f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), compiled a float"
-            self.tell(
+            what = (
+                f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), "
+                "compiled a float"
+            )
+            self.report(
                 typ.int_line,
                 what,
                 f"start it with U(0) if it is a word, or use two names, in {self.where}",
@@ -455,14 +464,14 @@ class RuleTypes:
         line = getattr(node, "lineno", self.function.lineno)
         a, b = self.typed(left), self.typed(right)
         if isinstance(operator, ast.Div):
-            self.tell(
+            self.report(
                 line,
                 f"/ gives a float: {ast.unparse(node)}",
                 "use // on numbers, // U(...) or >> on words",
             )
             return UNKNOWN
         if isinstance(operator, ast.Pow):
-            self.tell(
+            self.report(
                 line,
                 f"** is another thing when compiled: {ast.unparse(node)}",
                 "multiply or shift instead",
@@ -474,8 +483,11 @@ class RuleTypes:
         kinds = {a, b}
         if WORD in kinds and kinds & {INT, BOOL}:
             number = left if a in (INT, BOOL) else right
-            what = f"the number {ast.unparse(number)} next to a word makes the whole signed: {ast.unparse(node)}"
-            self.tell(line, what, self.cure_of_mix(number))
+            what = (
+                f"the number {ast.unparse(number)} next to a word makes the whole signed: "
+                f"{ast.unparse(node)}"
+            )
+            self.report(line, what, self.cure_of_mix(number))
             return UNKNOWN
         if kinds == {WORD}:
             return WORD
@@ -484,7 +496,7 @@ class RuleTypes:
         return INT if kinds <= {INT, BOOL} else UNKNOWN
 
     def cure_of_mix(self, number: ast.expr) -> str:
-        """An accumulator is best mended where it begins."""
+        """The cure where a word and a number meet; an accumulator is best fixed where it starts."""
         begun = (self.env or {}).get(number.id) if isinstance(number, ast.Name) else None
         if not isinstance(number, ast.Name) or begun is None or begun[1] == self.function.lineno:
             return MIXED
@@ -494,7 +506,7 @@ class RuleTypes:
         distance = self.number(right)
         text = ast.unparse(node)
         if distance is not None and not 0 <= distance < 64:
-            self.tell(
+            self.report(
                 line,
                 f"a shift by {distance} is undefined when compiled: {text}",
                 "shift by 0 to 63",
@@ -506,14 +518,14 @@ class RuleTypes:
         )
         if distance is None and is_bit and self.number(left) == 1:
             what = f"1 << {ast.unparse(right)} is a signed number"
-            self.tell(
+            self.report(
                 line,
                 what,
                 f"write ONE << U({ast.unparse(right)}), with ONE = U(1) beside the constants",
             )
 
     def number(self, node: ast.expr) -> int | None:
-        """The value of a constant shift distance, where it can be seen."""
+        """The value of a constant shift distance; None when it is unknown."""
         if (
             isinstance(node, ast.Call)
             and self.constant(node.func) is np.uint64
@@ -531,7 +543,7 @@ class RuleTypes:
         a, b = self.typed(node.body), self.typed(node.orelse)
         if {a, b} == {WORD, INT}:
             what = f"a word or a number, compiled a float: {ast.unparse(node)}"
-            self.tell(node.lineno, what, "give both arms one type: U(0) beside a word")
+            self.report(node.lineno, what, "give both arms one type: U(0) beside a word")
             return UNKNOWN
         return a if a == b else UNKNOWN
 
@@ -566,7 +578,7 @@ class RuleTypes:
     # --- calls
 
     def iterated(self, node: ast.expr) -> Type:
-        """The type of what a `for` gives."""
+        """The type of the items that a `for` loop iterates over."""
         if isinstance(node, ast.Call):
             target = self.constant(node.func)
             parts = node.args
@@ -606,8 +618,11 @@ class RuleTypes:
             return self.builtin(node, target, types)
         if isinstance(target, FunctionType) and hasattr(target, jit.RULE):
             return self.called_rule(node, text, types)
-        cure = "mark it with @rule, use the bit helpers of engine.jit, or compute it beside the constants"
-        self.tell(node.lineno, f"{self.where} calls {text}, which compiled rules cannot", cure)
+        cure = (
+            "mark it with @rule, use the bit helpers of engine.jit, "
+            "or compute it beside the constants"
+        )
+        self.report(node.lineno, f"{self.where} calls {text}, which compiled rules cannot", cure)
         return UNKNOWN
 
     def builtin(self, node: ast.Call, target: object, types: list[Type]) -> Type:
@@ -616,12 +631,12 @@ class RuleTypes:
         if target is int:
             if types == [WORD]:
                 what = f"int() leaves a word a word when compiled: {ast.unparse(node)}"
-                self.tell(node.lineno, what, "write np.int64(...)")
+                self.report(node.lineno, what, "write np.int64(...)")
                 return UNKNOWN
             return types[0] if types == [INT] else UNKNOWN
         if target in (min, max) and WORD in types and INT in types:
             what = f"a word or a number, compiled a float: {ast.unparse(node)}"
-            self.tell(node.lineno, what, MIXED)
+            self.report(node.lineno, what, MIXED)
             return UNKNOWN
         return joined(tuple(types)) if target in (abs, min, max) else UNKNOWN
 
@@ -638,8 +653,11 @@ class RuleTypes:
                 and isinstance(found, Kind)
                 and isinstance(wanted, Kind)
             ):
-                what = f"{name} takes {wanted.value} as {argument.arg}, not {found.value} ({ast.unparse(given)})"
-                self.tell(
+                what = (
+                    f"{name} takes {wanted.value} as {argument.arg}, "
+                    f"not {found.value} ({ast.unparse(given)})"
+                )
+                self.report(
                     node.lineno,
                     what,
                     "write U(...) around it" if wanted == WORD else "write np.int64(...)",

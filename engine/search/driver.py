@@ -1,7 +1,6 @@
-"""Iterative deepening around the compiled kernel: one `Searcher` a game and thread, plain data in
-and out.
+"""Iterative deepening around the compiled kernel: one `Searcher` for each game and thread.
 
-A search runs in the thread that calls it; meanwhile another thread may call `expire`, and another
+A search runs in the thread that calls it. Meanwhile another thread may call `expire`, and another
 process may set the control block's CANCEL word.
 """
 
@@ -39,18 +38,21 @@ from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
 from engine.solvers.base import Solution, TableSolver, named_solver
 
+#: Table size of searches that must be repeatable, in bits.
 SMALL_TABLE_BITS = 16
+#: A bucket must not straddle two cache lines; their size, in 64-bit words.
 CACHE_LINE_WORDS = 8
+#: The ages that a table entry can hold: search numbers wrap around after this many.
 AGES = 64
-#: A solver shows nothing of its work: it has no longer than this, or than its game's PATIENCE_MS,
-#: then the search goes on and streams.
+#: The longest time for a solver, in milliseconds, unless its game's PATIENCE_MS is longer. A solver
+#: shows no progress; a search does.
 SOLVER_MS = 1000
-#: So much of the time a solver may take; if it has no result by then, a search takes the rest.
+#: The share of that time after which a search takes over from a solver without a result.
 SOLVER_SHARE = 0.8
 
 
 class Cancelled(Exception):
-    """The asking process set CANCEL."""
+    """The process that requested the search set CANCEL."""
 
 
 class Table:
@@ -64,7 +66,7 @@ class Table:
         self._age = 0
 
     def next_age(self) -> int:
-        """The number of the next search: the older an entry is, the sooner it makes room."""
+        """The age of the next search's entries; entries of older searches are replaced first."""
         self._age = (self._age + 1) % AGES
         return self._age
 
@@ -74,7 +76,7 @@ class Table:
 
 
 class Control:
-    """The control block: words shared with the process that asks, or private ones."""
+    """The control block: words shared with the process that requests searches, or private ones."""
 
     def __init__(self, words: Any = None) -> None:
         block = (
@@ -89,12 +91,12 @@ class Control:
         return bool(self.memory.array[layout.CANCEL])
 
     def clear_shown(self) -> None:
-        """Forgets what an earlier search showed; CANCEL belongs to the asking process."""
+        """Clears what an earlier search published; CANCEL belongs to the requesting process."""
         self.memory.array[layout.CANCEL + 1 :] = 0
 
     def shown(self) -> tuple[int, int, int, tuple[int, ...]]:
-        """Nodes, depth, score and line of the running search; the line is empty before the first
-        one is found.
+        """Nodes, depth, score and line of the running search; the line is empty until the first one
+        is found.
         """
         while True:
             before = int(self.memory.array[layout.SEQUENCE])
@@ -111,8 +113,8 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A search that is under way, for a companion thread: how long it may take, how to end it, how
-    far it has come.
+    """A search that is under way, as a companion thread sees it: its time limit in seconds, how to
+    end it, and its progress.
     """
 
     seconds: float | None
@@ -128,12 +130,12 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 
 
 def default_features(game: Game) -> int:
-    """The techniques that pay for a game: all but those that its rules file names in WITHOUT."""
+    """The bits of all features but those that the game's rules file names in DISABLED."""
     bits = layout.ALL
     for name in getattr(game.rules, "DISABLED", ()):
         if name not in layout.FEATURE:
             raise GameFault(
-                f"{game.id} names {name!r} in WITHOUT; techniques are {', '.join(layout.FEATURE)}"
+                f"{game.id} names {name!r} in DISABLED; features are {', '.join(layout.FEATURE)}"
             )
         bits &= ~layout.FEATURE[name]
     return bits
@@ -142,8 +144,8 @@ def default_features(game: Game) -> int:
 class Searcher:
     """The search of one game: its kernel, and work memory for each thread of a search.
 
-    With `compiled` False the kernel runs as plain Python, ready at once and slow, and no solver is
-    there. Without `with_solver` none is there before `add_solver`.
+    With `compiled` False the kernel runs as plain Python, ready at once but slow, and without a
+    solver. With `with_solver` False there is no solver until `add_solver` is called.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class Searcher:
     ) -> None:
         self.game = game
         self.is_compiled = compiled
-        # a NativeGame or an InterpretedGame; checks use what only the first one has
+        # a NativeGame or an InterpretedGame; the checks use parts of NativeGame
         self.native: Any = (
             compile_game(game, template) if compiled else interpret_game(game, template)
         )
@@ -179,8 +181,8 @@ class Searcher:
             note_ready(self.game.id, self.game.digest, "search")
 
     def add_solver(self) -> None:
-        """Compiles the game's solver, if it has one, or loads it from the cache; from now on it is
-        asked.
+        """Compiles the game's solver, if it has one, or loads it from the cache; later answers use
+        it.
         """
         solver = self.solver if self.solver is not None else named_solver(self.game)
         if solver is not None:
@@ -191,14 +193,16 @@ class Searcher:
         note_ready(self.game.id, self.game.digest, "solver")
 
     def expire(self) -> None:
-        """Ends the running search as soon as a depth is complete; may be called from another
-        thread.
+        """Ends the running search, but not before its first depth is complete.
+
+        Another thread may call it.
         """
         self._works[0].expire()
 
     def ponderhit(self) -> None:
-        """The expected move was played: from now on the limit's time counts. May be called from
-        another thread, which also sees to the hard bound of that time: it calls `expire`.
+        """Starts the limit's time, because the expected move was played.
+
+        Another thread may call it. That thread also enforces the hard bound by calling `expire`.
         """
         self._counts_from = self._clock()
 
@@ -221,16 +225,17 @@ class Searcher:
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
-        """The last completed depth within the limit, depth 1 at least; Cancelled when the control
-        block says so. Where one best move is wanted, a better one that the unfinished depth after
-        it has found takes its place.
+        """The report of the last completed depth within the limit; depth 1 always completes.
 
-        The caller sees to the hard bound of the limit's time (`engine.search.timeman`): it calls
-        `expire`, from within `around`. `among` are the only moves that are looked at, all by
-        default; SearchFailed when one of them is not legal, or there is none. A pondering search
-        counts no time until `ponderhit`. More threads search the same position into the same table;
-        what they find depends on chance. The techniques are by default those that pay for the game.
-        For the rest see Settings.
+        When one best move is wanted and the unfinished depth has found a better one, that move
+        takes its place. Raises Cancelled when the control block says so.
+
+        The caller enforces the hard bound of the limit's time (`engine.search.timeman`): it calls
+        `expire` from within `around`. `among` restricts the root moves, by default to all; raises
+        SearchFailed when one of them is not legal, or the position has no moves. A pondering search
+        counts no time until `ponderhit`. Several threads search the same position with one table;
+        their result is not repeatable. The features are by default those of the game. The other
+        arguments are described in Settings.
         """
         self.native.function("root")
         chosen = self.features if features is None else features
@@ -301,8 +306,9 @@ class Searcher:
         seconds: float,
         on_depth: Callable[[Report], None],
     ) -> Report | None:
-        """What an unfinished depth adds: a move that it found to be better than the best one of the
-        depth before, which it looked at first.
+        """The report amended by an unfinished depth that found a better move than the depth before.
+
+        The best move of the depth before is searched first, so a new one has beaten it.
         """
         work = self._works[0]
         _, depth, score, line = control.shown()
@@ -318,27 +324,30 @@ class Searcher:
         return report
 
     def _counted_ms(self) -> float:
-        """How much of the limit's time is gone: none while the search ponders."""
+        """The limit's time used so far, in milliseconds: none while the search ponders."""
         return 0.0 if self._counts_from is None else (self._clock() - self._counts_from) * 1000
 
 
 def _root_moves(position: Position, among: Sequence[int]) -> list[int]:
-    """The moves to look at, in the order of the rules; SearchFailed where there are none."""
+    """The legal moves, or those in `among`, in the order of the rules.
+
+    Raises SearchFailed when there are none, or one in `among` is not legal.
+    """
     legal = position.moves()
     if not legal:
-        raise SearchFailed("the match is over: there is no move to look at")
+        raise SearchFailed("the match is over: there is no move to search")
     wrong = [move for move in among if move not in legal]
     if wrong:
         raise SearchFailed(
-            f"not all of the moves to look at are legal: {', '.join(map(str, wrong))}"
+            f"not all of the moves to search are legal: {', '.join(map(str, wrong))}"
         )
     return [move for move in legal if not among or move in among]
 
 
 def _is_enough(report: Report, limit: Limit) -> bool:
-    """Deeper searches could change nothing, or have no nodes left.
+    """True if a deeper search cannot change the result, or has no nodes left.
 
-    A seen end is a forced one; with techniques that reduce there may be one that is nearer.
+    A score within the depth is a forced end; with features that reduce, a nearer one may exist.
     """
     end_seen = layout.MATE - abs(report.score) <= report.depth
     out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
@@ -357,13 +366,13 @@ def answer(
     threads: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Result:
-    """Runs a job, in `time_ms` where that is less than the job's own time; on one thread where the
-    move is to be the same each time.
+    """Runs a job, within `time_ms` where that is less than the job's own time.
 
-    Where time alone is the limit, the game's solver is asked first, for a position that is in its
-    reach. `table` gives the room's table; it is asked for only where the level does not promise the
-    same move each time. Uncompiled, a level is played in full, however long that takes, or is
-    `warming` (see `engine.search.uncompiled`).
+    A repeatable level uses one thread, an empty table and no endgame tables. When time is the only
+    limit, the game's solver goes first where the position is within its reach. `table` returns the
+    room's table and is called only when the level need not be repeatable. An uncompiled search
+    plays a level in full, however long that takes, or its answer is `warming`
+    (see `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
@@ -376,7 +385,7 @@ def answer(
         solved = solved_info(position, solution)
         on_info(solved)
         return Result(solved.pv[0], solved)
-    if limit.time_ms is not None:  # what the solver took is gone
+    if limit.time_ms is not None:  # deduct the solver's time
         left_ms = max(0, round(limit.time_ms - (clock() - begun) * 1000))
         limit = msgspec.structs.replace(
             limit, time_ms=left_ms if job.level is None else min(left_ms, TIME_MS)
@@ -399,7 +408,7 @@ def answer(
         control,
         margin=level.margin,
         exact_depth=level.plain,
-        # a worker may not have the tables
+        # PROBE is off because not every worker has the endgame tables
         features=searcher.features & ~layout.PROBE if is_alone else searcher.features,
         threads=1 if is_alone else threads,
         on_depth=found,
@@ -411,8 +420,8 @@ def answer(
 
 
 def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
-    """The limit of a job that has so much time left. What is played in full uncompiled has all the
-    time it takes: its nodes are few.
+    """The limit of a job with `time_ms` left. A job that is played in full uncompiled has no time
+    limit, because its nodes are few.
     """
     if not is_compiled and not is_short:
         return msgspec.structs.replace(limit, time_ms=None)
@@ -427,7 +436,7 @@ def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool)
 def _solved(
     position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch
 ) -> Solution | None:
-    """What the game's solver says, if it has one that is surely in time."""
+    """The solution of the game's solver, or None if it has none that is surely in time."""
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
@@ -445,21 +454,21 @@ def _solved(
 
 
 def _may_be_drawn_by_the_past(position: Position) -> bool:
-    """Was some position there so often that the match ends when it comes again? A solver knows
-    nothing of the match; a search does.
+    """True if some position occurred so often that its next occurrence ends the match.
+
+    A solver ignores the history of the match; a search does not.
     """
     times = position.game.repetition_times
     return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
-    """The latest completed depth with live counts, and the best line of the unfinished depth once
-    there is one.
+    """The latest completed depth with live counts, and with the best line of the unfinished depth
+    as soon as there is one.
     """
     nodes, depth, score, line = control.shown()
-    nodes = max(
-        nodes, latest.nodes
-    )  # the search shows its count now and then, and may have ended a depth since
+    # The published count lags behind: the search may have completed a depth since.
+    nodes = max(nodes, latest.nodes)
     info = msgspec.structs.replace(
         latest, nodes=nodes, nps=nodes_per_second(nodes, seconds), time_ms=round(seconds * 1000)
     )

@@ -1,10 +1,10 @@
-"""What `engine.compiler.native` compiles for the personas: average min-max, with a game's rules in
-place of the stubs.
+"""The expectimax search of the personas: average min-max over a game's rules.
 
-One side picks its best move; the other one is taken for somebody who may play anything, so that its
-moves count by their arithmetic mean. Nothing can be cut off in such a tree: each move counts.
+The side at the root picks its best move. Its opponent may play any move with equal chance, so that
+the opponent's moves count by their arithmetic mean. Such a tree has no cutoffs: each move counts.
 
-The functions use W, words of their own (counters and limits, then a move buffer for each ply), the
+`engine.compiler.native` compiles these functions for each game, with the game's rules in place of
+the stubs. They use words W of their own (counters and limits, then a move buffer for each ply), the
 control block C and the game's data D, as the kernel does.
 """
 
@@ -16,15 +16,18 @@ from engine.search import hooks
 from engine.search.hooks import drawn, evaluate, moves, no_moves_result, play, status
 from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
 
-#: The stubs of a game's rules, which this shares with the kernel.
+#: The other module that is compiled with this one: the stubs of a game's rules.
 PARTS = (hooks,)
 
-#: What a score is counted in, for means lie between the scores. Each ply rounds down by less than
-#: one of these.
+#: One point of score in the search's own unit, because means lie between scores. Each ply rounds
+#: down by less than one unit.
 UNIT = 1 << 20
+#: The lowest score, in units.
 LEAST = -MATE * UNIT
+#: The deepest search, in plies.
 MAX_DEPTH = 32
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
+#: The word of W at which the move buffers begin.
 BUFFERS = 8
 
 SIGNATURES = {"expectimax": "i8(state, i8, i8, i8*, i8*, i8*)"}
@@ -32,12 +35,12 @@ CALLS: dict[str, tuple[str, ...]] = {}
 
 
 def work_words(max_moves: int) -> int:
-    """The size of W."""
+    """The size of W, in words."""
     return BUFFERS + (MAX_DEPTH + 1) * max_moves
 
 
 def end_value(result: int, ply: int) -> int:
-    """The score of a finished state for the side to move, in UNITs."""
+    """The score of a finished state for the side to move, in units of UNIT."""
     if result == DRAWN:
         return 0
     if result == WON:
@@ -46,7 +49,7 @@ def end_value(result: int, ply: int) -> int:
 
 
 def look(W: Any, C: Any) -> int:
-    """Shows the node count and looks at every reason to stop."""
+    """Publishes the node count, checks every reason to stop and returns W[STOP]."""
     put(C, SEEN_NODES, W[NODES])
     W[POLL] = W[NODES] + POLL_NODES
     if C[CANCEL] != 0 or W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]:
@@ -55,8 +58,10 @@ def look(W: Any, C: Any) -> int:
 
 
 def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
-    """The value of s in UNITs for the side to move, `depth` plies deep: at an even ply its best
-    move's, at an odd one the mean of all. It means nothing once W[STOP] is set.
+    """The value of s for the side to move, in units of UNIT, `depth` plies deep.
+
+    At an even ply it is the value of the best move, at an odd ply the mean of all moves. It means
+    nothing once W[STOP] is set.
     """
     W[NODES] += 1
     if W[NODES] >= W[POLL] and look(W, C) != 0:

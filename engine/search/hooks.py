@@ -1,6 +1,4 @@
-"""The rules that the search calls by name: a game's own stand in their place when they are compiled
-for it.
-"""
+"""The hooks that the search calls by name: stubs, which the compiler replaces by a game's own."""
 
 from typing import Any
 
@@ -34,7 +32,7 @@ def evaluate(s: State, data: Any) -> int:
     raise NotImplementedError
 
 
-# --- what a game may leave out: see engine.game.MoreRules
+# --- optional hooks with their defaults: see engine.game.MoreRules
 
 
 def drawn(s: State) -> int:

@@ -1,26 +1,25 @@
-"""What a search is asked and what it answers: plain data that crosses pipes and, later, a bus. No
-code ever does.
-"""
+"""Requests to the search and its answers: plain data that crosses pipes between processes."""
 
 from typing import Literal, get_args
 
 from msgspec import Struct
 
+#: What a score means: the true value, or a bound of it.
 Bound = Literal["exact", "lower", "upper"]
 Persona = Literal["average", "swindler", "random"]
-#: Ways of playing that are no levels: see `engine.search.persona`.
+#: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
-#: A won position scores MATE minus the plies to its end; every evaluation stays well below.
+#: A won position scores MATE minus the plies to its end; every evaluation stays far below.
 MATE = 30_000
 
 
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When to stop, whichever comes first; a search always completes depth 1. Without a depth or
-    nodes, None, they are no reason to stop; ValueError for less than one.
+    """When to stop: at the limit that is reached first, but never before depth 1 is complete.
 
-    `clock_ms` is what the side to move has left for `moves_to_go` moves (for the rest of the match
-    where that is not given), `increment_ms` what it gets after each: see `engine.search.timeman`.
+    None is no limit. Raises ValueError for a depth or nodes below 1. `clock_ms` is the time that
+    the side to move has left for `moves_to_go` moves (None: for the rest of the match), and
+    `increment_ms` is the time that it gains after each move: see `engine.search.timeman`.
     """
 
     depth: int | None = None
@@ -37,13 +36,13 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One search: the start position in text and the moves since, for the rules with exactly this
-    digest.
+    """One search: a start position as text and the moves since, under the rules of this digest.
 
-    `level` gives limit and choice from the game's levels; a persona has its own; without either,
-    `limit` holds and the best move is played. `seed` makes the bounded choice of the weaker levels
-    repeatable. Jobs of one `affinity` (a room) share a table in a worker when they can. `digest`,
-    when given, is that of the position to search: whoever comes to another one refuses.
+    `level` sets the limit and the choice among moves; a `persona` has its own. Without either,
+    `limit` applies and the best move is played. `seed` makes the random choices of the weaker
+    levels repeatable. Jobs with the same `affinity` (a room) share a worker's table when they can.
+    `digest`, when given, is the digest of the position to search; a worker that arrives at another
+    position refuses the job.
     """
 
     game: str
@@ -86,8 +85,8 @@ class Info(Struct, frozen=True, omit_defaults=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=True):
-    """The answer: the move to play (it differs from the best one where a level
-    chooses among near-equal moves) and the last info.
+    """The answer: the move to play and the last info. The move differs from the best one where a
+    level chooses among near-equal moves.
     """
 
     move: str
@@ -95,9 +94,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class Load(Struct, frozen=True):
-    """How busy a pool is: searches under way and waiting, and the workers that are ready, busy or
-    not.
-    """
+    """The load of a pool: searches running and waiting, and the workers that are ready."""
 
     running: int
     waiting: int
@@ -109,7 +106,7 @@ class SearchError(Exception):
 
 
 class RulesChanged(SearchError):
-    """The worker has other rules of that game than the job was made for (`game.changed`)."""
+    """The worker's rules of that game are not those that the job names (`game.changed`)."""
 
 
 class SearchFailed(SearchError):
@@ -117,4 +114,4 @@ class SearchFailed(SearchError):
 
 
 class GameQuarantined(SearchFailed):
-    """So many searches of the game failed in a row that no more are tried until its rules change."""
+    """Too many searches of the game failed in a row; it is refused until its rules change."""

@@ -1,19 +1,19 @@
 """The search: iterative deepening calls `root`, which calls `alpha_beta`, an alpha-beta search with
-null windows.
+null windows (principal variation search).
 
-These functions, and those of the PARTS, are written once; `engine.compiler.native` compiles a copy
-of them for each game with the game's rules in place of the stubs in `hooks`, and MAX_MOVES of the
-game. They use 64-bit memory only (see `layout`):
+The functions of this file and of PARTS are written once. `engine.compiler.native` compiles a copy
+of them for each game, with the game's rules in place of the stubs in `hooks` and with its
+MAX_MOVES. They use 64-bit memory only (see `layout`):
 
-- W, work memory of one worker (`work_words`): counters, limits, principal variation, killer moves,
-  history, the positions on the path, move buffers
+- W, the work memory of one thread (`work_words`): counters, limits, principal variation, killer
+  moves, history, the positions on the path, move buffers
 - T, the transposition table: two words an entry
-- C, the control block that is shared with the process that asked: it writes CANCEL and nothing
-  else; the search writes the rest
+- C, the control block shared with the process that requested the search: that process writes
+  CANCEL and nothing else; the search writes the rest
 - D, the game's data
 
-Techniques are switched on and off by the bits of W[TECHNIQUES] (see `layout.FEATURE`). BASIC ones
-change how soon a value is found; the others change what is looked at.
+The bits of W[FEATURES] (see `layout.FEATURE`) switch the features of the search on and off. BASIC
+features change how soon a value is found; the others change which tree is searched.
 
 The contract of `alpha_beta`: with the game's rules and `depth` more plies, it returns v for the
 side to move in s such that
@@ -21,12 +21,12 @@ side to move in s such that
     v >= beta           means the true value is at least v,
     alpha < v < beta    means v is the true value,
 where the true value is the negamax value of the tree to that depth: at a finished state the exact
-distance to the end (MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. That
-holds with BASIC techniques; with the others the tree is deeper where much happens (extensions,
-quiescence) and shallower where little is expected (null move, late move reductions, futility, a
-node without a table move), and v is a value or bound of that tree. A table entry from a deeper
-search counts as well, and a position that comes again on the path or after the match's own is a
-draw, unless W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and
+distance to the end (MATE - ply won, ply - MATE lost, 0 drawn), at the horizon `evaluate`. The
+contract holds with BASIC features. With the others the tree is deeper in tactical lines
+(extensions, quiescence) and shallower where little is expected (null move, late move reductions,
+futility, internal iterative reductions), and v is a value or bound of that tree. A table entry
+from a deeper search counts as well, and a position that repeats one on the path or one of the match
+is a draw, unless W[EXACT_DEPTH] is set. When W[STOP] is set the returned value means nothing, and
 nothing was stored because of it.
 """
 
@@ -141,7 +141,7 @@ from engine.search.steps import (
 )
 from engine.search.tt import cuts_off, tt_probe, tt_store, value_from_tt
 
-#: The other files of what is compiled.
+#: The other modules that are compiled with this one.
 PARTS = (hooks, entries, steps, reference)
 
 SIGNATURES = {
@@ -183,27 +183,31 @@ SIGNATURES = {
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
 }
-#: What each function calls of these; callees are compiled first, with the one signature that they
-#: have.
+#: The functions of SIGNATURES that each function calls. Callees are compiled first, each with its
+#: one signature.
 CALLS = {
     "tt_store": ("replacement_value",),
     "update_history": ("add_history_bonus",),
-    "quiesce": ("end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv"),
-    "alpha_beta": (
-        "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "reduction",
-        "update_pv", "update_history", "sort_moves", "quiesce",
+    "quiesce": (
+        "end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv",
     ),
-    "root": ("alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction"),
+    "alpha_beta": (
+        "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store",
+        "reduction", "update_pv", "update_history", "sort_moves", "quiesce",
+    ),
+    "root": (
+        "alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction",
+    ),
     "plain": ("end_value",),
 }  # fmt: skip
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
-    """Searches the moves at W[root_offset], in their order, to a depth and returns the best score.
+    """Searches the root moves, at W[root_offset], in order to a depth; returns the best score.
 
-    The W[LINES] best moves, and all that score more than the best one minus the margin, get exact
-    scores and a line, the others upper bounds; margin 0 and one line is the ordinary search for one
-    best move. A new best line is shown in C at once.
+    The W[LINES] best moves, and all moves that score more than the best one minus `margin`, get an
+    exact score and a line; the others get an upper bound. Margin 0 and one line is the ordinary
+    search for one best move. The search publishes each new best line in C at once.
     """
     moves_at = BUFFERS + 2 * MAX_PLY * MAX_MOVES
     scores_at = moves_at + MAX_MOVES
@@ -234,15 +238,15 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         floor = best - margin
         if W[LINES] > 1:
             floor = min(floor, W[TOP + W[LINES] - 1])
-        # 1. As long as there is no floor a move gets the open window; later ones must first show
-        # that they come above the floor, late quiet ones less deep at first.
+        # 1. While there is no floor, a move is searched with the open window. Later moves must
+        # first beat the floor in a null window; late quiet ones do so at a reduced depth.
         v = floor + 1
         if floor > -INF:
-            less: Any = np.int64(0)
+            reduced: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
-                less = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
-            v = -alpha_beta(child, depth - 1 - less, -floor - 1, -floor, 1, W, T, C, D)
-            if less > 0 and v > floor and W[STOP] == 0:
+                reduced = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
+            v = -alpha_beta(child, depth - 1 - reduced, -floor - 1, -floor, 1, W, T, C, D)
+            if reduced > 0 and v > floor and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
         if v > floor and W[STOP] == 0:
             v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
@@ -251,8 +255,8 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         W[scores_at + i] = v
         W[bounds_at + i] = EXACT if v > floor else UPPER
         W[ROOT_DONE] = i + 1
-        # 2. An exact score comes with its line, and to its place among the best; a new best one is
-        # shown.
+        # 2. A move with an exact score records its line and enters the list of the best scores. A
+        # new best line is published.
         if v > floor:
             record_root_line(i, move, v, W)
         if v > best:
@@ -265,12 +269,11 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
 def quiesce(
     s: State, known_unstable: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
 ) -> int:
-    """The value of s, within a window, when only noisy moves are made from here: `alpha_beta`'s
-    contract for that tree.
+    """The value of s within a window when only tactical moves are searched.
 
-    The side to move may stand pat, that is take the evaluation instead; where the state is tense it
-    may not, and all moves are looked at, or those that the game says it leaves. Noisy moves that
-    the game ranks below 0 are left out.
+    It keeps `alpha_beta`'s contract for that tree. The side to move may stand pat, that is take the
+    static evaluation instead of a move. In an unstable state it may not, and all moves are
+    searched, or only the game's `evasions`. Tactical moves that the game ranks below 0 are pruned.
     """
     # 1. A finished state has its exact value.
     W[PV_LENGTH + ply] = 0
@@ -284,8 +287,8 @@ def quiesce(
         if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
 
-    # 2. Whoever may stand pat has the evaluation. It is asked for before the table, whose entry is
-    # under way meanwhile.
+    # 2. A side that may stand pat starts from the static evaluation. It is computed before the
+    # table probe so that the prefetch has time to arrive.
     W[HORIZONS] += 1
     is_tense = unstable(s) if known_unstable < 0 else known_unstable
     is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
@@ -294,8 +297,8 @@ def quiesce(
     if may_stand:
         best = evaluate(s, D)
 
-    # 3. The table may know the value. What is found here has depth 0, and its move is one of those
-    # looked at here.
+    # 3. Table probe. Quiescence stores depth 0; only the move of such an entry is an index into the
+    # moves generated here.
     low = alpha
     table_move: Any = np.int64(-1)
     k = U(0)
@@ -306,13 +309,13 @@ def quiesce(
         slot = tt_probe(k, W, T)
         entry = T[slot + 1]
         if T[slot] ^ entry == k:
-            known = value_from_tt(entry, ply)
-            if cuts_off(known, entry, alpha, beta) != 0:
-                return known
+            tt_value = value_from_tt(entry, ply)
+            if cuts_off(tt_value, entry, alpha, beta) != 0:
+                return tt_value
             if (entry >> U(16)) & LOW_8 == U(0):
                 table_move = np.int64((entry >> U(32)) & LOW_16)
 
-    # 4. Standing pat; and that is all after too many nodes.
+    # 4. Stand pat. Once the quiescence nodes are used up, nothing else is tried.
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n: Any = np.int64(0)
     if may_stand:
@@ -328,23 +331,23 @@ def quiesce(
         if n == 0:
             return end_value(no_moves_result(s), ply, W)
 
-    # 5. The moves, the most promising first.
+    # 5. Search the moves, the best ordered first.
     order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
     best_index: Any = np.int64(NO_INDEX)
     for i in range(n):
-        worth: Any = np.int64(rank(s, buffer[i]))
+        move_score: Any = np.int64(rank(s, buffer[i]))
         if i == table_move:
-            worth = 1 << 44
-        order[i] = worth * 65536 + (65535 - i)
+            move_score = 1 << 44
+        order[i] = move_score * 65536 + (65535 - i)
     for i in range(n):
         j = i
         for t in range(i + 1, n):
             if order[t] > order[j]:
                 j = t
         if is_tense == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
-            break  # what the game ranks below the quiet moves is no reason to go on
+            break  # bad captures: the game ranks the remaining moves below quiet ones
         move = buffer[j]
-        place = order[j]
+        sort_key = order[j]
         order[j] = order[i]
         buffer[j] = buffer[i]
         W[NODES] += 1
@@ -361,7 +364,7 @@ def quiesce(
             best = v
             if v > low:
                 low = v
-                best_index = 65535 - (place & 65535)
+                best_index = 65535 - (sort_key & 65535)
                 update_pv(move, ply, W)
             if v >= beta:
                 break
@@ -378,40 +381,38 @@ def quiesce(
 def alpha_beta(
     s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
 ) -> int:
-    """The value of s to a depth within a window, alpha < beta: see the contract above."""
-    # 1. Count, and now and then look whether to stop.
+    """The value of s to a depth within a window, alpha < beta; the contract is stated above."""
+    # 1. Count the node, and poll for a stop now and then.
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     W[PV_LENGTH + ply] = 0
     features = W[FEATURES]
 
-    # 2. A finished state has its exact value; so has a draw by rule, and whoever can repeat a
-    # position can draw.
+    # 2. A finished state has its exact value. So has a draw by rule; a repetition counts as a draw,
+    # because the side that can repeat a position can draw.
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if REPEATS != 0 and (features & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
-        W[HORIZONS] += (
-            1  # the value belongs to this path: no table entry above may take it for complete
-        )
+        # The value depends on this path: no table entry above may be stored as COMPLETE.
+        W[HORIZONS] += 1
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (features & PROBE) != 0:
         known_end = probe(s, D)
         if known_end != ONGOING:
             return end_value(known_end & 3, ply + (known_end >> 2), W)
-    if (
-        features & MATE_DISTANCE
-    ) != 0:  # nothing is sooner than a loss here or a win with the next move
+    # Mate distance: no score is below a loss here or above a win with the next move.
+    if (features & MATE_DISTANCE) != 0:
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
         if alpha >= beta:
             return alpha
 
-    # 3. A tense state is looked at a ply deeper, up to twice the depth of the root. At the horizon
-    # the game's evaluation stands for the rest, once the noise is over.
+    # 3. An unstable state is extended by a ply, up to twice the depth of the root. At the horizon
+    # the static evaluation is the value, after quiescence where the game has tactical moves.
     is_tense = 0
     if (
         HAS_UNSTABLE != 0
@@ -426,33 +427,32 @@ def alpha_beta(
         W[HORIZONS] += 1
         return evaluate(s, D)
 
-    # 4. The table may know the value, or a bound that closes the window, or at least the move to
-    # try first. Where the trend counts the evaluation is due in any case: before the table, whose
-    # entry is under way meanwhile.
-    guess: Any = np.int64(-INF)
-    wants_trend = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
-    if wants_trend:
-        guess = evaluate(s, D)
+    # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where the
+    # improving flag needs the static evaluation in any case, it is computed before the probe so
+    # that the prefetch has time to arrive.
+    estimate: Any = np.int64(-INF)
+    uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
+    if uses_improving:
+        estimate = evaluate(s, D)
     k = key(s) ^ U(W[SALT])
     slot = tt_probe(k, W, T)
     entry = T[slot + 1]
     table_move: Any = np.int64(-1)
-    known: Any = np.int64(-INF)
-    is_known = (features & TABLE) != 0 and T[slot] ^ entry == k
-    if is_known:
-        known = value_from_tt(entry, ply)
+    tt_value: Any = np.int64(-INF)
+    is_hit = (features & TABLE) != 0 and T[slot] ^ entry == k
+    if is_hit:
+        tt_value = value_from_tt(entry, ply)
         known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
         if known_depth != 0 and (entry >> U(32)) & LOW_16 != U(NO_INDEX):
             table_move = np.int64((entry >> U(32)) & LOW_16)
         is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
-        if is_deep and cuts_off(known, entry, alpha, beta) != 0:
+        if is_deep and cuts_off(tt_value, entry, alpha, beta) != 0:
             if known_depth != COMPLETE:
                 W[HORIZONS] += 1
-            return int(known)
+            return int(tt_value)
 
-    # 5. A guess at the value: the evaluation, or what the table knows if that says more. Futility:
-    # near the horizon, where the guess is so far above the window that the few plies left will
-    # hardly lose it, it stands for them.
+    # 5. The static evaluation, or the table's value where its bound is tighter. Reverse futility:
+    # near the horizon, when that estimate exceeds beta by a margin per ply, return it.
     may_prune = 0
     is_improving = 1
     is_free: Any = np.int64(0)
@@ -462,24 +462,29 @@ def alpha_beta(
             is_free = may_pass(s)
             if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
-        if wants_trend or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
-            if not wants_trend:
-                guess = evaluate(s, D)
-            W[STATIC_EVAL + ply] = guess
-            if wants_trend and ply >= 3 and guess <= W[STATIC_EVAL + ply - 2]:
+        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+            if not uses_improving:
+                estimate = evaluate(s, D)
+            W[STATIC_EVAL + ply] = estimate
+            if uses_improving and ply >= 3 and estimate <= W[STATIC_EVAL + ply - 2]:
                 is_improving = 0
-            may_tell = (
-                is_known and (features & TABLE_GUESS) != 0 and -MATE_BOUND < known < MATE_BOUND
+            may_refine = (
+                is_hit and (features & TABLE_GUESS) != 0 and -MATE_BOUND < tt_value < MATE_BOUND
             )
-            if may_tell and cuts_off(known, entry, guess, guess) != 0:
-                guess = known
-    if may_prune != 0 and is_free != 0 and ply >= W[NULL_FROM] and guess - MARGIN * depth >= beta:
+            if may_refine and cuts_off(tt_value, entry, estimate, estimate) != 0:
+                estimate = tt_value
+    if (
+        may_prune != 0
+        and is_free != 0
+        and ply >= W[NULL_FROM]
+        and estimate - MARGIN * depth >= beta
+    ):
         W[HORIZONS] += 1
-        return int(guess)
+        return int(estimate)
 
-    # 6. Null move: if not even passing lets the other side back into the window, no move needs to
-    # be tried. Deep in the tree a shallower search has to agree that takes no guess for it, for
-    # passing may be better than any move.
+    # 6. Null move: when even passing the turn does not bring the score below beta, no move needs to
+    # be tried. From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm
+    # it, because passing may be better than any move (zugzwang).
     made_before = W[CURRENT_MOVE + ply - 1]
     if (
         (features & NULL_MOVE) != 0
@@ -487,12 +492,12 @@ def alpha_beta(
         and made_before != NO_MOVE
         and is_free != 0
         and ply >= W[NULL_FROM]
-        and guess >= beta
+        and estimate >= beta
     ):
         W[CURRENT_MOVE + ply] = NO_MOVE
         null_depth = depth - 4 - depth // 4
         if MARGIN != 0:
-            null_depth -= min((guess - beta) // (2 * MARGIN), 3)
+            null_depth -= min((estimate - beta) // (2 * MARGIN), 3)
         v = -alpha_beta(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -509,10 +514,11 @@ def alpha_beta(
             if checked >= beta:
                 return beta if v > MATE_BOUND else v
 
-    # 7. The moves, and an order: table move, moves that the game ranks, killer moves, the reply
-    # that refuted the move before, then by how often a move closed the window before.
+    # 7. Generate and score the moves: table move, moves that the game ranks above 0, killer moves,
+    # the counter move, then quiet moves by history, and moves ranked below 0 last. Internal
+    # iterative reduction: without a table move a deep node is searched one ply shallower.
     if (features & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
-        depth -= 1  # without a move to begin with the node is worth less; it is there the next time
+        depth -= 1  # this search stores a move for the next iteration
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n: Any = np.int64(0)
     if is_tense != 0:
@@ -526,7 +532,7 @@ def alpha_beta(
     killers = at(W, KILLERS + 2 * ply)
     killer_1 = killers[0]
     killer_2 = killers[1]
-    reply = (
+    counter_move = (
         W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))]
         if (features & COUNTER_MOVE_ORDER) != 0
         else NO_MOVE
@@ -534,37 +540,37 @@ def alpha_beta(
     first: Any = np.int64(0)
     for i in range(n):
         move = buffer[i]
-        worth: Any = np.int64(0)
+        move_score: Any = np.int64(0)
         if (features & HISTORY_ORDER) != 0:
-            worth = history[move & (HISTORY_MOVES - 1)]
+            move_score = history[move & (HISTORY_MOVES - 1)]
         ranked: Any = np.int64(0)
         if (features & RANKS) != 0:
             ranked = rank(s, move)
         if i == table_move:
-            worth = 1 << 44
+            move_score = 1 << 44
         elif ranked > 0:
-            worth = (3 << 42) + ranked
+            move_score = (3 << 42) + ranked
         elif (features & KILLERS_FIRST) != 0 and move == killer_1:
-            worth = 1 << 43
+            move_score = 1 << 43
         elif (features & KILLERS_FIRST) != 0 and move == killer_2:
-            worth = 1 << 42
-        elif move == reply:
-            worth = 1 << 41
+            move_score = 1 << 42
+        elif move == counter_move:
+            move_score = 1 << 41
         elif ranked < 0:
-            worth = ranked - (1 << 40)
-        order[i] = worth * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
+            move_score = ranked - (1 << 40)
+        order[i] = move_score * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
         if order[i] > order[first]:
             first = i
     move = buffer[first]
-    place = order[first]
+    sort_key = order[first]
     buffer[first] = buffer[0]
     order[first] = order[0]
     buffer[0] = move
-    order[0] = place
+    order[0] = sort_key
 
-    # 8. Search the moves from the best place on: the first with the whole window, the others only
-    # to show that they are no better, late quiet ones less deep at first, and once more when one is
-    # better. The first often is enough, so the rest is put into order only when it was not.
+    # 8. Search the moves in order: the first with the full window, the others with a null window,
+    # late quiet ones at a reduced depth, and again at full depth or window when they beat it. The
+    # first move often cuts off, so the rest is sorted only after it did not.
     horizons = W[HORIZONS]
     best = -INF
     best_index: Any = np.int64(0)
@@ -573,17 +579,17 @@ def alpha_beta(
         if i == 1:
             sort_moves(buffer, order, 1, n)
         move = buffer[i]
-        place = order[i]
+        sort_key = order[i]
         W[CURRENT_MOVE + ply] = move
         child = play(s, move)
-        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (place >> 17) < 1 << 41:
-            # 9. Futility: a quiet move that would have to gain too much, or comes late, is left
-            # out; not a check.
-            is_hopeless = guess + MARGIN * (depth + 1) <= low
+        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (sort_key >> 17) < 1 << 41:
+            # 9. Futility and late move pruning: skip a quiet move that would have to gain too much,
+            # or comes late, unless it leaves the opponent unstable (gives check).
+            is_hopeless = estimate + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
             if (is_hopeless or is_late) and unstable(child) == 0:
                 W[HORIZONS] += 1
-                order[i] = 0  # it was not searched: nothing is known against it
+                order[i] = 0  # it was not searched, so it gets no malus
                 continue
         if (features & TABLE) != 0:
             next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
@@ -591,38 +597,39 @@ def alpha_beta(
         if i == 0:
             v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
-            less: Any = np.int64(0)
+            reduced: Any = np.int64(0)
             may_reduce = (
                 (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
             )
-            if may_reduce and (place >> 17) < 1 << 41 and unstable(child) == 0:
-                worth = (place >> 17) if (place & 65536) != 0 else 0
-                less = reduction(depth, i, worth, 1 if beta - alpha > 1 else 0, is_improving)
-            v = -alpha_beta(child, depth - 1 - less, -low - 1, -low, ply + 1, W, T, C, D)
-            if less > 0 and v > low and W[STOP] == 0:
+            if may_reduce and (sort_key >> 17) < 1 << 41 and unstable(child) == 0:
+                move_score = (sort_key >> 17) if (sort_key & 65536) != 0 else 0
+                reduced = reduction(
+                    depth, i, move_score, 1 if beta - alpha > 1 else 0, is_improving
+                )
+            v = -alpha_beta(child, depth - 1 - reduced, -low - 1, -low, ply + 1, W, T, C, D)
+            if reduced > 0 and v > low and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C, D)
             if v > low and v < beta and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
 
-        # 10. A better move raises the lower end of the window; when that closes, remember the move
-        # that closed it.
+        # 10. A better move raises alpha. When it reaches beta, a quiet move is recorded as killer
+        # move, counter move and in the history.
         if v > best:
             best = v
-            best_index = 65535 - (place & 65535)
+            best_index = 65535 - (sort_key & 65535)
             if v > low:
                 low = v
                 update_pv(move, ply, W)
             if v >= beta:
-                if (
-                    place & 65536
-                ) != 0:  # a quiet one: what the game ranks is in its place without being remembered
+                # Moves that the game ranks are ordered by their rank and need no history.
+                if (sort_key & 65536) != 0:
                     update_history(buffer, order, i, depth, ply, W)
                 break
 
-    # 11. Store the value with what it means. Where no move came above the window none is the best
-    # one.
+    # 11. Store the value with its bound. When every move failed low there is no best move: keep the
+    # table's move.
     if (features & TABLE) == 0:
         return best
     bound = EXACT

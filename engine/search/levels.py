@@ -1,26 +1,25 @@
-"""Levels of play: how far each one looks, how far from the best move it may choose, and how often
-it is careless.
+"""Levels of play: how far each one searches, how far from the best move it may choose, and how
+often it is careless.
 
 A level is three numbers:
 
-- nodes: so many positions it looks at; the deepest look that was completed counts, and one ply
-  always is;
-- margin: moves that score less than so much below the best one are candidates, and the job's seed
-  picks one of them;
-- slip: so many of a thousand moves are played carelessly, as the seed says: after a look of one ply
-  only, exchanges not looked at to their end. A level that never looks further (1 node) plays such a
-  move by lot, whatever comes of it.
+- nodes: the positions that it searches. The deepest completed depth counts; depth 1 always
+  completes.
+- margin: moves that score less than this much below the best one are candidates, and the job's seed
+  picks one of them.
+- slip: the moves of a thousand that it plays carelessly, as the seed decides: after a search of one
+  ply without quiescence. A level that never searches further (1 node) plays such a move at random.
 
 So a weak level errs as people do. It overlooks the answer to its move, and it does not know small
-differences; but it gives away no more than its margin as far as it can see, it wins at once where
-it can, and it picks no line that it sees to be lost while it sees another. Levels differ in how
-often they are careless more than in how far they look: so the weaker of two wins now and then, and
-the one below the top looks far as well. What the top's second gives it beyond that is in
-docs/levels.md. Careless moves of a level of 1 node may be anything: without them the first level
-could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
+differences. But as far as it can see it gives away no more than its margin, it wins at once where
+it can, and it plays no line that it sees to be lost while it sees another. Levels differ in how
+often they are careless more than in how far they search: the weaker of two wins now and then, and
+the level below the top searches far as well. docs/levels.md shows the gain of the top level's
+second. Careless moves of a level of 1 node are random: without them the first level could not lose
+to an opponent who looks one ply ahead. No level is slow, or resigns, to be weak.
 
-Levels below the top start each move with an empty table, so that a job gives the same move wherever
-and however often it is run. Only the top level uses up its time, and the table of its room.
+Levels below the top start each move with an empty table, so that a job gives the same move on every
+machine and in every run. Only the top level uses its time in full, and the table of its room.
 """
 
 import hashlib
@@ -32,20 +31,20 @@ from msgspec import structs
 from engine.game import Game
 from engine.search.job import Limit, RootMove
 
-#: How long a level may think: the top one does, the others hardly ever come near.
+#: The thinking time of a level, in milliseconds: the top level uses it, the others rarely reach it.
 TIME_MS = 1000
+#: The moves of which a level's slip is a share.
 SLIPS_OF = 1000
-#: Wider than any two scores are apart.
+#: A margin wider than any difference of two scores.
 ANY_MARGIN = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a level does; without nodes and margin it is the best there is in its time.
+    """The play of one level; by default the best move within its limit.
 
-    A repeatable level starts with an empty table, and is limited by nodes before time comes into
-    it. A plain one takes the evaluation after its depth as it is, with no look at the exchanges
-    that follow.
+    A repeatable level starts with an empty table, and its nodes run out long before its time. A
+    plain one takes the static evaluation at its depth, without quiescence.
     """
 
     limit: Limit
@@ -55,8 +54,8 @@ class Level:
     plain: bool = False
 
     def at(self, seed: int, position: str) -> "Level":
-        """What it does about one position (a digest): what it always does, or the careless move
-        that the seed wants.
+        """The level's play in one position (a digest): its usual play, or the careless one that the
+        seed picks.
         """
         if not self.slip or lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
@@ -64,8 +63,8 @@ class Level:
         return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin, plain=True)
 
 
-#: Nodes, margin and slip of the levels below the top, in a game that does not give its own
-#: LEVEL_TABLE; one with fewer levels takes a selection, the first included.
+#: Nodes, margin and slip of the levels below the top, for games without their own LEVEL_TABLE. A
+#: game with fewer levels uses a selection that includes the first.
 LADDER = (
     (1, 60, 150),
     (50, 40, 200),
@@ -79,7 +78,7 @@ TOP = Level(Limit(time_ms=TIME_MS))
 
 
 def level_of(game: Game, level: int) -> Level:
-    """What level 1 to `game.levels` of a game means; ValueError for another number."""
+    """Level 1 to `game.levels` of a game; ValueError for another number."""
     levels = game.levels
     if not 1 <= level <= levels:
         raise ValueError(f"levels are 1 to {levels}, not {level}")
@@ -92,16 +91,14 @@ def level_of(game: Game, level: int) -> Level:
 
 
 def level_from(nodes: int, margin: int, slip: int) -> Level:
-    """The level of three numbers, as they stand in a table."""
+    """The level with these three numbers, as they appear in a table."""
     return Level(
         Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1
     )
 
 
 def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> RootMove:
-    """The move to play, of those that a search scored, best first: a candidate picked by seed and
-    position digest.
-    """
+    """The move to play out of scored moves, best first: a candidate picked by seed and digest."""
     if not margin:
         return moves[0]
     best = moves[0].score
@@ -112,5 +109,5 @@ def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> 
 
 
 def lot(text: str, count: int) -> int:
-    """A number below count, by lot: always the same for the same text."""
+    """A number below count, drawn from a hash: always the same for the same text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

@@ -1,10 +1,11 @@
-"""Ways of playing that are no levels: the same choice wherever and however often a job is run.
+"""Personas: ways of playing other than levels. A job gives the same move on every machine and in
+every run.
 
-- `average` takes its opponent for somebody who may err: it plays the move that is best on the mean
-  of all answers.
-- `swindler` sees what the search sees, and of the moves that give little away it plays the one
-  after which the opponent has most to lose by an error; where all is lost, of all moves.
-- `random` moves by lot.
+- `average` takes its opponent for a player who may err: it plays the move with the best mean over
+  all answers.
+- `swindler` searches, and among the moves that give little away it plays the one after which the
+  opponent has most to lose by an error. In a lost position it chooses among all moves.
+- `random` plays a random move.
 """
 
 import time
@@ -38,13 +39,15 @@ from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
 from engine.search.report import Report, nodes_per_second, resolve, to_info
 from engine.search.uncompiled import plays_in_full
 
-#: Means are taken over so many positions at most: as deep as that goes, and one ply in any case.
+#: Nodes of `average`: it deepens as far as they suffice, and one ply in any case.
 AVERAGE_NODES = 200_000
+#: Nodes of the swindler's search.
 SWINDLER_NODES = 50_000
-#: What an opponent may get wrong is looked at so deep: its answers, ours to them, and its next
-#: ones.
+#: The plies in which the swindler looks for the opponent's errors: its answers, our replies, and
+#: its next answers.
 TRAP_DEPTH = 3
-#: The same, for one move at most; where that is too little, a ply less for all of them.
+#: Nodes of that search for each move; when they do not suffice, all moves are searched a ply less
+#: deep.
 TRAP_NODES = 50_000
 
 
@@ -63,7 +66,7 @@ class Expectimax:
         self._native.function("expectimax")
 
     def begin(self) -> None:
-        """Counts from 0 again, and time is not over."""
+        """Resets the node count and the expiry."""
         self._words[: expectimax.BUFFERS] = 0
 
     def expire(self) -> None:
@@ -72,17 +75,16 @@ class Expectimax:
 
     @property
     def nodes(self) -> int:
-        """How many positions were looked at since `begin`."""
+        """The positions searched since `begin`."""
         return int(self._words[expectimax.NODES])
 
     def value(
         self, position: Position, depth: int, ply: int, nodes: int | None, control: Control
     ) -> Fraction | None:
-        """What a position is worth to the side to move, who may err at an odd ply; None if so many
-        nodes, or the time, did not suffice. Nothing stops it where no number is given: that is for
-        a single ply.
+        """The value of a position for the side to move, with an opponent that errs at odd plies.
 
-        Raises Cancelled when the control block says so.
+        None if the nodes or the time do not suffice. With `nodes` None nothing stops the search:
+        that is for a single ply. Raises Cancelled when the control block says so.
         """
         words = self._words
         words[expectimax.STOP] = 0
@@ -100,8 +102,8 @@ class Expectimax:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One search: its position, what decides between equals, and whom to tell."""
+class _Request:
+    """One search: its position, the seed that decides between equals, and the receiver of infos."""
 
     position: Position
     seed: str
@@ -120,18 +122,18 @@ class _Asked:
 class Personas:
     """The personas of one game, around its search.
 
-    Where that is not compiled, those that look ahead see as much as they do in their time, and say
-    so (`Info.warming`).
+    Uncompiled, the personas that search ahead answer with what they complete in their time, and
+    mark it as `Info.warming`.
     """
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
         self._is_compiled = searcher.is_compiled
-        self._averager = Expectimax(searcher.game, searcher.is_compiled)
+        self._expectimax = Expectimax(searcher.game, searcher.is_compiled)
 
     def prepare(self) -> None:
-        """Compiles what they need, or loads it from the cache."""
-        self._averager.prepare()
+        """Compiles the personas' searches, or loads them from the cache."""
+        self._expectimax.prepare()
         if self._is_compiled:
             note_ready(self._searcher.game.id, self._searcher.game.digest, "persona")
 
@@ -156,61 +158,67 @@ class Personas:
         latest: list[Info] = []
         is_short = not plays_in_full(self._searcher.game, job) and not self._is_compiled
 
-        def tell(info: Info) -> None:
+        def report_info(info: Info) -> None:
             latest[:] = [replace(info, warming=is_short)]
             on_info(latest[0])
 
         control.clear_shown()
-        self._averager.begin()
-        asked = _Asked(position, f"{job.seed}:{position.digest()}", control, tell, clock, clock())
+        self._expectimax.begin()
+        request = _Request(
+            position, f"{job.seed}:{position.digest()}", control, report_info, clock, clock()
+        )
         seconds = min(TIME_MS, TIME_MS if time_ms is None else time_ms) / 1000
         with watch(Running(seconds, self._expire, lambda: latest[0] if latest else None)):
             match job.persona:
                 case "average":
-                    return Result(self._average(asked), latest[0])
+                    return Result(self._average(request), latest[0])
                 case "swindler":
-                    return Result(self._swindle(asked, seconds), latest[0])
+                    return Result(self._swindle(request, seconds), latest[0])
                 case "random":
-                    return _by_lot(asked)
+                    return _random(request)
         raise SearchFailed(f"there is no persona {job.persona!r}; there are {', '.join(PERSONAS)}")
 
     def _expire(self) -> None:
         self._searcher.expire()
-        self._averager.expire()
+        self._expectimax.expire()
 
-    def _average(self, asked: _Asked) -> str:
-        """Deeper and deeper, until the nodes do not suffice for another ply or there is none."""
+    def _average(self, request: _Request) -> str:
+        """Deepens until the nodes do not suffice for another ply or the tree has ended."""
         worth: dict[int, Fraction] = {}
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
         for depth in range(1, expectimax.MAX_DEPTH):
-            before = self._averager.nodes
+            before = self._expectimax.nodes
             found = self._worth(
-                asked, asked.position.moves(), depth, None if depth == 1 else AVERAGE_NODES - before
+                request,
+                request.position.moves(),
+                depth,
+                None if depth == 1 else AVERAGE_NODES - before,
             )
             if found is None:
                 break
             worth = found
-            info = self._info(asked, worth, depth)
-            asked.on_info(info)
-            if self._averager.nodes - before == nodes:
+            info = self._info(request, worth, depth)
+            request.on_info(info)
+            if self._expectimax.nodes - before == nodes:
                 break  # the tree ends above this depth
-            nodes = self._averager.nodes - before
+            nodes = self._expectimax.nodes - before
         return info.pv[0]
 
-    def _swindle(self, asked: _Asked, seconds: float) -> str:
-        """The search says which moves are good enough, the means after them which one to play.
-        Uncompiled, each of the two has half of the time, and where that is too little for the means
-        the search's best move is played.
+    def _swindle(self, request: _Request, seconds: float) -> str:
+        """Plays the move that expectimax prefers among those that the search finds good enough.
+
+        Uncompiled, each of the two has half of the time, and the search's best move is played when
+        expectimax has no result.
         """
         seconds = seconds if self._is_compiled else seconds / 2
         game = self._searcher.game
         margin = level_of(game, 1).margin
-        report = self._search(asked, margin, seconds)
+        report = self._search(request, margin, seconds)
         if report.score < -layout.MATE_BOUND and self._is_compiled:
-            report = self._search(asked, ANY_MARGIN, seconds)
+            report = self._search(request, ANY_MARGIN, seconds)
             margin = ANY_MARGIN
-        info = to_info(asked.position, report)
-        asked.on_info(info)
+        info = to_info(request.position, report)
+        request.on_info(info)
         good = [
             move
             for move, score, bound in report.moves
@@ -220,53 +228,55 @@ class Personas:
             return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
             is_sure = depth == 1 and self._is_compiled
-            worth = self._worth(asked, good, depth + 1, None if is_sure else TRAP_NODES * len(good))
+            worth = self._worth(
+                request, good, depth + 1, None if is_sure else TRAP_NODES * len(good)
+            )
             if worth is not None:
-                return asked.position.format_move(asked.pick(worth))
+                return request.position.format_move(request.pick(worth))
         if not self._is_compiled:
             return info.pv[0]
-        raise AssertionError("nothing stops a look of one ply")
+        raise AssertionError("nothing stops a search of one ply")
 
-    def _search(self, asked: _Asked, margin: int, seconds: float) -> Report:
+    def _search(self, request: _Request, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
         features = self._searcher.features & ~layout.PROBE
         return self._searcher.search(
-            asked.position,
+            request.position,
             limit,
             table,
-            asked.control,
+            request.control,
             margin=margin,
             features=features,
-            clock=asked.clock,
+            clock=request.clock,
         )
 
     def _worth(
-        self, asked: _Asked, moves: Sequence[int], depth: int, nodes: int | None
+        self, request: _Request, moves: Sequence[int], depth: int, nodes: int | None
     ) -> dict[int, Fraction] | None:
-        """What each move is worth where the other side errs; None if so many nodes, or the time,
-        did not suffice.
+        """The value of each move against an opponent that errs; None if the nodes or the time do
+        not suffice.
         """
         worth = {}
-        allowed = None if nodes is None else self._averager.nodes + nodes
+        allowed = None if nodes is None else self._expectimax.nodes + nodes
         for move in moves:
-            left = None if allowed is None else allowed - self._averager.nodes
-            value = self._averager.value(
-                asked.position.play(move), depth - 1, 1, left, asked.control
+            left = None if allowed is None else allowed - self._expectimax.nodes
+            value = self._expectimax.value(
+                request.position.play(move), depth - 1, 1, left, request.control
             )
             if value is None:
                 return None
             worth[move] = -value
         return worth
 
-    def _info(self, asked: _Asked, worth: dict[int, Fraction], depth: int) -> Info:
-        best = asked.pick(worth)
+    def _info(self, request: _Request, worth: dict[int, Fraction], depth: int) -> Info:
+        best = request.pick(worth)
         ordered = sorted(worth, key=lambda move: (-worth[move], move != best))
         scores = tuple(
-            RootMove(asked.position.format_move(move), round(worth[move])) for move in ordered
+            RootMove(request.position.format_move(move), round(worth[move])) for move in ordered
         )
-        seconds = asked.clock() - asked.begun
-        nodes = self._averager.nodes
+        seconds = request.clock() - request.begun
+        nodes = self._expectimax.nodes
         per_second = nodes_per_second(nodes, seconds)
         return Info(
             depth,
@@ -279,9 +289,9 @@ class Personas:
         )
 
 
-def _by_lot(asked: _Asked) -> Result:
-    tokens = asked.position.tokens()
-    move = tokens[lot(asked.seed, len(tokens))]
+def _random(request: _Request) -> Result:
+    tokens = request.position.tokens()
+    move = tokens[lot(request.seed, len(tokens))]
     info = Info(0, 0, 0, 0, 0, (move,))
-    asked.on_info(info)
+    request.on_info(info)
     return Result(move, info)

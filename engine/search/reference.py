@@ -1,6 +1,4 @@
-"""What checks and figures are made with: counting, a search that tries everything, and the rules
-themselves.
-"""
+"""Reference functions for checks and figures: perft, plain minimax, and the rules themselves."""
 
 from typing import Any
 
@@ -32,8 +30,9 @@ from engine.search.steps import end_value
 
 
 def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length; a finished game has no moves, a draw by rule still
-    has.
+    """The number of move sequences of a length.
+
+    A finished game has no moves; a position drawn by rule still has them.
     """
     if depth == 0:
         return 1
@@ -50,7 +49,7 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
 
 
 def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
-    """The value that `alpha_beta` promises, found by trying everything: for checks."""
+    """The value that `alpha_beta` promises, by a minimax without pruning: for checks."""
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)

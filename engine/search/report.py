@@ -1,5 +1,6 @@
-"""From a job to a position and level, and from a search's numbers to tokens; no compiled code in
-here.
+"""Conversions from a job to a position and level, and from a search's numbers to tokens.
+
+No compiled code is called here.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,11 @@ BOUNDS: dict[int, Bound] = {layout.EXACT: "exact", layout.LOWER: "lower", layout
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A completed depth: `moves` hold (move, score, bound), the best one first; solved: no deeper
-    search can differ.
+    """A completed depth. `moves` hold (move, score, bound), the best first; `solved` means that no
+    deeper search can differ.
 
-    `lines` go with the moves: what follows each one that has an exact score, itself included, as
-    far as it is noted.
+    `lines` run parallel to `moves`: the line that begins with each move that has an exact score, as
+    far as it was recorded.
     """
 
     depth: int
@@ -34,8 +35,9 @@ class Report:
 
 
 def level_for(job: Job, game: Game) -> Level:
-    """The level that a job asks for, or its own limit as one; a persona has the time of a level,
-    and answers the same each time. SearchFailed when the game has no such level.
+    """The level of a job, or its own limit as a level; SearchFailed if the game lacks the level.
+
+    A persona has the time of a level and is repeatable.
     """
     if job.persona is not None:
         return Level(Limit(time_ms=TIME_MS), repeatable=True)
@@ -48,7 +50,7 @@ def level_for(job: Job, game: Game) -> Level:
 
 
 def resolve(job: Job, game: Game) -> Position:
-    """The position that a job names; RulesChanged or SearchFailed when it names none here."""
+    """The position of a job; RulesChanged or SearchFailed when it cannot be searched here."""
     if job.rules != game.digest:
         raise RulesChanged(
             f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
@@ -65,9 +67,7 @@ def resolve(job: Job, game: Game) -> Position:
 
 
 def best_so_far(job: Job, game: Game, info: Info) -> Result:
-    """The answer that a search gives which ended here: the move that the level would choose by what
-    is known.
-    """
+    """The answer of a search that ends here: the move that the level chooses by the last info."""
     if job.level is None:
         return Result(info.pv[0], info)
     position = resolve(job, game).digest()
@@ -79,8 +79,8 @@ def best_so_far(job: Job, game: Game, info: Info) -> Result:
 
 
 def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
-    """A line of play in tokens, cut short where a move is not legal: two states may share a key in
-    the table.
+    """A line of play in tokens, cut before the first illegal move: two states may share a table
+    key.
     """
     tokens = []
     here = position
@@ -93,7 +93,7 @@ def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
 
 
 def to_info(position: Position, report: Report) -> Info:
-    """A report in tokens."""
+    """A report as an Info, with its moves in tokens."""
     moves = tuple(
         RootMove(position.format_move(move), score, BOUNDS[bound])
         for move, score, bound in report.moves
@@ -110,7 +110,7 @@ def to_info(position: Position, report: Report) -> Info:
 
 
 def solved_info(position: Position, solution: Solution) -> Info:
-    """A solution in tokens and in the search's units."""
+    """A solution as an Info, with its moves in tokens and its scores in the search's units."""
     return Info(
         depth=solution.depth,
         score=solution.value,

@@ -1,5 +1,5 @@
-"""Small steps of the search: what an end is worth, how much less deep a late move is looked at,
-history, the reasons to stop, repetition, and what is told of the best lines.
+"""Small steps of the search: values of ended games, late move reductions, history, move sorting,
+polling for a stop, repetition, and the publication of the principal variation.
 """
 
 from typing import Any
@@ -59,22 +59,24 @@ def end_value(result: int, ply: int, W: Any) -> int:
     return ply - MATE
 
 
-def reduction(depth: int, number: int, worth: int, is_open: int, is_improving: int) -> int:
-    """How many plies a late move is looked at less: fewer where the window is open or history
-    speaks for the move, more where the side to move is not doing better than at its move before.
+def reduction(depth: int, number: int, move_score: int, is_open: int, is_improving: int) -> int:
+    """The plies by which a late move is reduced.
+
+    An open window and a good history reduce less; a side to move that is not improving on its
+    evaluation two plies before reduces more.
     """
     parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
     if is_open != 0:
         parts -= PLY
     if is_improving == 0:
         parts += PLY // 2
-    parts -= 2 * PLY * max(min(worth, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
+    parts -= 2 * PLY * max(min(move_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
     return int(max(min(parts // PLY, depth - 2), 0))
 
 
 def add_history_bonus(history: Any, move: int, depth: int) -> None:
-    """Moves what is remembered of a move towards MOST_HISTORY, or away from it where depth is
-    negative.
+    """Moves the history score of a move towards MAX_HISTORY, or, with a negative depth, towards
+    -MAX_HISTORY.
     """
     at_move = move & (HISTORY_MOVES - 1)
     bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
@@ -84,9 +86,10 @@ def add_history_bonus(history: Any, move: int, depth: int) -> None:
 
 
 def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
-    """Remembers the i-th move at this ply, a quiet one that closed the window: as a killer move, as
-    the reply to the move before, and in the history, there with those quiet ones that were searched
-    before it and did not.
+    """Records the i-th move at this ply, a quiet move that cut off.
+
+    It becomes a killer move and the counter move to the move before, and gets a history bonus. The
+    quiet moves that were searched before it get a malus.
     """
     move = buffer[i]
     history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
@@ -104,7 +107,7 @@ def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any
 
 
 def update_pv(move: int, ply: int, W: Any) -> None:
-    """Makes a move, and the best line after it, the best line at this ply."""
+    """Makes a move, followed by the best line of the next ply, the best line at this ply."""
     line = PV + ply * MAX_PLY
     W[line] = move
     length = W[PV_LENGTH + ply + 1]
@@ -114,24 +117,25 @@ def update_pv(move: int, ply: int, W: Any) -> None:
 
 
 def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
-    """Sorts the moves from the first one on, the best one in front, by inserting: quiet moves
-    nearly are in order.
+    """Sorts the moves from index `first` on by their order, best first.
+
+    It is an insertion sort, because quiet moves are nearly in order already.
     """
     for t in range(first + 1, n):
-        place = order[t]
+        sort_key = order[t]
         move = buffer[t]
         u: Any = np.int64(t)
-        while u > first and order[u - 1] < place:
+        while u > first and order[u - 1] < sort_key:
             order[u] = order[u - 1]
             buffer[u] = buffer[u - 1]
             u -= 1
-        order[u] = place
+        order[u] = sort_key
         buffer[u] = move
 
 
 def poll(W: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer
-    is W[STOP].
+    """Publishes the node count, checks every reason to stop, sets the node of the next poll and
+    returns W[STOP].
     """
     put(C, SEEN_NODES, W[NODES])
     out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
@@ -144,9 +148,7 @@ def poll(W: Any, C: Any) -> int:
 
 
 def is_repeated(s: State, ply: int, W: Any) -> int:
-    """1 if the position was there before, on the path or in the match; notes that it is on the path
-    now.
-    """
+    """1 if the position occurred before on the path or in the match; records it on the path."""
     here = np.int64(repetition(s))
     W[PATH + ply] = here
     back = reversible(s)
@@ -156,14 +158,14 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
         if i <= ply and (
             W[CURRENT_MOVE + ply - i] == NO_MOVE or W[CURRENT_MOVE + ply - i + 1] == NO_MOVE
         ):
-            return 0  # whoever passed cannot come back to what was before
+            return 0  # a repetition across a null move does not count
         if i >= 4 and W[PATH + ply - i] == here:
             return 1
     return 0
 
 
 def record_root_line(i: int, move: int, v: int, W: Any) -> None:
-    """Notes the line after the i-th root move, and sorts its score in among the best."""
+    """Records the line of the i-th root move and inserts its score into the best scores."""
     line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
     length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
     W[line] = length + 1
@@ -178,7 +180,7 @@ def record_root_line(i: int, move: int, v: int, W: Any) -> None:
 
 
 def publish_pv(depth: int, score: int, W: Any, C: Any) -> None:
-    """Publishes the best line; SEQUENCE is odd while it changes, so that a reader can tell."""
+    """Publishes the best line. SEQUENCE is odd while the line changes, as a mark for readers."""
     put(C, SEQUENCE, C[SEQUENCE] + 1)
     put(C, SEEN_NODES, W[NODES])
     put(C, SEEN_DEPTH, depth)

@@ -1,8 +1,8 @@
-"""Lazy SMP: more threads search the same position into the same table, each with work memory of its
-own.
+"""Lazy SMP: helper threads search the same position with the same table, each with its own work
+memory.
 
-They share nothing but the table, of which each entry carries its own check (key xor data); what one
-stored saves the others a search. The compiled kernel runs without the interpreter's lock, so
+The threads share nothing but the table, whose entries carry their own check (key XOR data). An
+entry that one thread stores saves the others a search. The compiled kernel runs without the GIL, so
 threads of one process use several cores.
 """
 
@@ -23,14 +23,12 @@ from engine.search.work import Work
 def helper_threads(
     native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory
 ) -> Iterator[None]:
-    """Threads that search until the block ends, one for each of the works, which have begun the
-    position.
-    """
+    """Runs a helper thread for each of `works`, whose position is set, until the block ends."""
     if not works:
         yield
         return
     state = tuple(int(word) for word in position.state)
-    with ThreadPoolExecutor(len(works), thread_name_prefix="assistant") as threads:
+    with ThreadPoolExecutor(len(works), thread_name_prefix="helper") as threads:
         for work in works:
             work.allow_stop(None)
         running = [
@@ -43,14 +41,14 @@ def helper_threads(
             for work in works:
                 work.expire()
     for one in running:
-        one.result()  # raises what went wrong there
+        one.result()  # raises the helper's exception
 
 
 def _run_helper(
     native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
 ) -> None:
-    """Deepens as the main thread does, from another depth on, so that the threads are not all at
-    the same place.
+    """Deepens as the main thread does, but from another first depth, so that the threads search
+    different depths.
     """
     root = native.function("root")
     own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))

@@ -1,40 +1,39 @@
-"""How long to think about one move: from a limit to a soft and a hard bound, and after each depth
-whether to go on.
-"""
+"""Time management: soft and hard bounds, and after each depth the decision to start another."""
 
 from dataclasses import dataclass
 
 from engine.search.job import Limit
 
-#: What a move costs outside of the search: it is not given away.
+#: The cost of a move outside of the search, in milliseconds; it is deducted from the clock.
 OVERHEAD_MS = 10
-#: A depth is not begun when this much of a fixed time is gone: it would hardly be completed.
+#: No depth is begun after this share of a fixed time: it would hardly be completed.
 NEXT_DEPTH_SHARE = 0.6
-#: The same of a move's share of a clock, which may be exceeded; what is found before the depth is
-#: complete counts.
+#: No depth is begun after this share of a move's share of a clock. The move may exceed its share,
+#: and the best move of an incomplete depth counts.
 CLOCK_SHARE = 0.9
-#: So many more moves of a match are reckoned with where nobody says how many.
+#: The moves that a match is expected to last when no `moves_to_go` is given.
 EXPECTED_MOVES = 25
-#: How much more than its share one move may take, when its depth is not complete or the best move
+#: A move may take this many times its share when its depth is not complete or its best move
 #: changed.
 HARD_FACTOR = 4
-#: However few moves are left until the next control, one of them never takes more of the clock.
+#: One move never takes more than this share of the clock, even as the last before the next control.
 MOST_OF_CLOCK = 0.7
-#: A best move that stayed the same for so many depths is not thought about any longer than needed.
+#: A move is easy when it stayed the best for more than this many depths.
 EASY_DEPTHS = 7
-#: What an easy move, a best move that changed with the last depth, and a score that fell have of
-#: the soft bound.
+#: Factors of the soft bound for an easy move, for a best move that changed with the last depth, and
+#: for a score that fell.
 EASY, UNSTABLE, FALLING = 0.75, 1.6, 1.4
-#: A score that is so much below that of the depth before is news.
+#: A score fell when it is at least this much below that of the depth before.
 FALL = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """No depth is begun after the soft bound, and none is continued after the hard one.
+    """The time for one move, in milliseconds: no depth starts after the soft bound, none continues
+    after the hard one.
 
-    A flexible budget comes from a clock: what one move saves another one may use, so the soft bound
-    follows the search.
+    A flexible budget comes from a clock: time saved on one move is left for the others, so the soft
+    bound follows the search.
     """
 
     soft_ms: float
@@ -43,8 +42,9 @@ class Budget:
 
 
 def budget(limit: Limit) -> Budget | None:
-    """The time that a limit gives for one move, the smaller one where it gives a time and a clock;
-    None for none.
+    """The time that a limit gives for one move, or None without a limit of time.
+
+    Where the limit has both a time and a clock, the smaller budget counts.
     """
     given = [found for found in (_fixed(limit), _from_clock(limit)) if found is not None]
     return min(given, key=lambda found: found.hard_ms, default=None)
@@ -57,7 +57,7 @@ def _fixed(limit: Limit) -> Budget | None:
 
 
 def _from_clock(limit: Limit) -> Budget | None:
-    """An even share of what is left until the next control, most of the increment with it."""
+    """An even share of the time left until the next control, plus most of the increment."""
     if limit.clock_ms is None:
         return None
     left = max(limit.clock_ms - OVERHEAD_MS, 1)
@@ -69,7 +69,7 @@ def _from_clock(limit: Limit) -> Budget | None:
 
 
 class Pace:
-    """Follows a search from depth to depth and says when it has used enough time."""
+    """Follows a search from depth to depth and decides when it has used enough time."""
 
     def __init__(self, given: Budget | None, move_count: int) -> None:
         self._budget = given
@@ -79,7 +79,7 @@ class Pace:
         self._same = 0
 
     def is_enough(self, milliseconds: float, move: int, score: int) -> bool:
-        """After a depth, with its best move and score: is another one not worth its time?"""
+        """True if, after a depth with this best move and score, another is not worth its time."""
         changed = self._move is not None and move != self._move
         fallen = self._move is not None and score <= self._score - FALL
         self._same = 0 if changed else self._same + 1

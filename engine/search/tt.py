@@ -1,9 +1,8 @@
-"""The entries of the transposition table, two words each: the key, mixed with the other word, and
-that word.
+"""The transposition table: entries of two words, the key XORed with the data word, and that word.
 
-It holds the score (16 bits), the depth (8), what the score means (2), the number of the search (6)
-and the index of the best move (16). A torn entry, by two threads, does not have its key and is
-none.
+The data word holds the score (16 bits), the depth (8), the bound (2), the age (6), that is the
+number of the search, and the index of the best move (16). When two threads tear an entry, its key
+does not match and a probe finds nothing (lockless hashing).
 """
 
 from typing import Any
@@ -32,8 +31,9 @@ from engine.search.layout import (
 
 
 def replacement_value(entry: np.uint64, W: Any) -> int:
-    """What a table entry is worth: plies, eight less for each search since. A complete tree may
-    have been any size.
+    """The worth of an entry: its depth in plies, less 8 for each search since.
+
+    A COMPLETE tree may have been of any size and counts as COMPLETE_WORTH plies.
     """
     age: Any = np.int64((U(W[AGE]) - (entry >> U(26))) & LOW_6)
     plies: Any = np.int64((entry >> U(16)) & LOW_8)
@@ -43,7 +43,7 @@ def replacement_value(entry: np.uint64, W: Any) -> int:
 
 
 def tt_probe(k: np.uint64, W: Any, T: Any) -> int:
-    """The slot of the table that holds this key, or else the first that might."""
+    """The slot that holds this key, or else the first slot in which it may be stored."""
     slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
     if (W[FEATURES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
         other = slot ^ 2
@@ -53,7 +53,7 @@ def tt_probe(k: np.uint64, W: Any, T: Any) -> int:
 
 
 def value_from_tt(entry: np.uint64, ply: int) -> int:
-    """The score of an entry. The table counts the distance to the end from its own state."""
+    """The score of an entry at `ply`. The table stores distances to the end from its own state."""
     known: Any = np.int64(entry & LOW_16) - SCORE_SHIFT
     if known > MATE_BOUND:
         known -= ply
@@ -63,7 +63,7 @@ def value_from_tt(entry: np.uint64, ply: int) -> int:
 
 
 def cuts_off(known: int, entry: np.uint64, alpha: int, beta: int) -> int:
-    """1 if the score of an entry, with the bound that it is, says all about this window."""
+    """1 if the score of an entry, with its bound, decides this window."""
     known_bound = np.int64((entry >> U(24)) & LOW_2)
     if (
         known_bound == EXACT
@@ -77,8 +77,10 @@ def cuts_off(known: int, entry: np.uint64, alpha: int, beta: int) -> int:
 def tt_store(
     slot: int, k: np.uint64, best: int, bound: int, depth: int, index: int, ply: int, W: Any, T: Any
 ) -> None:
-    """Stores a value with what it means, the distance to an end counted from here; of the two slots
-    that a key may have, in the one that is worth less.
+    """Stores a value with its bound, depth and best move.
+
+    Distances to the end are stored as counted from this state. Of the two slots that a key may
+    have, the less valuable one is replaced.
     """
     stored = best
     if best > MATE_BOUND:

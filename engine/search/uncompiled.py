@@ -1,21 +1,22 @@
-"""What a game plays like before its machine code is there: its search runs uncompiled
+"""Play before a game's machine code is compiled: its search runs uncompiled
 (`engine.compiler.interpreted`).
 
-Its low levels are played in full: they visit the same nodes and choose the same move. Every other
-level, and a persona that looks ahead, answers with the deepest look that it completes in LOOK_MS,
-and says so: `Info.warming`. Which levels those are is a table and no measured speed, so that it is
-the same on every machine.
+The low levels are played in full: they visit the same nodes and choose the same move. Every other
+level, and a persona that searches ahead, answers with the deepest depth that it completes in
+LOOK_MS, and marks the answer as `Info.warming`. A table says which levels are played in full, not a
+measured speed, so that it is the same on every machine.
 """
 
 from engine.game import Game
 from engine.search.job import Job
 from engine.search.levels import level_of
 
-#: The time for a level that is not played in full.
+#: The time for a level that is not played in full, in milliseconds.
 LOOK_MS = 1000
-#: Levels up to this one are played in full in every game, …
+#: Levels up to this one are played in full in every game.
 LOW_LEVELS = 2
-#: … and all that look at no more nodes than so many: about a second's work (docs/benchmarks.md).
+#: Levels with at most this many nodes are played in full too: about a second's work
+#: (docs/benchmarks.md).
 FULL_NODES = {
     "breakthrough": 3_000,
     "chess": 1_100,
@@ -29,8 +30,7 @@ FULL_NODES = {
     "tic-tac-toe": 100,
 }
 
-#: The processor time, in seconds, that compiling the search of a game took, measured once: for a
-#: progress bar.
+#: Processor time to compile a game's search, in seconds, measured once: for a progress bar.
 CPU_S = {
     "breakthrough": 5.6,
     "chess": 9.1,
@@ -44,16 +44,14 @@ CPU_S = {
     "sticks": 4.0,
     "tic-tac-toe": 3.0,
 }
-#: The same of a game that is not in the table.
+#: The same for a game that is not in the table.
 OTHER_CPU_S = 6.0
-#: What compiles is never told to be complete before it is.
+#: The highest percentage reported before compilation is complete.
 MOST_PERCENT = 99
 
 
 def plays_in_full(game: Game, job: Job) -> bool:
-    """Does the uncompiled search give the answer of the compiled one to this job of a level or
-    persona?
-    """
+    """True if the uncompiled search gives the same answer to this job as the compiled one."""
     if job.persona is not None:
         return job.persona == "random"
     if job.level is None:
@@ -65,12 +63,13 @@ def plays_in_full(game: Game, job: Job) -> bool:
 
 
 def is_answered_cold(job: Job) -> bool:
-    """May a job be answered uncompiled? One with a limit of its own waits: its depth or nodes are a
-    promise.
+    """True if a job may be answered uncompiled.
+
+    A job with its own limit waits for the compiled search: its depth or nodes are a promise.
     """
     return job.level is not None or job.persona is not None
 
 
 def percent(game_id: str, cpu_s: float) -> int:
-    """How far compiling a game's search is after so much processor time."""
+    """The progress of compiling a game's search after this much processor time, in percent."""
     return max(0, min(MOST_PERCENT, int(100 * cpu_s / CPU_S.get(game_id, OTHER_CPU_S))))

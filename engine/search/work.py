@@ -1,5 +1,6 @@
-"""The work memory of a searching thread, as numbers go in and come out; no compiled code is called
-in here.
+"""The work memory of a searching thread: how numbers enter and leave it.
+
+No compiled code is called here.
 """
 
 from collections.abc import Sequence
@@ -13,19 +14,22 @@ from engine.game import Position
 from engine.search import layout
 from engine.search.report import Report
 
+#: No limit of nodes.
 NO_LIMIT = 1 << 62
+#: The bound of `Settings.contempt`, either way.
 MOST_CONTEMPT = 1000
+#: The bits that a salt may have.
 SALT_WORD = (1 << 62) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to search. `lines` best moves, and those less than `margin` below the best one, get exact
-    scores.
+    """How to search: the `lines` best moves, and those less than `margin` below the best one, get
+    exact scores.
 
-    `exact_depth` is the profile in which the score is that of a plain minimax to the same depth.
-    `features` are bits of layout.TECHNIQUE. `contempt` is what a draw costs the side to move at the
-    root.
+    `exact_depth` is the profile whose score is that of a plain minimax to the same depth.
+    `features` are bits of layout.FEATURE. `contempt` is the cost of a draw for the side to move at
+    the root.
     """
 
     margin: int = 0
@@ -41,8 +45,8 @@ class Settings:
             raise ValueError(f"contempt is at most {MOST_CONTEMPT} either way, not {self.contempt}")
 
     def salt(self, turn: int) -> int:
-        """What keeps values with contempt apart in the table: they hold for one side at the root,
-        and this contempt.
+        """The word that keeps values with contempt apart in the table: they are valid for one side
+        at the root and this contempt only. 0 without contempt.
         """
         if not self.contempt:
             return 0
@@ -50,7 +54,7 @@ class Settings:
 
 
 class Work:
-    """The words W of the kernel for one thread."""
+    """The words W of the kernel, for one thread."""
 
     def __init__(self, max_moves: int) -> None:
         self._max_moves = max_moves
@@ -67,7 +71,7 @@ class Work:
         age: int,
         settings: Settings,
     ) -> None:
-        """Forgets the search before; the first depth of the new one cannot be stopped."""
+        """Clears the previous search; the first depth of the new one cannot be stopped."""
         words = self.words
         past = position.past[-layout.MAX_PAST :]
         is_exact = settings.exact_depth
@@ -89,11 +93,11 @@ class Work:
         self.order(moves)
 
     def order(self, moves: Sequence[int]) -> None:
-        """The root's moves, in the order in which to search them."""
+        """Sets the root's moves, in the order in which to search them."""
         self.words[self._root_at :][: len(moves)] = moves
 
     def allow_stop(self, nodes: int | None) -> None:
-        """From now on the search stops at so many nodes, or when it is told to."""
+        """Lets the search stop from now on: at this many nodes, when expired or when cancelled."""
         self.words[layout.NODE_LIMIT] = NO_LIMIT if nodes is None else nodes
         self.words[layout.MAY_STOP] = 1
         self.words[layout.POLL] = 0
@@ -114,7 +118,7 @@ class Work:
         return int(self.words[layout.HORIZONS])
 
     def report(self, depth: int, score: int, seconds: float, solved: bool, nodes: int) -> Report:
-        """The depth that was just completed; `nodes` are those of all threads."""
+        """The report of the depth that was just completed; `nodes` counts all threads."""
         words, count = self.words, int(self.words[layout.ROOT_COUNT])
         columns = [words[self._root_at + i * self._max_moves :][:count].tolist() for i in range(3)]
         scored = list(zip(*columns, strict=True))
@@ -128,8 +132,9 @@ class Work:
     def amended(
         self, report: Report, score: int, line: tuple[int, ...], nodes: int, seconds: float
     ) -> Report:
-        """A report with the best move of an unfinished depth in front; the others have the scores
-        that were found last, and none a better one.
+        """The report with the best move of an unfinished depth in front.
+
+        The other moves have their latest scores, capped at the score of the best move.
         """
         words, done = self.words, int(self.words[layout.ROOT_DONE])
         columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]

@@ -1,4 +1,4 @@
-"""What the engine's commands refuse on their lines."""
+"""Bad arguments of the engine's commands are refused."""
 
 from argparse import ArgumentTypeError
 from importlib import import_module
@@ -70,7 +70,7 @@ REFUSED = [
 def test_what_cannot_be_is_refused(
     command: str, line: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A command says in a line what it expected, and does nothing: exit code 2."""
+    """A command prints one line that says what it expected, and does nothing; exit code 2."""
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(line.split())
     assert ended.value.code == 2
@@ -79,7 +79,7 @@ def test_what_cannot_be_is_refused(
 
 @pytest.mark.parametrize("command", sorted({"engine.warm", *(name for name, _, _ in REFUSED)}))
 def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command says what it takes, by the name that it is called by."""
+    """Every command's help names its arguments and the command as it is called."""
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(["--help"])
     assert ended.value.code == 0
@@ -89,8 +89,8 @@ def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_what_is_taken() -> None:
-    """Numbers and options as they are written; an option's value may hold an equals sign or
-    nothing.
+    """Numbers and options are read as they are written; an option's value may be empty or contain
+    an equals sign.
     """
     assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
     assert [between(0, 28)("0"), between(0, 28)("28"), positive("0.5")] == [0, 28, 0.5]

@@ -1,4 +1,4 @@
-"""Every game passes the kit; and the kit finds what it is there for."""
+"""Every game passes the conformance kit, and the kit finds planted faults."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', 
 @pytest.mark.parametrize("check", [*CHECKS, *NATIVE_CHECKS])
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_game_passes(game_id: str, check: str) -> None:
-    """Perft, views, texts, compiled rules and search of each game keep the promises of `Rules`."""
+    """Rules, views, texts, compiled code and search of each game keep the promises of `Rules`."""
     {**CHECKS, **NATIVE_CHECKS}[check](load_game(game_id))
 
 
@@ -52,7 +52,7 @@ FAULTS = [
     ("views", "path=(CELLS[m],)", 'path=("d1",)'),
     ("views", "path=(CELLS[m],)", 'path=("a1",)'),
     ("views", 'cell: "X" if', 'cell + "x": "X" if'),
-    ("views", "PositionView(pieces, None, f", "PositionView(pieces, side, f"),
+    ("views", 'pieces, None, f"', 'pieces, side, f"'),
     (
         "compiled rules",
         "buf[n] = lsb(empty)",
@@ -64,7 +64,10 @@ FAULTS = [
 NOTED = "def notation(s: State, m: int) -> str:\n    return {}\n\n\ndef turn("
 CLAIMED = "def claim(s: State) -> str | None:\n    return {}\n\n\ndef turn("
 DRAWN_RULE = "@rule\ndef drawn(s: State) -> int:\n    return {}\n\n\ndef turn("
-COUNTED = "@rule\ndef count(s: State, buf: Any) -> int:\n    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
+COUNTED = (
+    "@rule\ndef count(s: State, buf: Any) -> int:\n"
+    "    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
+)
 REPEATED = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
@@ -73,8 +76,10 @@ KEPT_TURN = (
     r"play gives the turn to the other side \(where a side goes on, all of its steps are one move"
 )
 TOLD = [
-    ("style", "empty - ONE", "empty - 1", r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
-    ("style", "@rule\ndef no_moves_result", "def no_moves_result", r"\.py:\d+: the hook no_moves_result is not marked; write @rule"),
+    ("style", "empty - ONE", "empty - 1",
+     r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
+    ("style", "@rule\ndef no_moves_result", "def no_moves_result",
+     r"\.py:\d+: the hook no_moves_result is not marked; write @rule"),
     ("declarations", 'RULES = """', 'RULES = """Play!"""\nOLD = """', "100 to 8000 characters"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
@@ -87,13 +92,16 @@ TOLD = [
     ("draws", "def turn(", DRAWN_RULE.format("2"), "drawn is 0 or 1"),
     ("repetition", "def turn(", REPEATED.format("key(s)", "9"), "no more than the plies"),
     ("repetition", "def turn(", REPEATED.format("U(1)", "0"), "does not come again"),
-    ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"), "the same position to play"),
+    ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"),
+     "the same position to play"),
     ("views", "path=(CELLS[m],)", "path=('a1',)", "differ in their choice"),
     ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "begin another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
-    ("turns", "return int(s[0] | s[1]).bit_count() & 1", "return min(int(s[0] | s[1]).bit_count(), 1)", KEPT_TURN),
-    ("moves", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], s[0] | (ONE << U(m)), ONE)", "for each of WORDS"),
+    ("turns", "return int(s[0] | s[1]).bit_count() & 1",
+     "return min(int(s[0] | s[1]).bit_count(), 1)", KEPT_TURN),
+    ("moves", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], s[0] | (ONE << U(m)), ONE)",
+     "for each of WORDS"),
     ("compiled rules", "def turn(", COUNTED, "count is the number of moves"),
 ]  # fmt: skip
 
@@ -102,7 +110,7 @@ TOLD = [
 def test_the_kit_finds_a_planted_fault(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str
 ) -> None:
-    """A game with one wrong line does not pass the check that is there for it."""
+    """A game with one wrong line fails the check that covers it."""
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
     with pytest.raises((ConformanceError, GameFault)):
@@ -121,7 +129,7 @@ def test_the_kit_tells_a_planted_fault(
 
 
 def test_the_budget_counts_the_least_of_several_times() -> None:
-    """5 ms of the processor's time are too long only when no try takes less; a busy machine alone
+    """The budget fails only when every try takes 5 ms of processor time or more; a busy machine
     fails no game.
     """
     game = load_game("tic-tac-toe")
@@ -151,15 +159,15 @@ KEYS_AND_STYLE = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]
 
 
 def planted_line(file: Path, text: str) -> int:
-    """The number of the line that begins with a text."""
+    """The number of the line with this text."""
     return file.read_text().splitlines().index(text) + 1
 
 
 def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(
     plug_in: Callable[[str, str], Path],
 ) -> None:
-    """A `moves` that goes round and round costs its check a few seconds of the processor's time,
-    then it is told.
+    """A `moves` that never returns costs its check a few seconds of processor time, and is then
+    reported.
     """
     right = "    n = 0\n    empty = "
     assert right in SOURCE
@@ -167,7 +175,8 @@ def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(
     told = dict(run_checks("planted", {"moves": CHECKS["moves"], "style": CHECKS["style"]}))
     at = planted_line(file, "    while n >= 0:")
     found = re.fullmatch(
-        r"moves \(plugged_planted\.py:(\d+)\) does not return: 2 s .* in one call, with state \(0, 0\)",
+        r"moves \(plugged_planted\.py:(\d+)\) does not return: "
+        r"2 s .* in one call, with state \(0, 0\)",
         told["moves"] or "",
     )
     assert found, told
@@ -186,9 +195,7 @@ def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(
 def test_a_process_that_hangs_or_dies_is_one_line(
     plug_in: Callable[[str, str], Path], wrong: str, told: str
 ) -> None:
-    """Where nothing can be interrupted the process is ended, or has ended; the next check has
-    another one.
-    """
+    """A check that cannot be interrupted ends with its process; the next one has a new process."""
     assert KEY in SOURCE
     plug_in("planted", SOURCE.replace(KEY, wrong + KEY.removeprefix("    return (s[0]")))
     found = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
@@ -201,7 +208,8 @@ OVERRUNS = [
      r"drawn \(.*:\d+\) raised IndexError: .*MAX_MOVES = 9.*WORDS = 2 .*"),
     ("keys", "return (s[0] | (s[1] << U(9))) + ONE", "return s[2]",
      r"key \(.*:\d+\) raised IndexError: .*WORDS = 2 words: .*"),
-    ("views", "text=CELLS[m], ghost", "text=1 // 0, ghost", r"move_view \(.*:\d+\) raised ZeroDivisionError: [^;]*"),
+    ("views", "text=CELLS[m], ghost", "text=1 // 0, ghost",
+     r"move_view \(.*:\d+\) raised ZeroDivisionError: [^;]*"),
 ]  # fmt: skip
 
 
@@ -209,8 +217,8 @@ OVERRUNS = [
 def test_what_rules_raise_is_a_line(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, told: str
 ) -> None:
-    """It says in which function and line, and what the sizes are where something was too small for
-    an index.
+    """An error of the rules is one line with function and line number, and with the sizes where an
+    index was too large.
     """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
@@ -236,8 +244,8 @@ def test_an_overrun_is_a_line_in_each_check(
     wrong: str,
     cure: str,
 ) -> None:
-    """A buffer that is too small, and states that are too long: no check ends the others, and none
-    is a traceback.
+    """With a buffer that is too small, or states that are too long, all checks still run, and none
+    prints a traceback.
     """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
@@ -255,14 +263,14 @@ BUTTON = {
 
 
 def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path]) -> None:
-    """It is the one click of a move; in a longer path it is refused."""
+    """A button is the only click of its move; in a longer path it is refused."""
     source = SOURCE
     for right, wrong in BUTTON.items():
         assert right in source
         source = source.replace(right, wrong or right)
     plug_in("planted", source)
     CHECKS["views"](load_game("planted"))
-    for name in ("last", "win"):  # one rule for what is marked: cells, and labels of targets
+    for name in ("last", "win"):  # all marks follow one rule: cells, and labels of targets
         marked = source.replace(
             '"Draw", {"last": last_path}, last_path',
             f'"Draw", {{"{name}": ("centre",)}}, ("centre",)',
@@ -279,7 +287,9 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
 
 
 PAGE_GAME = documented_files()["pong_hau_ki.py"]
-STUCK_DRAWN = "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) == NONE else 0\n\n\n"
+DRAWN_WITHOUT_MOVES = (
+    "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) == NONE else 0\n\n\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -287,14 +297,19 @@ STUCK_DRAWN = "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) ==
     [
         ("repetition", "return EVERY_POSITION", "return 0", "does not come again"),
         ("repetition", "return EVERY_POSITION", "return 9", "or 512 for all"),
-        ("draws", "@rule\ndef no_moves_result", STUCK_DRAWN + "@rule\ndef no_moves_result", "look for a move first"),
+        (
+            "draws",
+            "@rule\ndef no_moves_result",
+            DRAWN_WITHOUT_MOVES + "@rule\ndef no_moves_result",
+            "look for a move first",
+        ),
         ("views", "(POINTS[m], _free(s)), f", "(_free(s),), f", "differ in their choice"),
     ],
 )
 def test_a_fault_of_a_game_to_and_fro(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """The game of docs/add-a-game.md, in which any position can come again, with one wrong line."""
+    """A wrong line is found in the game of docs/add-a-game.md, in which any position can repeat."""
     assert right in PAGE_GAME
     plug_in("pong-hau-ki", PAGE_GAME.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):
@@ -305,7 +320,7 @@ def test_a_fault_of_a_game_to_and_fro(
 def test_repetitions_that_do_not_count_are_found(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, declared: str
 ) -> None:
-    """A shuffle to and fro is driven until the match must end, or a draw may be claimed."""
+    """A shuffle is repeated until the match must end, or a draw may be claimed."""
     plug_in("pong-hau-ki", PAGE_GAME.replace("\nREPETITION = 3", f"\n{declared}"))
     CHECKS["repetition"](load_game("pong-hau-ki"))
     monkeypatch.setattr(Position, "_occurrences", lambda self: 1)
@@ -315,7 +330,7 @@ def test_repetitions_that_do_not_count_are_found(
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
     """An accumulator that starts as a signed 0 turns into a float next to a board, and the audit
-    says where.
+    names its line.
     """
     wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return int(total) * 0\n"
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
@@ -324,7 +339,7 @@ def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_missing_names_are_told(plug_in: Callable[[str, str], Path]) -> None:
-    """A rules file without a hook is refused by name when it is loaded."""
-    plug_in("planted", SOURCE.replace("def no_moves_result(", "def no_moves_result_too("))
+    """A rules file without a hook is refused when it is loaded, and the error names the hook."""
+    plug_in("planted", SOURCE.replace("def no_moves_result(", "def another_name("))
     with pytest.raises(GameFault, match="no_moves_result"):
         load_game("planted")

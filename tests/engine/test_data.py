@@ -1,6 +1,4 @@
-"""DATA: the words that a game's rules get, in plain and in compiled code, and what happens when a
-file is edited.
-"""
+"""DATA: the words that a game's rules get, plain and compiled, and the effect of an edited file."""
 
 import asyncio
 import os
@@ -31,7 +29,7 @@ SOURCE = (
         EVALUATE.format(0), EVALUATE.format("data[0] + 2 * data[1] + 3 * data[2] + 4 * data[3]")
     )
 )
-#: Nine bytes: one word, and another of which only the lowest byte is there.
+#: Nine bytes: one word, and the lowest byte of another.
 ONE = struct.pack("<qB", -7, 5)
 TWO = struct.pack("<qq", 1 << 40, 11)
 SUM = -7 + 2 * 5 + 3 * (1 << 40) + 4 * 11
@@ -41,7 +39,7 @@ Install = Callable[[str, str], Path]
 
 @pytest.fixture
 def tuned(plug_in: Install) -> Path:
-    """A game whose evaluation is made of its DATA; gives the first data file."""
+    """The first data file of a game whose evaluation is computed from its DATA."""
     folder = plug_in("planted", SOURCE).parent
     (folder / "planted-two.bin").write_bytes(TWO)
     one = folder / "planted-one.bin"
@@ -50,7 +48,7 @@ def tuned(plug_in: Install) -> Path:
 
 
 def evaluated() -> tuple[int, int]:
-    """The evaluation of the start, in plain and in compiled code."""
+    """The evaluation of the start, plain and compiled."""
     game = load_game("planted")
     native = compile_game(game)
     state = game.start().state
@@ -62,16 +60,16 @@ def evaluated() -> tuple[int, int]:
 
 @pytest.mark.usefixtures("tuned")
 def test_words_of_all_files_in_a_row() -> None:
-    """Little-endian with a sign, each file filled up to whole words, the same by pointer as in an
-    array.
+    """DATA is signed little-endian words, each file padded to whole words, and the same for plain
+    and compiled code.
     """
     assert load_data(load_game("planted")).tolist() == [-7, 5, 1 << 40, 11]
     assert evaluated() == (SUM, SUM)
 
 
 def test_the_digest_covers_every_byte(tuned: Path) -> None:
-    """Any byte of any file makes other rules; the same bytes make the same; a file that is not
-    there has a name.
+    """Any changed byte of any file changes the digest, and the same bytes give it back; a missing
+    file is named.
     """
     digests = []
     for content in (ONE, ONE[:-1] + b"\6", ONE[:-1], ONE):
@@ -89,7 +87,7 @@ def test_the_digest_covers_every_byte(tuned: Path) -> None:
 
 
 def test_code_and_data_belong_together(tuned: Path) -> None:
-    """Compiled code is kept for each version of the data; data that was edited since the game was
+    """Compiled code is cached for each version of the data; data that changed since the game was
     loaded is refused.
     """
     assert evaluated() == (SUM, SUM)
@@ -102,8 +100,8 @@ def test_code_and_data_belong_together(tuned: Path) -> None:
 
 @pytest.mark.usefixtures("tuned")
 def test_the_kit_compares_evaluations_with_data() -> None:
-    """Compiled = uncompiled holds for what is read from data as well (these numbers are out of
-    bounds on purpose).
+    """Compiled and uncompiled evaluations agree on what they read from data (these numbers are out
+    of bounds on purpose).
     """
     NATIVE_CHECKS["compiled rules"](load_game("planted"))
 
@@ -114,8 +112,8 @@ def job() -> Job:
 
 
 async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -> None:
-    """A worker goes on with the data that it began with; one that starts after the edit refuses
-    jobs for the old data; no answer ever mixes the two, whenever the edit comes.
+    """A worker keeps the data that it started with, and one that starts after the edit refuses jobs
+    for the old data; no answer mixes the two, whenever the edit comes.
     """
     small = struct.pack("<qB", 10, 0)
     plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
@@ -143,7 +141,7 @@ async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -
 
 
 async def ready(pool: Pool) -> int:
-    """The process of the one worker, once there is one."""
+    """The process id of the one worker, once it is ready."""
     async with asyncio.timeout(20):
         while not pool.pids:
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The uncompiled search is the compiled one: the same nodes, score, line and move, in every game."""
+"""The uncompiled search equals the compiled one in nodes, score, line and move, in every game."""
 
 import random
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from engine.search.levels import level_of
 from engine.search.persona import Personas
 
 POSITIONS = 50
-#: Level 3 looks at a thousand positions and more: a few of them are enough.
+#: Positions for each level; level 3 searches a thousand nodes and more, so a few are enough.
 OF_LEVEL = {1: POSITIONS, 2: POSITIONS, 3: 12}
 FULL = [
     (game_id, level)
@@ -60,7 +60,7 @@ def job_of(
 
 
 def wandered(game_id: str, count: int) -> list[tuple[Position, tuple[str, ...]]]:
-    """Positions of matches by lot, from the first move to near the end, each with its moves."""
+    """Positions of random matches, from the first move to near the end, each with its moves."""
     chance = random.Random(f"interpreted {game_id}")
     found: list[tuple[Position, tuple[str, ...]]] = []
     while len(found) < count:
@@ -81,7 +81,7 @@ def asked(searcher: Searcher, job: Job) -> Result:
 
 
 def seen(result: Result) -> tuple[object, ...]:
-    """All that a search found; how long it took is another thing."""
+    """Everything that a search found except its time."""
     info = result.info
     return result.move, info.depth, info.score, info.nodes, info.pv, info.moves, info.warming
 
@@ -90,8 +90,8 @@ def seen(result: Result) -> tuple[object, ...]:
 def test_the_same_search_uncompiled(
     game_id: str, level: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
-    """Every level of the table gives the same answer, to the last node, with all techniques of the
-    game on.
+    """Every level of the table gives the same answer, to the last node, with all features of the
+    game.
     """
     for seed, (position, tokens) in enumerate(wandered(game_id, OF_LEVEL[level])):
         job = job_of(position, tokens, level, seed)
@@ -101,8 +101,8 @@ def test_the_same_search_uncompiled(
 
 
 def test_levels_one_and_two_of_every_game() -> None:
-    """They are in the table, whatever the game; a top level, a job with its own limit and a
-    thoughtful persona are not.
+    """Levels 1 and 2 are played in full in every game; a top level, a job with its own limit and a
+    persona that searches ahead are not.
     """
     assert {game_id for game_id, level in FULL if level == 1} == {*game_ids()}
     assert {game_id for game_id, level in FULL if level == 2} == {*game_ids()}
@@ -119,8 +119,8 @@ def test_levels_one_and_two_of_every_game() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_both_bindings_see_the_same_game(game_id: str) -> None:
-    """The names that `engine.compiler.native` puts into the kernel's globals are there uncompiled,
-    with the same numbers.
+    """The kernel's globals that `engine.compiler.native` sets are set uncompiled, with the same
+    numbers.
     """
     game = load_game(game_id)
     for template in (kernel, expectimax):
@@ -132,8 +132,8 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
 
 
 def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
-    """A level that is not played in full says so, and ends when its time is over, even before its
-    nodes are.
+    """A level that is not played in full is marked as warming, and ends when its time is over, even
+    before its nodes are.
     """
     position, tokens = wandered("chess", 1)[0]
     told: list[Info] = []
@@ -159,9 +159,7 @@ def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
 
 
 def test_low_levels_have_all_the_time_that_they_take() -> None:
-    """On a slow machine, or in what is left of a job's time, a level that is played in full still
-    is.
-    """
+    """A level that is played in full completes even when the job's time is over."""
     position, tokens = wandered("draughts", 5)[4]
     job = job_of(position, tokens, 3)
     moments = iter(range(1_000_000))
@@ -173,7 +171,7 @@ def test_low_levels_have_all_the_time_that_they_take() -> None:
 
 
 def test_cancelling_ends_it_within_sixteen_nodes() -> None:
-    """Also in the first depth, which nothing else stops."""
+    """Cancelling ends a search within 16 nodes, even in its first depth, as nothing else does."""
     position, _ = wandered("hex", 1)[0]
     control, searcher = Control(), Searcher(load_game("hex"), compiled=False)
     names = searcher.native._functions["root"].__globals__
@@ -195,8 +193,8 @@ def test_cancelling_ends_it_within_sixteen_nodes() -> None:
 @pytest.mark.parametrize("persona", ["average", "swindler", "random"])
 @pytest.mark.parametrize("game_id", ["connect-four", "hex"])
 def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
-    """With a legal move, marked as a shorter look where they look ahead, when their time is over at
-    once as well.
+    """Personas answer with a legal move, marked as warming if they search ahead, even when their
+    time is over at once.
     """
     position, tokens = wandered(game_id, 3)[2]
     personas = Personas(uncompiled(game_id))
@@ -208,7 +206,7 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
     def clock() -> float:
         for running in watched:
-            running.expire()  # its time is over before it has seen anything but the first depth, which nothing stops
+            running.expire()  # before any depth but the first, which nothing stops
         return 0.0
 
     job = job_of(position, tokens, None, persona=persona)
@@ -218,14 +216,16 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
 
 def test_words_wrap_without_a_warning() -> None:
-    """Uncompiled words wrap as compiled ones do; numpy's own setting is as before afterwards."""
+    """Uncompiled words wrap as compiled ones do; numpy's setting is the same afterwards."""
     before = np.geterr()
     asked(uncompiled("othello"), job_of(load_game("othello").start(), (), 2))
     assert np.geterr() == before
 
 
 def test_progress_is_never_complete() -> None:
-    """By the processor's time, of that known for the game; every game of ours has its own."""
+    """Progress is measured in processor time and stays below 100 %; every built-in game has its
+    time.
+    """
     assert set(cold.CPU_S) == {*game_ids()}
     assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [
         0,

@@ -1,4 +1,4 @@
-"""The search: exact distances, solved games, limits, and a table that an abort leaves sound."""
+"""The search: exact distances, solved games, limits, and a table that is valid after an abort."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
 Searchers = Callable[[str], Searcher]
-#: Red makes three with two open ends, and wins with the third ply.
+#: Red makes an open three with one move and wins with the third ply.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
 
 
@@ -37,8 +37,8 @@ def searched(
 
 
 def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
-    """Searched to its end from the empty board, tic-tac-toe is drawn, and the search stops there:
-    at the ninth depth, or some depths later with reductions.
+    """A search from the empty board to the end says draw and stops: at the ninth depth, or some
+    depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
     basic = searcher.search(
@@ -50,8 +50,8 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
 
 
 def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
-    """One table for all: each reachable position has the value of a full search by hand, with the
-    exact distance.
+    """With one table for all, each reachable position has the value and exact distance of a full
+    minimax.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -135,8 +135,8 @@ def _solve(discs: int, mine: int) -> int:
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores, three in a row of each match, the
-    last one first.
+    """Late positions of connect four with their exact scores: three successive ones of each match,
+    the last one first.
     """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
@@ -147,9 +147,7 @@ def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
 
 
 def test_connect_four_endgames(searcher_of: Searchers) -> None:
-    """Late positions, solved: who wins, and in how many plies, as brute force finds them; one table
-    for all.
-    """
+    """With one table for all, late positions have the result and distance of brute force."""
     searcher = searcher_of("connect-four")
     table = Table(16)
     results = set()
@@ -160,9 +158,7 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:
-    """A win scores MATE minus its plies, a loss as many above -MATE, from the first depth that sees
-    it on.
-    """
+    """A win scores MATE minus its plies, a loss the negative, from the first depth that sees it."""
     searcher = searcher_of("connect-four")
     mate_in_3 = searcher.game.position(OPEN_TWO)
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
@@ -177,7 +173,7 @@ def test_mate_distances(searcher_of: Searchers) -> None:
 
 
 def test_line_of_play(searcher_of: Searchers) -> None:
-    """The line begins with the best move, is legal, and in a forced end leads to it."""
+    """The line begins with the best move, is legal, and reaches a forced end."""
     searcher = searcher_of("connect-four")
     position = searcher.game.position(OPEN_TWO)
     report = searched(searcher, position, Limit())
@@ -190,8 +186,8 @@ def test_line_of_play(searcher_of: Searchers) -> None:
 
 
 def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
-    """A search stops at its limit to the node, keeps the last completed depth, and completes depth
-    1 in any case.
+    """A search stops exactly at its node limit and keeps the last completed depth; depth 1 always
+    completes.
     """
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
@@ -212,9 +208,11 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
 
 
 def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
-    """A search that is stopped answers with the best move that it has shown, found by a depth that
-    was not completed; each move is listed once, the best one first; where several scores are wanted
-    the completed depth stands.
+    """A stopped search answers with the best move that it has published, even from an unfinished
+    depth.
+
+    Each move is listed once, the best one first. When several scores are requested, the completed
+    depth counts.
     """
     searcher = searcher_of("connect-four")
     changed = 0
@@ -245,9 +243,7 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
 
 
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """Wherever searches were cut off, what they left in the table gives a later one the right
-    value.
-    """
+    """Wherever searches are cut off, a later one finds the right value with the table they left."""
     searcher = searcher_of("connect-four")
     chance = random.Random(8)
     for position, score in endgames(8, 100):
@@ -258,9 +254,7 @@ def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> Non
 
 
 def test_cancel_and_expire(searcher_of: Searchers) -> None:
-    """CANCEL ends a search without an answer; expire ends it with the last completed depth, depth 1
-    at least.
-    """
+    """CANCEL ends a search without an answer; `expire` ends it with the last completed depth."""
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     control = Control()
@@ -285,7 +279,7 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
 
 
 def test_what_is_shown(searcher_of: Searchers) -> None:
-    """The control block shows nodes, depth, score and best line of the search."""
+    """The control block publishes nodes, depth, score and best line of the search."""
     searcher = searcher_of("connect-four")
     control = Control()
     report = searcher.search(searcher.game.start(), Limit(depth=8), Table(14), control)
@@ -296,8 +290,8 @@ def test_what_is_shown(searcher_of: Searchers) -> None:
 
 
 def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
-    """Read at any moment of a running search, the line is legal, and depth, line and score belong
-    together.
+    """At any moment of a running search the published line is legal and belongs to the depth and
+    score.
     """
     searcher = searcher_of("connect-four")
     position = searcher.game.start()
@@ -318,7 +312,7 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
-    """Moves within the margin have exact scores, the same as with a window that is open for all."""
+    """Moves within the margin have the same exact scores as with an open window for all moves."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 5, seed=9):
         position = line[5]
@@ -335,16 +329,14 @@ def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) ->
 
 
 def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
-    """There is no move to find after the end."""
+    """A search of a finished match is refused."""
     searcher = searcher_of("tic-tac-toe")
     with pytest.raises(SearchFailed, match="over"):
         searched(searcher, searcher.game.position("XXXOO...."), Limit())
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel is plain Python too: with a game's rules in it, it visits the same nodes and finds
-    the same value.
-    """
+    """The kernel as plain Python visits the same nodes and finds the same value."""
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")

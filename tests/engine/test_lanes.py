@@ -1,4 +1,4 @@
-"""Four words side by side: plain Python and compiled code agree on every operation."""
+"""Lanes: plain Python and compiled code agree on every operation on four words."""
 
 import random
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from engine.compiler import native_lanes  # noqa: F401  (registers what is compiled here)
+from engine.compiler import native_lanes  # noqa: F401  (registers the operations with numba)
 from engine.compiler.native import Memory
 from engine.lanes import Lanes, filled, joined, lanes, lanes_at, lanes_of, leading_zeros
 
@@ -34,7 +34,7 @@ def all_operations(a: Any, b: Any, out: Any) -> None:
 
 
 def test_compiled_lanes_are_those_of_plain_python() -> None:
-    """The same words from both, for random words and for those at the ends of their range."""
+    """Plain and compiled code give the same words, random ones and the ends of the range."""
     compiled = numba.njit(all_operations)
     chance = random.Random(1)
     edges = [0, 1, (1 << 64) - 1, 1 << 63]
@@ -51,7 +51,7 @@ def test_compiled_lanes_are_those_of_plain_python() -> None:
 
 
 def test_lanes_are_four_words() -> None:
-    """What the plain form means, in numbers."""
+    """The plain form gives these numbers."""
     x = lanes_of(U(1), U(0), U(1 << 63), U(6))
     assert (x >> lanes(U(1))).words.tolist() == [0, 0, 1 << 62, 3]
     assert filled(x).words.tolist() == [(1 << 64) - 1, 0, (1 << 64) - 1, (1 << 64) - 1]

@@ -1,4 +1,4 @@
-"""Levels: never absurd, repeatable, different from match to match."""
+"""Levels: sensible, repeatable, and different from match to match."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -38,20 +38,20 @@ def answer(searcher: Searcher, job: Job) -> Result:
 
 
 def timeless(searcher: Searcher, job: Job) -> Result:
-    """The answer of a machine without load: only depth and nodes end the search."""
+    """The answer with a clock that stands still: only depth and nodes end the search."""
     return driver.answer(job, searcher, lambda: Table(14), Control(), clock=lambda: 0.0)
 
 
 def game_with(**names: object) -> Game:
-    """Tic-tac-toe with some names of its file changed, and without its table."""
+    """Tic-tac-toe with some names of its file replaced, and without its level table."""
     rules = SimpleNamespace(**{**vars(tic_tac_toe), "LEVEL_TABLE": (), **names})
     return Game(cast(Rules, rules), "0" * 16)
 
 
 @pytest.mark.parametrize("levels", range(1, 9))
 def test_ladder(levels: int) -> None:
-    """However many levels a game has, they look further and err less, and the top one is the best
-    there is.
+    """For any number of levels, each searches further or errs less than the one below, and the top
+    level is unlimited but for time.
     """
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
@@ -67,8 +67,8 @@ def test_ladder(levels: int) -> None:
 
 
 def test_a_game_has_its_own_table() -> None:
-    """Its levels below the top are the rows of its table; a table of another length is a defect of
-    the file.
+    """A game's levels below the top are the rows of its table; a table of another length is a
+    defect.
     """
     game = game_with(LEVELS=3, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
     assert level_of(game, 1) == Level(
@@ -82,8 +82,8 @@ def test_a_game_has_its_own_table() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_tables_climb(game_id: str) -> None:
-    """In every game the levels of one node, which err by lot, come first, each less careless than
-    the one below; of the others each looks further than the one below and errs no wider.
+    """In every game the levels of one node come first, each less careless than the one below; each
+    other level searches further than the one below with no wider margin.
     """
     game = load_game(game_id)
     ladder = [level_of(game, level) for level in range(1, game.levels)]
@@ -100,7 +100,7 @@ def test_tables_climb(game_id: str) -> None:
 @pytest.mark.parametrize("game_id", game_ids())
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
     """Below the top a job gives the same move again, on a fresh searcher too; another seed may give
-    another one.
+    another move.
     """
     game = load_game(game_id)
     other = Searcher(game)
@@ -120,9 +120,7 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
 
 
 def test_carelessness() -> None:
-    """As many of a thousand moves are careless as the level says; which ones, depends on seed and
-    position.
-    """
+    """A level plays its share of careless moves; seed and position decide which ones."""
     level = level_from(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
@@ -142,8 +140,8 @@ GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 
 @pytest.mark.parametrize(("slip", "takes"), [(0, False), (999, True)])
 def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of: Searchers) -> None:
-    """A careless level takes a guarded pawn with its queen, as whoever looks one move ahead does; a
-    careful one does not, even where it looks at no more than the exchange.
+    """A careless level takes a guarded pawn with its queen; a careful one does not, even where it
+    searches no further than the exchange.
     """
     position = load_game("chess").position(GUARDED_PAWN)
     level = level_from(2, 0, slip).at(1, position.digest())
@@ -155,7 +153,7 @@ def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of:
 
 
 def test_the_first_level_may_play_by_lot() -> None:
-    """A careless move of a level that looks one ply ahead is any move at all, the worst one too."""
+    """A careless move of the level of one node may be any move, even the worst."""
     level = level_from(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
     assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {
@@ -177,7 +175,7 @@ def is_careful(position: Position, level: int, seed: int) -> bool:
 @pytest.mark.parametrize("level", range(1, 9))
 @pytest.mark.parametrize("seed", range(6))
 def test_every_level_takes_a_win(level: int, seed: int, searcher_of: Searchers) -> None:
-    """A win on the spot is played by all levels, but for a careless move of the first one."""
+    """All levels play a win in one, except for a careless move of the first level."""
     position = load_game("connect-four").position(WIN_IN_ONE)
     if level > 1 or is_careful(position, level, seed):
         assert answer(searcher_of("connect-four"), job_of(position, level, seed)).move == "a"
@@ -188,7 +186,7 @@ def test_every_level_takes_a_win(level: int, seed: int, searcher_of: Searchers) 
 def test_levels_that_look_further_see_the_reply(
     level: int, seed: int, searcher_of: Searchers
 ) -> None:
-    """No move is chosen that is seen to lose at once, while there is another, unless the move is
+    """No level plays a move that it sees to lose at once while there is another, unless the move is
     careless.
     """
     position = load_game("connect-four").position(MUST_BLOCK)
@@ -200,8 +198,8 @@ def test_levels_that_look_further_see_the_reply(
 
 
 def test_choice_is_bounded() -> None:
-    """Only moves with exact scores within the margin are candidates, and each of them is chosen by
-    some seed.
+    """Only moves with exact scores within the margin are candidates, and some seed chooses each of
+    them.
     """
     moves = [
         RootMove("a", 50),

@@ -1,6 +1,4 @@
-"""The code cache and the compiler's side: damage heals, edits are noticed, nothing needs a writable
-home.
-"""
+"""The compiler and its code cache: damage heals, edits are noticed, a writable home is optional."""
 
 import os
 import shutil
@@ -21,12 +19,18 @@ from engine.search import expectimax as expectimax
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
-SMALL = "game = load_game('tic-tac-toe'); native = compile_game(game); print(native.function('rule_status')((7, 0)))"
-IMPORTS = "from engine.rules.registry import load_game; from engine.compiler.native import CACHE, compile_game; "
+SMALL = (
+    "game = load_game('tic-tac-toe'); native = compile_game(game); "
+    "print(native.function('rule_status')((7, 0)))"
+)
+IMPORTS = (
+    "from engine.rules.registry import load_game; "
+    "from engine.compiler.native import CACHE, compile_game; "
+)
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Another process of ours, in an environment of its own."""
+    """Runs code in another process with its own environment."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -47,7 +51,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
-    """What one process compiled the next one loads; the folder is private."""
+    """A second process loads what the first one compiled; the folder is private."""
     cache = tmp_path / "code"
     for _ in range(2):
         done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
@@ -60,7 +64,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A code cache with one function in it."""
+    """A code cache with one function."""
     cache = tmp_path_factory.mktemp("cache") / "code"
     assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
     return cache
@@ -68,7 +72,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
 def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
-    """Files that are not what was written are thrown away and made anew; they are never run."""
+    """Damaged files are discarded and compiled again; they are never run."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
     code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
@@ -95,9 +99,7 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
 
 
 def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
-    """Each file, cut short, emptied, or with any one bit turned over, is noticed before anything is
-    loaded.
-    """
+    """A file that is truncated, emptied or has one flipped bit is noticed before it is loaded."""
     tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
     assert not code_cache.discard_damaged(small_cache, tag)
     names = [
@@ -122,7 +124,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
 
 
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PLYROOM_CACHE that names a file is not used, and the file is left as it is."""
+    """A PLYROOM_CACHE that names a file is not used, and the file stays as it is."""
     file = tmp_path / "file"
     file.write_text("somebody's")
     monkeypatch.setenv("PLYROOM_CACHE", str(file))
@@ -155,7 +157,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Code is run from a folder of our own only, and never through a link."""
+    """Code is run from the user's own folder only, and never through a link."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     link = tmp_path / "link"
@@ -169,9 +171,7 @@ def test_a_folder_of_somebody_else_is_not_used(
 
 
 def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Rules that changed are compiled as they are now, and changing them back finds the first code
-    again.
-    """
+    """Edited rules are compiled anew, and changing them back finds the first code again."""
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
@@ -186,9 +186,7 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest versions of a game stay on disk, and the one in use; other games are left
-    alone.
-    """
+    """Only the latest versions of a game and the one in use stay on disk; other games are kept."""
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
@@ -203,7 +201,7 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
 
 
 def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
-    """Processes that need the same game at the same time wait for one of them to compile it."""
+    """Processes that need the same game at the same time wait while one of them compiles it."""
     code = IMPORTS + SMALL + "; import os; print(os.times().user)"
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     both = [
@@ -222,7 +220,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
 
 
 def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
-    """A defect that only the compiler sees is told with the game's name."""
+    """A defect that only the compiler finds is reported with the game's name."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
     game = load_game("planted")
     assert game.start().moves(), "uncompiled it plays"
@@ -245,16 +243,15 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def test_recursive_rules(tmp_path: Path) -> None:
-    """A rule that calls itself, with its signature given, also comes out of the cache whole (numba
-    issue 6061).
-    """
+    """A recursive rule with its signature works from the cache, too (numba issue 6061)."""
     (tmp_path / "recursive.py").write_text(
         SOURCE.replace(
             "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
         )
     )
     code = (
-        "import recursive; from engine.game import Game; from engine.rules.digest import rules_digest;"
+        "import recursive; from engine.game import Game;"
+        "from engine.rules.digest import rules_digest;"
         "from engine.compiler.native import compile_game;"
         "native = compile_game(Game(recursive, rules_digest(recursive)));"
         "print(native.function('rule_evaluate')((7, 0), native.data))"
@@ -267,13 +264,14 @@ def test_recursive_rules(tmp_path: Path) -> None:
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """Before the compiler sees it, by line and with the cure; in a circle of rules as well."""
+    """A recursive rule without a signature is refused by line and with the cure, in a cycle too."""
     recursive = SOURCE.replace(
         "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
     )
     circle = recursive.replace("1 + count(s, n - 1)", "1 + again(s, n - 1)").replace(
         "@rule\ndef evaluate",
-        "@rule\ndef again(s: State, n: int) -> int:\n    return count(s, n)\n\n\n@rule\ndef evaluate",
+        "@rule\ndef again(s: State, n: int) -> int:\n    return count(s, n)\n\n\n"
+        "@rule\ndef evaluate",
     )
     for source in (recursive, circle):
         file = plug_in("planted", source.replace('@rule("i8(state, i8)")', "@rule"))
@@ -285,7 +283,7 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
 
 
 def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
-    """A game that comes from the cache is known for the floats that were seen when it was compiled."""
+    """A game from the cache still reports the floats that were seen when it was compiled."""
     wrong = (
         "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
     )
@@ -298,7 +296,7 @@ def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
-    """A signature that is none is refused with what it may consist of."""
+    """An invalid signature is refused with the words that it may consist of."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
     with pytest.raises(GameFault, match="'tuple' is none of state"):
@@ -306,7 +304,7 @@ def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_the_bit_helpers_are_the_same_compiled() -> None:
-    """popcount, lsb and msb, uncompiled: the compiled ones are compared on every game."""
+    """popcount, lsb and msb are right uncompiled; the compiled ones are compared on every game."""
     from engine.jit import lsb, msb, popcount
 
     for word in (1, 2, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0123456789ABCDEF):
@@ -316,15 +314,15 @@ def test_the_bit_helpers_are_the_same_compiled() -> None:
 
 
 def test_memory_is_checked() -> None:
-    """Only contiguous 64-bit memory may be handed to compiled code."""
+    """Compiled code accepts only contiguous 64-bit memory."""
     for array in (np.zeros(3, np.int32), np.zeros(6, np.int64)[::2], np.zeros(3)):
         with pytest.raises(TypeError):
             Memory(array)
 
 
 def test_warm_command() -> None:
-    """`python -m engine.warm` compiles what is asked for, a line a game, and fails for a game that
-    is not there.
+    """`python -m engine.warm` compiles the given games, prints a line for each, and fails for an
+    unknown game.
     """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
@@ -346,7 +344,7 @@ def test_warm_command() -> None:
 
 
 def test_rules_must_be_an_imported_module() -> None:
-    """Rules that are no module in sys.modules crash numba, so they are refused."""
+    """Rules that are not a module in sys.modules would crash numba, so they are refused."""
 
     class Rules:
         pass
@@ -361,8 +359,8 @@ def test_rules_must_be_an_imported_module() -> None:
 
 
 def test_each_part_of_a_game_has_its_own_lock() -> None:
-    """Whoever loads the search does not wait for whoever compiles the personas, nor the other way
-    round.
+    """A process that loads the search does not wait for one that compiles the personas, nor the
+    other way round.
     """
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)
@@ -377,8 +375,8 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
 def test_a_step_is_noted_once_its_code_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not when some function of the game was compiled; no longer when that code is thrown away; and
-    what is damaged is not there.
+    """A step is ready when all its code is in the cache, not when some of it is; it is not ready
+    after that code was discarded or damaged.
     """
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     tag = code_cache.tag_of("planted", "d1")

@@ -1,5 +1,5 @@
-"""Null move: where the search may pass, what it believes when it has passed, and that zugzwang does
-not fool it.
+"""Null move: where the search may pass, which results of a pass it trusts, and verification against
+zugzwang.
 """
 
 import random
@@ -17,7 +17,7 @@ from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
 WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
-#: With the trend, so that the search has a guess at the value also where it must not pass.
+#: With IMPROVING, so that the search has a static evaluation even where it must not pass.
 WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
 
 PAWN_ENDINGS = (
@@ -25,27 +25,25 @@ PAWN_ENDINGS = (
     "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1",
 )
 
-PASSING = '''"""A tree without end of three moves, all of which look alike; passing does what the option says."""
+PASSING = '''"""An endless tree of three like moves; the option says what passing does."""
 
 from typing import Any
 
 import numpy as np
 
-from engine.game import ONGOING, LOST, Option, State
+from engine.game import LOST, ONGOING, Option, State
 from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
 WORDS, MAX_MOVES = 2, 3
-MODES = ("never", "tense", "free", "again", "again worse", "wins", "zugzwang")
+MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
-"""Of the second word: what passing does; who is to move; the last one passed; the side to move gained a lot, or lost
-it, by passes; it is mated.
-"""
+# Bits of the second word: the mode of passing; the side to move; the last one passed; the side to
+# move gained a lot, or lost a lot, by passes; it is mated.
 ZUGZWANG = U(6)
-"""There the first word is a ply and a branch: First may trade, or squeeze Second. Then whatever Second does costs him a
-lot three plies later, if he does not pass.
-"""
+# In this mode the first word is a ply and a branch: First may trade, or squeeze Second. Then every
+# move of Second costs a lot three plies later; only a pass would not.
 ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
 PLY = U(255)
 
@@ -194,7 +192,7 @@ def move_view(s: State, m: int) -> Any:
 
 @pytest.fixture
 def passing(plug_in: Callable[[str, str], Path]) -> Game:
-    """The game of these tests."""
+    """The game PASSING."""
     plug_in("passing", PASSING)
     return load_game("passing")
 
@@ -206,54 +204,56 @@ def searched(
     return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
 
-def told(report: Report) -> tuple[object, ...]:
+def outcome_of(report: Report) -> tuple[object, ...]:
     return report.nodes, report.score, report.moves
 
 
 def check_permission(searcher: Searcher) -> None:
     for seed in range(8):
-        without = told(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
-        assert told(searched(searcher, "never", seed, 9)) == without
-        assert told(searched(searcher, "tense", seed, 9)) == without
-        assert told(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
-        shallow = told(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
-        assert told(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
+        without = outcome_of(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert outcome_of(searched(searcher, "never", seed, 9)) == without
+        assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
+        assert outcome_of(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
+        shallow = outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
+        assert outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
 
 
 def check_once(searcher: Searcher) -> None:
     for seed in range(8):
-        found = told(searched(searcher, "again", seed, 11))
-        assert found == told(searched(searcher, "again worse", seed, 11))
-        assert found != told(searched(searcher, "never", seed, 11)), "it does pass"
+        found = outcome_of(searched(searcher, "again", seed, 11))
+        assert found == outcome_of(searched(searcher, "again worse", seed, 11))
+        assert found != outcome_of(searched(searcher, "never", seed, 11)), "it does pass"
 
 
 def check_ends(searcher: Searcher) -> None:
     for seed in range(8):
         report = searched(searcher, "wins", seed, 9)
         assert all(abs(score) < layout.MATE_BOUND for _, score, _ in report.moves)
-        assert told(report) != told(searched(searcher, "never", seed, 9)), "it does pass"
+        assert outcome_of(report) != outcome_of(searched(searcher, "never", seed, 9)), (
+            "it does pass"
+        )
 
 
 def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
-    """The search passes neither where `may_pass` is 0, nor where the state is tense, nor near the
-    horizon: whatever passing would bring, it visits the same nodes as without null move.
+    """The search passes neither where `may_pass` is 0, nor in an unstable state, nor near the
+    horizon: it visits the same nodes as without null move, whatever passing would do.
     """
     check_permission(Searcher(passing))
 
 
 def test_no_two_passes_in_a_row(passing: Game) -> None:
-    """What passing in answer to a pass would bring is never looked at."""
+    """The search never passes in answer to a pass."""
     check_once(Searcher(passing))
 
 
 def test_no_end_by_passing(passing: Game) -> None:
-    """An end that comes after a pass is no end of the match: no score of a move says so."""
+    """A mate after a pass does not count: no score of a move claims it."""
     check_ends(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
-    """Chess: as long as no pawn can promote null move changes nothing there; with a knight for each
-    it does.
+    """In chess null move changes nothing in pawn endings without promotions; with a knight for each
+    side it does.
     """
     searcher = searcher_of("chess")
 
@@ -283,8 +283,7 @@ def check_zugzwang(searcher: Searcher) -> None:
 
 
 def test_zugzwang(passing: Game) -> None:
-    """Where every move loses and only a pass would not, a search that passes is fooled as long as
-    it is shallow: from a depth on it verifies what a pass seems to show, and finds the value that a
-    search without null move finds.
+    """In zugzwang, a shallow search with null move is fooled; from VERIFY_DEPTH on it verifies a
+    pass and finds the value of a search without null move.
     """
     check_zugzwang(Searcher(passing))

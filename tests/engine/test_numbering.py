@@ -1,6 +1,4 @@
-"""What engine/rules/numbering.py promises: the numbers that people see are those that the game's
-players use.
-"""
+"""engine/rules/numbering.py: people see the move numbers that the game's players use."""
 
 import pytest
 
@@ -9,7 +7,7 @@ from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import game_ids, load_game
 from tests.support.room_log import altered
 
-#: Games in which each ply has a number of its own.
+#: Games that number each ply.
 EACH = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
 
 
@@ -18,7 +16,7 @@ def numbers(game: Game, plies: int, first: int = 0) -> list[str]:
 
 
 def test_both_sides_moves_have_one_number() -> None:
-    """As in chess, from whichever side the match begins."""
+    """In chess both sides' moves share a number, whichever side begins."""
     chess = load_game("chess")
     assert numbers(chess, 5) == ["1.", "1...", "2.", "2...", "3."]
     assert numbers(chess, 4, first=1) == ["1...", "2.", "2...", "3."]
@@ -34,6 +32,7 @@ def test_both_sides_moves_have_one_number() -> None:
 
 
 def test_or_each_move_has_its_own() -> None:
+    """In othello each ply has its own number, whichever side begins."""
     othello = load_game("othello")
     assert numbers(othello, 3) == numbers(othello, 3, first=1) == ["1.", "2.", "3."]
     assert [length_text(othello, plies) for plies in (0, 1, 2, 60)] == [
@@ -45,7 +44,7 @@ def test_or_each_move_has_its_own() -> None:
 
 
 def test_the_length_is_the_number_of_the_last_move() -> None:
-    """Of every game, however it numbers and whoever begins."""
+    """In every game the length equals the number of the last move, whichever side begins."""
     for name in game_ids():
         game = load_game(name)
         for first in (0, 1):
@@ -55,13 +54,12 @@ def test_the_length_is_the_number_of_the_last_move() -> None:
 
 
 def test_a_game_that_is_not_here_is_counted_in_plies() -> None:
+    """The length of a match of an unknown game is given in plies."""
     assert [length_text(None, plies) for plies in (1, 45)] == ["1 ply", "45 plies"]
 
 
 def test_a_game_says_how_it_numbers() -> None:
-    """Those that say nothing number as chess does; what is neither is refused with the words that
-    were expected.
-    """
+    """By default a game numbers as chess does; an unknown word is refused with the valid ones."""
     assert {name for name in game_ids() if load_game(name).numbering == "ply"} == EACH
     with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
         altered("chess", {"NUMBERING": "plies"})

@@ -1,6 +1,4 @@
-"""A game of several files: one set of names, one digest over all of them, and nothing from
-elsewhere.
-"""
+"""A game of several files: one set of names, one digest over all files, and no other imports."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +43,7 @@ Install = Callable[[str, str], Path]
 
 @pytest.fixture
 def part(plug_in: Install) -> Path:
-    """A game of two files; gives the second one."""
+    """The second file of a game of two files."""
     part = plug_in("planted", SOURCE).with_name("planted_part.py")
     part.write_text(PART)
     registry.forget()
@@ -60,14 +58,14 @@ def module_of(game_id: str) -> ModuleType:
 
 @pytest.mark.usefixtures("part")
 def test_rules_of_a_part_are_compiled() -> None:
-    """Compiled rules call those of a part as if all were one file."""
+    """Compiled rules call those of a part as if all were in one file."""
     native = compile_game(load_game("planted"))
     assert native.function("rule_evaluate")((7, 0), native.data) == 21
     assert style_faults(module_of("planted")) == []
 
 
 def test_the_digest_covers_parts(part: Path) -> None:
-    """Any byte of a part makes other rules."""
+    """Any changed byte of a part changes the digest."""
     before = load_game("planted").digest
     part.write_text(PART + "\n")
     registry.forget()
@@ -75,7 +73,7 @@ def test_the_digest_covers_parts(part: Path) -> None:
 
 
 def test_faults_of_a_part_are_told_with_its_name(part: Path) -> None:
-    """The style is checked in each file, with the types of the rules of all of them."""
+    """The style of each file is checked, with the types of the rules of all files."""
     part.write_text(PART.replace("popcount(s[0])", "popcount(s[0] & 3)"))
     registry.forget()
     (fault,) = style_faults(module_of("planted"))
@@ -83,9 +81,7 @@ def test_faults_of_a_part_are_told_with_its_name(part: Path) -> None:
 
 
 def test_one_name_means_one_thing(part: Path) -> None:
-    """Files that give one name two meanings are refused before one of them would be compiled with
-    the other's.
-    """
+    """Files that give one name two meanings are refused before they are compiled."""
     part.write_text(PART.replace("SEVEN", "ONE"))
     registry.forget()
     with pytest.raises(
@@ -95,7 +91,7 @@ def test_one_name_means_one_thing(part: Path) -> None:
 
 
 def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
-    """A rule of another file is told by line: the digest would not cover it."""
+    """A rule from a file outside PARTS is refused by line: the digest would not cover it."""
     file = part.with_name("plugged_planted.py")
     file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))
     registry.forget()
@@ -105,7 +101,7 @@ def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_no_game_borrows_from_another(game_id: str) -> None:
-    """What rules take from the folder of games is in their digest: a file taken out of PARTS is
+    """The digest covers all that rules import from the folder of games: a file missing in PARTS is
     noticed.
     """
     module = module_of(game_id)

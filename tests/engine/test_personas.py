@@ -1,5 +1,5 @@
-"""Personas: what they promise of their choice, and average min-max beside the one that is written
-to be read.
+"""Personas: the promises of their choices, and expectimax against the readable one of
+`engine.teach`.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ SMALL = ("connect-four", "sticks", "tic-tac-toe")
 OTHERS = [
     pytest.param(game_id, marks=pytest.mark.long) for game_id in game_ids() if game_id not in SMALL
 ]
-#: The other games take seconds each to compile.
+#: The other games take seconds each to compile, so only long runs include them.
 EVERY_GAME = [*SMALL, *OTHERS]
 
 
@@ -57,7 +57,7 @@ def middles(game_id: str) -> list[Position]:
 @pytest.mark.parametrize("game_id", EVERY_GAME)
 @pytest.mark.parametrize("persona", PERSONAS)
 def test_a_choice_is_legal_and_comes_again(persona: Persona, game_id: str) -> None:
-    """A persona answers the same job with the same legal move, and tells what it answers."""
+    """A persona answers the same job with the same legal move, and its info contains that move."""
     for position in middles(game_id):
         told: list[Info] = []
         first = personas_of(game_id).answer(
@@ -70,8 +70,8 @@ def test_a_choice_is_legal_and_comes_again(persona: Persona, game_id: str) -> No
 
 @pytest.mark.parametrize("game_id", EVERY_GAME)
 def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
-    """The compiled average min-max has the value of the one in `engine.teach`, to a millionth a
-    ply.
+    """The compiled expectimax has the value of the one in `engine.teach`, within a millionth for
+    each ply.
     """
     control = Control()
     for position in middles(game_id):
@@ -87,15 +87,15 @@ def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
 
 
 def test_the_seed_decides_between_equals() -> None:
-    """By lot every first move of tic-tac-toe comes up; moves of the same mean come up too."""
+    """Every first move of tic-tac-toe is played at random by some seed; so are equal means."""
     start = load_game("tic-tac-toe").start()
     assert {chosen(start, "random", seed).move for seed in range(120)} == set(start.tokens())
     assert len({chosen(start, "average", seed).move for seed in range(40)}) > 1
 
 
 def test_average_trusts_in_mistakes() -> None:
-    """It takes the cell from which most lines win, although the one right answer refutes it, as the
-    swindler knows.
+    """`average` takes the cell from which most lines win although one answer refutes it; the
+    swindler sees that answer.
     """
     position = load_game("tic-tac-toe").position(".X.....OX")
     assert chosen(position, "average").move == "b2"
@@ -104,8 +104,8 @@ def test_average_trusts_in_mistakes() -> None:
 
 
 def test_the_swindler_plays_on_where_all_is_lost() -> None:
-    """With all moves losing it takes one that not every answer refutes, though the loss may come
-    sooner.
+    """In a lost position the swindler plays a move that not every answer refutes, though the loss
+    may come sooner.
     """
     game = load_game("sticks")
     lost = next(
@@ -125,7 +125,7 @@ def test_the_swindler_plays_on_where_all_is_lost() -> None:
 
 @pytest.mark.parametrize("game_id", SMALL)
 def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> None:
-    """Its move scores less than the margin of level 1 below the best, as far as it sees; a seen win
+    """The swindler's move scores at most the margin of level 1 below the best; a win that it sees
     is played.
     """
     game = load_game(game_id)
@@ -142,14 +142,14 @@ def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> Non
 
 
 def test_time_and_the_asking_process_end_it() -> None:
-    """When time is over a look that is complete counts; a cancelled one has no answer, and another
-    job may come.
+    """When time is over the last completed depth counts; a cancelled search has no answer, and the
+    next job is answered.
     """
     position = load_game("connect-four").start()
     personas = personas_of("connect-four")
     control = Control()
 
-    class MatchResult:
+    class Expired:
         """The companion of a search whose time is over at once."""
 
         def __init__(self, running: Running) -> None:
@@ -159,7 +159,7 @@ def test_time_and_the_asking_process_end_it() -> None:
 
         def __exit__(self, *_: object) -> None: ...
 
-    hurried = personas.answer(job_at(position, "average"), control, watch=MatchResult)
+    hurried = personas.answer(job_at(position, "average"), control, watch=Expired)
     assert hurried.info.depth == 1
     control.memory.array[0] = 1
     with pytest.raises(Cancelled):
@@ -169,7 +169,7 @@ def test_time_and_the_asking_process_end_it() -> None:
 
 
 def test_what_cannot_be_answered_is_told() -> None:
-    """A finished match has no move, and an unknown persona is named."""
+    """A finished match is refused, and so is an unknown persona, with the known ones."""
     game = load_game("tic-tac-toe")
     with pytest.raises(SearchFailed, match="the match is over"):
         chosen(game.position("XXXOO...."), "average")

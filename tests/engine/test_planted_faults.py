@@ -1,6 +1,4 @@
-"""The checks of the search are believed because they find these faults, each one line of the
-kernel.
-"""
+"""The checks of the search find these planted faults, each a wrong line in the kernel."""
 
 import importlib
 import re
@@ -23,7 +21,7 @@ from tests.engine.test_search_options import hinted
 __all__ = ["hinted", "passing"]
 
 FILES = (kernel, *kernel.PARTS)
-#: The kernel and its parts, by name.
+#: The sources of the kernel and its parts, by name.
 SOURCES = {
     Path(str(file.__file__)).stem: Path(str(file.__file__)).read_text("utf-8") for file in FILES
 }
@@ -190,7 +188,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
 
 
 def test_faults_fit_the_kernel() -> None:
-    """What a fault replaces is there: a change of the kernel moves its faults along."""
+    """The text that each fault replaces exists; a change of the kernel must update its faults."""
     texts = [right for _, _, right, _ in FAULTS] + [
         right for _, right, _ in PASSING_FAULTS.values()
     ]
@@ -202,7 +200,7 @@ def test_faults_fit_the_kernel() -> None:
 def planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str, str], ModuleType]]:
-    """The kernel and its parts with one piece of text replaced, as modules of their own."""
+    """A function that imports the kernel and its parts with one piece of text replaced."""
     packages: list[str] = []
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -236,7 +234,7 @@ def planted(
 def test_a_fault_is_found(
     planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str
 ) -> None:
-    """With one wrong line in the kernel the check that is there for it fails."""
+    """With one wrong line in the kernel, the check that covers it fails."""
     template = planted(right, wrong)
     with pytest.raises((ConformanceError, AssertionError)):
         check(Searcher(load_game("connect-four"), template), template)
@@ -247,7 +245,7 @@ def test_a_fault_is_found(
 def test_a_fault_with_hints_is_found(
     planted: Callable[[str, str], ModuleType], hinted: Game, right: str, wrong: str
 ) -> None:
-    """So does the check of hints, where the fault is in what is done with them."""
+    """With a wrong use of the optional hooks, their check fails."""
     with pytest.raises(AssertionError):
         test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
 
@@ -261,7 +259,7 @@ def test_a_fault_with_passes_is_found(
     right: str,
     wrong: str,
 ) -> None:
-    """So do those of null move, where it passes when it must not or believes what it must not."""
+    """With a null move that passes where it must not, or trusts a wrong result, its check fails."""
     with pytest.raises(AssertionError):
         check(Searcher(passing, planted(right, wrong)))
 

@@ -1,5 +1,5 @@
-"""The style check finds every slip of compiled integers by line, with a cure, and is silent where
-rules are right.
+"""The style check finds every slip of compiled integers by line, with a cure, and passes right
+rules.
 """
 
 import re
@@ -37,7 +37,7 @@ HALF = 0.5
 def faults_in(
     code: str, name: str = "helper(s: State, m: int) -> int", below: str = ""
 ) -> list[tuple[int, str]]:
-    """The faults of a rule with this body: the line within the body, and what is said."""
+    """The faults of a rule with this body: the line within the body, and the message."""
     body = "".join(f"    {line}\n" for line in code.strip("\n").splitlines())
     source = f"{HEAD}@rule\ndef {name}:\n{body}"
     above = source.count("\n") - body.count("\n")
@@ -110,9 +110,11 @@ def test_a_slip_is_told_by_line_with_its_cure(code: str, line: int, message: str
 RIGHT = [
     '"""A docstring is no string."""\nreturn m + SEVEN * 3 - (m & 7)',
     "n = 0\nx = s[0]\nwhile x:\n    n += WEIGHTS[lsb(x) % 3]\n    x &= x - ONE\nreturn n",
-    "r = U(0)\nfor line in LINES:\n    if s[0] & line == line:\n        r |= line\nreturn popcount(r)",
+    "r = U(0)\nfor line in LINES:\n    if s[0] & line == line:\n"
+    "        r |= line\nreturn popcount(r)",
     "n = s[0]\nn = popcount(n)\nreturn n + 1",
-    "total = 0\nfor i in range(SEVEN):\n    t = s[0] >> U(i)\n    t = popcount(t)\n    total += t\nreturn total",
+    "total = 0\nfor i in range(SEVEN):\n    t = s[0] >> U(i)\n    t = popcount(t)\n"
+    "    total += t\nreturn total",
     "return np.int64(s[0] >> U(4 * m)) + 1",
     "return popcount(s[0] << m) + ones(s[1] >> 3)",
     "return TABLE[m & 1][0] + TABLE[0, 1] + NARROW[m]",
@@ -135,7 +137,7 @@ def test_right_rules_are_left_alone(code: str) -> None:
 
 
 def test_hooks_are_judged_by_their_contract() -> None:
-    """A hook's parameters and result have their types without any annotation, and `data` and `buf`
+    """A hook's parameters and result have their types without annotations, and `data` and `buf`
     hold numbers.
     """
     assert faults_in("return s[0] ^ U(3)", "key(s)") == []
@@ -153,7 +155,7 @@ def test_hooks_are_judged_by_their_contract() -> None:
 
 
 def test_calls_between_rules_keep_their_types() -> None:
-    """A number where a rule takes a word, or the reverse, is told where it is called."""
+    """A number where a rule takes a word, or the reverse, is reported where it is called."""
     other = "\n\n@rule\ndef other(p: np.uint64, n: int) -> np.uint64:\n    return p << U(n)"
     assert faults_in("return popcount(other(s[0], m))", below=other) == []
     assert "other takes a word as p" in faults_in("return popcount(other(m, m))", below=other)[0][1]
@@ -165,10 +167,11 @@ def test_calls_between_rules_keep_their_types() -> None:
 
 
 def test_mutual_recursion_needs_signatures() -> None:
-    """Rules that call each other in a circle are all named; with signatures they pass."""
+    """Rules that call each other in a cycle are all reported; with signatures they pass."""
     module = ModuleType("styled")
     source = (
-        "from engine.jit import rule\n{0}\ndef odd(n: int) -> int:\n    return 0 if n == 0 else even(n - 1)\n"
+        "from engine.jit import rule\n"
+        "{0}\ndef odd(n: int) -> int:\n    return 0 if n == 0 else even(n - 1)\n"
         "{0}\ndef even(n: int) -> int:\n    return 1 if n == 0 else odd(n - 1)\n"
     )
     for mark, expected in (("@rule", [3, 6]), ('@rule("i8(i8)")', [])):
@@ -178,8 +181,8 @@ def test_mutual_recursion_needs_signatures() -> None:
 
 
 def test_what_is_outside_of_the_rules() -> None:
-    """A hook that is not marked, another decorator, the compiler itself, and rules of another file
-    are refused.
+    """An unmarked hook, another decorator, the compiler itself, and rules of another file are
+    refused.
     """
 
     def borrowed(s: State) -> int:
@@ -188,7 +191,8 @@ def test_what_is_outside_of_the_rules() -> None:
     borrowed = jit.rule(borrowed)
     namespace = {"borrowed": borrowed, "rule": jit.rule, "np": np}
     source = (
-        "import numba\nfrom numba import njit\nfrom other import borrowed\ndef status(s):\n    return 0\n"
+        "import numba\nfrom numba import njit\nfrom other import borrowed\n"
+        "def status(s):\n    return 0\n"
         "@njit\n@rule\ndef moves(s, buf):\n    return 0\n"
     )
     marked = jit.rule(lambda s, buf: 0)
@@ -204,7 +208,7 @@ def test_what_is_outside_of_the_rules() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_game_is_in_style(game_id: str) -> None:
-    """No fault in any registered game."""
+    """No registered game has a fault of style."""
     module = load_game(game_id).rules
     assert isinstance(module, ModuleType)
     assert style_faults(module) == []

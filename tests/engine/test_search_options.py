@@ -1,5 +1,5 @@
-"""What a search can be asked besides a best move: more lines, some moves only, contempt, pondering,
-more threads.
+"""The options of a search besides one best move: several lines, chosen moves, contempt, pondering,
+several threads.
 """
 
 import random
@@ -24,8 +24,8 @@ LINES = 3
 
 
 def test_several_lines(searcher_of: Searchers) -> None:
-    """The best moves have the exact scores that a window open for all gives them, and lines that
-    lead there.
+    """The best moves have the exact scores of a search with an open window, and lines that reach
+    those scores.
     """
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 8, seed=5):
@@ -60,7 +60,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
 
 
 def test_some_moves_only(searcher_of: Searchers) -> None:
-    """Among some moves the best of those is found, with the score that it has among all."""
+    """A search of some moves finds the best of them, with the score that it has among all."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
     full = searcher.search(
@@ -78,8 +78,8 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
 
 
 def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
-    """A limit of no plies or nodes, and a search of no threads, are errors: they do not mean that
-    there is no limit.
+    """A limit of 0 plies or nodes and a search of 0 threads are errors; they do not mean that there
+    is no limit.
     """
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
@@ -99,8 +99,8 @@ def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw is worth less to the side at the root, whoever comes to it; a table that served one
-    contempt, or the other side, does not mislead another search.
+    """A draw costs the side at the root its contempt; a table that served another contempt or the
+    other side does not mislead the search.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -119,7 +119,7 @@ def test_contempt(searcher_of: Searchers) -> None:
 
 
 def test_pondering(searcher_of: Searchers) -> None:
-    """While it ponders no time counts; from the hit on the limit's time does."""
+    """A pondering search counts no time; from `ponderhit` on the limit's time counts."""
     searcher = searcher_of("connect-four")
     now = [0.0]
     depths: list[int] = []
@@ -149,8 +149,8 @@ def test_pondering(searcher_of: Searchers) -> None:
 
 
 def test_more_threads(searcher_of: Searchers) -> None:
-    """Two and three threads over one table find who wins late positions, and count the nodes of
-    all.
+    """Two and three threads with one table find the winner of late positions and count the nodes of
+    all threads.
     """
     searcher = searcher_of("connect-four")
     table = Table(14)
@@ -175,16 +175,14 @@ def test_more_threads(searcher_of: Searchers) -> None:
 
 
 def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
-    """Words of different entries that meet in a slot do not pass for one: the key is stored mixed
-    with the data.
-    """
+    """Words of different entries in one slot are no entry: the key is XORed with the data."""
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
     for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
-        for _ in range(200):  # what two writers of one slot may leave: the data of another entry
+        for _ in range(200):  # as two writers of one slot may leave it: the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
         assert (
@@ -193,7 +191,7 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         )
 
 
-#: The rules without their book, which stays where it is.
+#: The rules without their book, which a copy of the file does not find.
 CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
@@ -233,7 +231,7 @@ def rank(s: State, m: int) -> int:
 
 @pytest.fixture
 def hinted(plug_in: Callable[[str, str], Path]) -> Game:
-    """Connect four with hints."""
+    """Connect four with `tactical`, `unstable` and `rank`."""
     plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
     return load_game("planted")
 
@@ -259,8 +257,8 @@ def check_hints(searcher: Searcher) -> None:
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks on top of all else, solved positions have the results
-    of brute force; and where answers are forced a win is seen from further away.
+    """With quiescence, extensions and ranks, solved positions keep the results of brute force, and
+    a win with forced answers is seen from further away.
     """
     check_hints(Searcher(hinted))
 
@@ -279,8 +277,8 @@ def tactical(s: State, buf: Any) -> int:
 
 
 def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """Where nothing is ever settled, to the end of the match, the first depth, which no limit
-    stops, still ends soon; the next one is stopped by the limit.
+    """In a game without quiet states the first depth, which no limit stops, still ends soon; the
+    limit stops the next one.
     """
     plug_in(
         "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS

@@ -1,6 +1,4 @@
-"""Time for one move: no clock runs out, what is easy is answered soon, and what is unclear may take
-longer.
-"""
+"""Time for one move: the clock never runs out, easy moves are quick, unclear ones take longer."""
 
 import pytest
 
@@ -9,8 +7,8 @@ from engine.search.timeman import EASY_DEPTHS, OVERHEAD_MS, Budget, Pace, budget
 
 
 def test_a_fixed_time_is_kept() -> None:
-    """A given time is the hard bound, and no depth is begun when most of it is gone; without a time
-    there is none.
+    """A fixed time is the hard bound, and no depth starts when most of it is used; without a limit
+    of time there is no budget.
     """
     assert budget(Limit(depth=3, nodes=5)) is None
     found = budget(Limit(time_ms=1000))
@@ -24,8 +22,8 @@ def test_a_fixed_time_is_kept() -> None:
 @pytest.mark.parametrize("moves_to_go", [None, 1, 5, 40])
 @pytest.mark.parametrize("clock_ms", [40, 300, 3_000, 60_000])
 def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, increment_ms: int) -> None:
-    """Whoever uses every move's hard bound, and loses some time besides, has time left after each
-    of 300 moves.
+    """A player who uses the hard bound of every move, and loses some time besides, has time left
+    after each of 300 moves.
     """
     left = float(clock_ms)
     for move in range(300):
@@ -34,7 +32,7 @@ def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, incremen
         assert found is not None
         assert 0 < found.soft_ms <= found.hard_ms
         left -= found.hard_ms + OVERHEAD_MS / 4
-        if left <= OVERHEAD_MS:  # nothing can be planned with less than a move costs by itself
+        if left <= OVERHEAD_MS:  # the overhead of a move alone exceeds the clock
             return
         left += increment_ms
         if to_go == 1:
@@ -43,8 +41,8 @@ def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, incremen
 
 
 def test_a_clock_is_used() -> None:
-    """A minute for the rest of the match gives a move a second or so, the last one before the
-    control most of it; the increment is spent; of a clock and a fixed time the smaller bound holds.
+    """A minute for the rest of the match gives a move about a second, and the last move before the
+    control most of it; the increment is used; the smaller of a clock and a fixed time counts.
     """
     found = budget(Limit(clock_ms=60_000))
     assert found is not None
@@ -65,13 +63,13 @@ def test_the_pace_follows_the_search() -> None:
     """
     given = Budget(1000, 4000, flexible=True)
 
-    def until(told: list[tuple[int, int]], moves: int = 20) -> float:
-        """The time from which on no more depth is begun after these depths."""
+    def until(depths: list[tuple[int, int]], moves: int = 20) -> float:
+        """The time from which on no depth starts after these depths, in milliseconds."""
         for ms in range(0, 5000, 50):
             pace = Pace(given, moves)
             if [
-                pace.is_enough(ms if i == len(told) - 1 else 0, *depth)
-                for i, depth in enumerate(told)
+                pace.is_enough(ms if i == len(depths) - 1 else 0, *depth)
+                for i, depth in enumerate(depths)
             ][-1]:
                 return ms
         raise AssertionError("it never ends")
