@@ -16,7 +16,7 @@ REFUSED = ("Illegal", "Error", "tellusererror")
 
 
 class XboardPlayer:
-    """An xboard program. It follows the game by the moves it is sent, and restarts after a failure."""
+    """An xboard program, which follows the game by the moves sent and restarts after a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock

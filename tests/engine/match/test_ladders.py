@@ -220,7 +220,7 @@ def test_how_far_the_top_reaches_is_measured_and_said(
     assert header.players == ("level=3", "level=2")
     assert len(records) == 2
     assert (
-        "Level 3 itself, which plays perfectly, since it looks to the end of the game, scores"
+        "Level 3 itself, which plays perfectly because it searches to the end of the game, scores"
         in page(tmp_path)
     )
 
