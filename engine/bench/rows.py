@@ -1,8 +1,8 @@
-"""The rows of `engine.bench.table`: each measures a task of the engine and names who else does it.
+"""The rows of `engine.bench.table`: each measures a task of the engine beside its peers.
 
-Seconds are those of the processor. A peer runs here, in turn with ours, or its figure is one that
-was published: from a machine of the same kind, but not in this run, so that the ratio to it is a
-guide only.
+Seconds are processor time. A peer either runs here, interleaved with our program, or has a
+published figure. A published figure comes from a similar machine but not from this run, so that its
+ratio is only a guide.
 """
 
 import resource
@@ -27,7 +27,7 @@ from engine.solvers.base import Problem, ProblemError, Solver, TableSolver
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Somebody else's figure for a task, in the row's unit."""
+    """The figure of another program for a task, in the row's unit."""
 
     name: str
     value: float
@@ -35,8 +35,10 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A task with our median and what it is to be: at least that where the unit is a rate, else at
-    most; None where nothing is wanted. `is_right`: all results that are known came out.
+    """A task with our median and the target: a minimum if the unit is a rate, else a maximum.
+
+    `wanted` is None for a task without a target. `is_right` says that every known result was
+    reproduced.
     """
 
     task: str
@@ -60,38 +62,37 @@ class Row(msgspec.Struct, frozen=True):
         )
 
     def ratio(self, peer: Peer) -> float:
-        """How many times as good as the peer we are."""
+        """Our figure relative to the peer's; above 1 we are better."""
         return self.ours / peer.value if self.is_rate else peer.value / self.ours
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A task, or a peer of one, that could not be measured here."""
+    """A task, or a peer of a task, that could not be measured here."""
 
     task: str
     why: str
 
 
 class Missing(Exception):
-    """The task cannot be measured here; the message says what it lacks."""
+    """The task cannot be measured here; the message says what is missing."""
 
 
 # --- connect four
 
-#: The collection, the microseconds a position that are wanted, and those of the best solver in C++,
-#: as published.
+#: The name of each collection, its target and the published figure of the best C++ solver, both in
+#: microseconds per position, and a note on that figure.
 CONNECT_FOUR_FILES = (
     ("end-easy", 2 * 4.7, 4.7, ""),
     ("middle-easy", 30.7, 30.7, ", 449 nodes"),
     ("begin-easy", 194.0, 194.0, ", 3,295 nodes"),
 )
 
-
 C_PROGRAM = "the same search in C, gcc -O3"
 NO_COMPILER = "there is no gcc, and so no C to compare with"
 
 
 def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
-    """Positions with known scores, solved in one call from an empty table, without the book."""
+    """Solves positions with known scores in one call, from an empty table and without the book."""
     name, wanted_us, theirs_us, nodes = CONNECT_FOUR_FILES[number]
     solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
     positions = [problem.position for problem in problems]
@@ -112,9 +113,7 @@ def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
 
 
 def alpha_beta(depth: int, rounds: int) -> Row:
-    """From the start to a depth by iterative deepening with a table, as the same search in C does
-    it.
-    """
+    """Iterative deepening with a table from the start to a depth, beside the same search in C."""
     found = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
     if found.ratio is None:
         raise Missing(NO_COMPILER)
@@ -131,12 +130,12 @@ def alpha_beta(depth: int, rounds: int) -> Row:
 
 
 def node_speed(rounds: int) -> Row:
-    """Nodes a second of the searches of the signature."""
+    """Nodes per second in the connect four searches of the signature, beside the search in C."""
     found = bench.compare(rounds)
     if found.ratio is None:
         raise Missing(NO_COMPILER)
     peer = median(lap.speed for lap in found.peers) / 1e6
-    ours = peer * found.ratio  # the ratio is a median of pairs that ran in turn
+    ours = peer * found.ratio  # the ratio is the median of interleaved pairs
     note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
     return Row(
         "connect four, search",
@@ -150,12 +149,13 @@ def node_speed(rounds: int) -> Row:
 
 # --- othello
 
+#: The number of the first position in FFO_FILE.
 FFO_FIRST = 40
 FFO_FILE = "othello-ffo-40-59.obf"
 
 
 def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row:
-    """Exact scores of positions of the FFO suite, each from an empty table, the sum of their times."""
+    """Solves positions of the FFO suite exactly, each from an empty table; sums their times."""
     solver, problems = suite(suites / FFO_FILE, "othello")
     chosen = problems[first - FFO_FIRST : last - FFO_FIRST + 1]
     if len(chosen) != last - first + 1:
@@ -196,7 +196,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
 
 
 def draughts(depth: int, rounds: int) -> list[Row]:
-    """From the start with an empty table, without the tables of endings."""
+    """Searches from the start with an empty table, without endgame tables."""
     found = bench.deepen("draughts", depth, rounds)
     last, before = found[-1], found[min(16, depth) - 1]
     return [
@@ -220,17 +220,17 @@ def draughts(depth: int, rounds: int) -> list[Row]:
 
 
 def draughts_tables() -> Row:
-    """All endgame tables, made anew and kept."""
+    """Generates all endgame tables anew and stores them."""
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
     begun = time.process_time()
     counts = solver.make_tables(solver.most_pieces, lambda done, total: None)
     seconds = time.process_time() - begun
-    told = ", ".join(f"{number:,} {name}" for name, number in counts.items())
-    return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=told)
+    note = ", ".join(f"{number:,} {name}" for name, number in counts.items())
+    return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=note)
 
 
-#: The positions of the chess row: openings, middle games and endings.
+#: The positions of the chess row, in FEN: openings, middle games and endings.
 CHESS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4",
@@ -239,17 +239,20 @@ CHESS = (
     "2r3k1/1p3pp1/p3p2p/8/1P6/P3RN2/5PPP/2b3K1 b - - 3 30",
     "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 )
-#: 16 MiB, which UCI programs get too.
+#: Size of the table, as a power of two of entries: 16 MiB, as UCI programs get.
 CHESS_BITS = 20
+#: Published figures, in millions of nodes per second.
 CHESS_PUBLISHED = (("gnuchess", 2.1), ("toga2", 1.7), ("Stockfish 15.1", 0.8), ("sunfish", 0.018))
+#: The UCI programs that run beside ours if they are installed.
 PROGRAMS = ("stockfish", "toga2")
 
 
 def chess(
     nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]
 ) -> tuple[Row, list[LeftOut]]:
-    """Nodes a second over the positions, so many nodes in each; UCI programs search them for a time
-    each.
+    """Nodes per second over the positions, and the programs that could not run.
+
+    Our search spends `nodes` on each position, a UCI program `movetime_ms`.
     """
     searcher, table = Searcher(load_game("chess")), Table(CHESS_BITS)
     positions = [searcher.game.position(text) for text in CHESS]
@@ -286,7 +289,7 @@ def chess(
 
 
 def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> float:
-    """Nodes a second of a UCI program; what it takes to start is not counted."""
+    """Nodes per second of a UCI program, without the time that it takes to start."""
     command = shutil.which(name) or shutil.which(name, path="/usr/games")
     if command is None:
         raise Missing("it is not installed")
@@ -307,12 +310,12 @@ def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> flo
     first_nodes, first_seconds = searched(positions[:1])
     nodes, seconds = searched(positions)
     if nodes <= first_nodes or seconds <= first_seconds:
-        raise Missing("it tells no nodes")
+        raise Missing("it reports no nodes")
     return (nodes - first_nodes) / (seconds - first_seconds)
 
 
 def children_seconds() -> float:
-    """Of the processor, by child processes that have ended."""
+    """Processor time in seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -321,8 +324,9 @@ def children_seconds() -> float:
 
 
 def suite(path: Path, game_id: str) -> tuple[Solver, list[Problem]]:
-    """The problems of a file, all with a known score, and who solves them; Missing where there is
-    no such file.
+    """The game's prepared solver and the problems of a file, all with a known score.
+
+    Raises Missing if there is no such file, and ProblemError for a problem without a score.
     """
     if not path.is_file():
         raise Missing(f"there is no file {path}")

@@ -1,12 +1,12 @@
-"""python -m engine.bench: the search's node signature, and its speed beside the same search written
-in C.
+"""python -m engine.bench: the search's node signature, and its speed beside the same search in C.
 
-With --deepen GAME: how soon the search of a game comes to each depth from the start.
+With --deepen GAME: the time and nodes that the search of a game needs for each depth from the
+start.
 
-The signature is the number of nodes of a fixed set of searches: a change that should not change the
-search keeps it, any other one says why it does not. The C program is compiled here, where there is
-a gcc, and run in turn with ours, in this process and on the same memory; both must visit exactly
-the same nodes.
+The signature is the node count of a fixed set of searches. A change that is not meant to alter the
+search keeps the signature; any other change states why it differs. If gcc is installed, the C
+program is compiled here and run in turn with ours, in this process and on the same memory. Both
+must visit exactly the same nodes.
 """
 
 import argparse
@@ -36,15 +36,16 @@ from engine.search.job import Limit
 from engine.search.report import Report
 
 SOURCE = Path(__file__).with_name("connect_four.c")
+#: Default size of the table, as a power of two of entries.
 TABLE_BITS = 20
 MOST_TABLE_BITS = 28
-#: Our nodes per second are to be at least this share of C's.
+#: The target: our nodes per second as a share of the C program's.
 WANTED = 0.8
 
 
 @dataclass(frozen=True)
 class Case:
-    """One search of the bench: the moves to its position, and how deep it goes."""
+    """One search of the bench: the moves that lead to its position, and its depth."""
 
     game: str
     moves: str
@@ -72,7 +73,7 @@ CASES = (
 
 
 def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
-    """The signature: nodes by game, each search with an empty table."""
+    """The signature: nodes by game, where each search starts with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
     for case in CASES:
@@ -89,8 +90,10 @@ def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dic
 
 
 def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
-    """The nodes of connect four's searches with one technique left out at a time: of all, and of
-    those that keep the tree (where fewer nodes do the same work).
+    """The nodes of the connect four searches with one feature disabled at a time.
+
+    The first count is with all other features, the second with those alone that keep the tree,
+    where fewer nodes do the same work.
     """
 
     def nodes(features: int) -> int:
@@ -120,7 +123,7 @@ def our_root(searcher: Searcher) -> Root:
 
 
 def c_root(folder: Path) -> Root | None:
-    """The same search by gcc; None where there is no gcc."""
+    """The C program's root search, compiled by gcc; None if gcc is not installed."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return None
@@ -153,7 +156,7 @@ def c_root(folder: Path) -> Root | None:
 
 @dataclass(frozen=True)
 class Lap:
-    """One run over the connect four cases."""
+    """One run over the connect four cases; `seconds` are processor time."""
 
     nodes: tuple[int, ...]
     scores: tuple[int, ...]
@@ -165,9 +168,7 @@ class Lap:
 
 
 def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, control: Any) -> Lap:
-    """Deepens each case from depth 1 on, as the driver does, with an empty table; seconds are the
-    processor's.
-    """
+    """Searches each case by iterative deepening, as the driver does, with an empty table."""
     nodes, scores, seconds = [], [], 0.0
     for position, depth in cases:
         work.fill(0)
@@ -197,21 +198,22 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
 
 @dataclass(frozen=True)
 class Comparison:
-    """Laps of ours and of C's in turn over the same searches; without gcc there are none of C's."""
+    """Interleaved laps of our search and of the C program; `peers` is empty without gcc."""
 
     ours: tuple[Lap, ...]
     peers: tuple[Lap, ...]
 
     @property
     def ratio(self) -> float | None:
-        """The median of how many times as fast as C we are."""
+        """The median ratio of our speed to that of C; None without gcc."""
         pairs = zip(self.ours, self.peers, strict=False)
         return median(one.speed / other.speed for one, other in pairs) if self.peers else None
 
 
 def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
-    """Runs ours and C's in turn over the cases of connect four; AssertionError where they differ in
-    more than time.
+    """Runs our search and the C program in turn over the connect four cases.
+
+    Raises AssertionError if their nodes or scores differ.
     """
     searcher = Searcher(load_game("connect-four"))
     searches = [(case.position(), case.depth) for case in cases if case.game == "connect-four"]
@@ -235,7 +237,7 @@ def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
 
 
 def speed_dict(found: Comparison) -> dict[str, Any]:
-    """A comparison for a program to read: medians of nodes a second."""
+    """A comparison as JSON values; speeds are medians in nodes per second."""
     return {
         "nodes": sum(found.ours[0].nodes),
         "nodes_per_second": round(median(one.speed for one in found.ours)),
@@ -258,19 +260,20 @@ def speed_text(found: Comparison) -> str:
         return "\n".join([*lines, "no gcc here: nothing to compare with"])
     reached = "yes" if found.ratio >= WANTED else "no"
     lines.append(
-        f"ratio, median of {len(found.ours)} interleaved rounds: {found.ratio:.2f} (wanted {WANTED:.2f}, reached:"
-        f" {reached}); the same {sum(found.ours[0].nodes):,} nodes"
+        f"ratio, median of {len(found.ours)} interleaved rounds: {found.ratio:.2f}"
+        f" (wanted {WANTED:.2f}, reached: {reached});"
+        f" the same {sum(found.ours[0].nodes):,} nodes"
     )
     return "\n".join(lines)
 
 
-#: The table of `deepen`: 64 MiB.
+#: Size of the table of `deepen`, as a power of two of entries: 64 MiB.
 DEEPEN_BITS = 22
 
 
 @dataclass(frozen=True)
 class Depth:
-    """A depth that a search has completed: its nodes, and the processor's seconds, since the begin."""
+    """A completed depth, with the nodes and processor seconds since the search began."""
 
     depth: int
     nodes: int
@@ -278,8 +281,9 @@ class Depth:
 
 
 def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
-    """Searches from the start with an empty table, without the game's solver: for each depth the
-    nodes, the same in all rounds, and the median of the seconds.
+    """Searches a game from the start with an empty table and without the game's solver.
+
+    Returns for each depth its nodes, the same in all rounds, and the median of its seconds.
     """
     searcher = Searcher(load_game(game_id))
     runs: list[list[Report]] = []
@@ -298,25 +302,23 @@ def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
     ]
 
 
-def told_ablation(asked: argparse.Namespace) -> str:
-    counts = ablation(asked.table_bits)
-    if asked.json:
+def ablation_text(args: argparse.Namespace) -> str:
+    counts = ablation(args.table_bits)
+    if args.json:
         return as_json(
             {name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()}
         )
-    head = (
-        f"{f'without, table 2**{asked.table_bits}':22} {'all features':>16} {'the same tree':>16}"
-    )
+    head = f"{f'without, table 2**{args.table_bits}':22} {'all features':>16} {'the same tree':>16}"
     return "\n".join(
         [head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())]
     )
 
 
-def told_depths(asked: argparse.Namespace) -> str:
-    depths = deepen(asked.deepen, asked.depth, asked.rounds)
-    if asked.json:
-        return as_json({"game": asked.deepen, "depths": [asdict(one) for one in depths]})
-    head = f"{asked.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
+def depths_text(args: argparse.Namespace) -> str:
+    depths = deepen(args.deepen, args.depth, args.rounds)
+    if args.json:
+        return as_json({"game": args.deepen, "depths": [asdict(one) for one in depths]})
+    head = f"{args.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
     rows = (
         f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths
     )
@@ -330,26 +332,26 @@ def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
     )
 
 
-def as_json(told: object) -> str:
-    return msgspec.json.encode(told).decode()
+def as_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
-def signature_and_speed(asked: argparse.Namespace) -> int:
-    """0 when the wanted ratio is reached or cannot be measured, else 1."""
+def signature_and_speed(args: argparse.Namespace) -> int:
+    """Prints signature and speed; returns 1 if the measured ratio misses the target, else 0."""
     here = {
         "machine": platform.machine(),
         "python": platform.python_version(),
         "numba": sys.modules["numba"].__version__,
     }
     every, basic = node_counts(layout.ALL), node_counts(layout.BASIC)
-    if not asked.json:
+    if not args.json:
         print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}")
         print(signature_text(every, basic), flush=True)
-    found = compare(asked.rounds)
+    found = compare(args.rounds)
     signature = {"all": every, "basic": basic}
     print(
         as_json({**here, "signature": signature, "speed": speed_dict(found)})
-        if asked.json
+        if args.json
         else speed_text(found)
     )
     return 0 if found.ratio is None or found.ratio >= WANTED else 1
@@ -357,36 +359,38 @@ def signature_and_speed(asked: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.bench", description=__doc__)
-    parser.add_argument("--rounds", type=count, default=9, help="medians are of so many (9)")
+    parser.add_argument(
+        "--rounds", type=count, default=9, help="runs that each median is taken over (9)"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--ablation",
         action="store_true",
-        help="nodes with one technique left out at a time, no more",
+        help="only print the nodes with one feature disabled at a time",
     )
     what.add_argument(
         "--deepen",
         metavar="GAME",
-        help="the search of a game from the start to each --depth, no more",
+        help="only search a game from the start and print each depth up to --depth",
     )
     parser.add_argument(
         "--table-bits",
         type=between(1, MOST_TABLE_BITS),
         default=TABLE_BITS,
-        help=f"of the ablation's table ({TABLE_BITS})",
+        help=f"size of the ablation's table, as a power of two of entries ({TABLE_BITS})",
     )
     parser.add_argument(
-        "--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="of --deepen (12)"
+        "--depth", type=between(1, layout.MAX_PLY - 2), default=12, help="depth of --deepen (12)"
     )
-    parser.add_argument("--json", action="store_true", help="one line of JSON")
-    asked = parser.parse_args(arguments)
-    if asked.ablation:
-        print(told_ablation(asked))
-    elif asked.deepen is None:
-        return signature_and_speed(asked)
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    args = parser.parse_args(arguments)
+    if args.ablation:
+        print(ablation_text(args))
+    elif args.deepen is None:
+        return signature_and_speed(args)
     else:
         try:
-            print(told_depths(asked))
+            print(depths_text(args))
         except GameError as error:
             parser.error(str(error))
     return 0

@@ -1,9 +1,8 @@
-"""python -m engine.bench.table: the engine's figures beside those of others, each with what is
-wanted of it.
+"""python -m engine.bench.table: the engine's figures beside those of its peers, with targets.
 
-Files of positions are not part of this project: --suites names the folder that has
+The files of positions are not part of this project: --suites names the folder that has
 connect4-end-easy.txt, connect4-middle-easy.txt, connect4-begin-easy.txt and othello-ffo-40-59.obf.
-What a missing file, compiler or program leaves out is said in a line, and makes the table
+If a file, compiler or program is missing, a line names the task that was left out, and the table is
 incomplete.
 """
 
@@ -26,16 +25,20 @@ from engine.command_line import count, positive
 from engine.game import GameError
 from engine.search import layout
 
-#: Medians are of so many runs.
+#: Runs that each median is taken over.
 ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
-CHESS_NODES, MOVETIME_MS = 4_000_000, 1500
-#: How long one of the hard positions of the long form may take by default.
+#: Nodes that our search spends on each chess position.
+CHESS_NODES = 4_000_000
+#: Milliseconds that a UCI program spends on each chess position.
+MOVETIME_MS = 1500
+#: Seconds that one of the hard positions of --long may take by default.
 LONG_SECONDS = 600.0
+#: Why the row of other programs is left out without --add.
 ELSEWHERE = "no --add names the JSON of tests.engine.search_peers"
 
 
 class Added(msgspec.Struct, frozen=True):
-    """What another command has measured."""
+    """The JSON that another command has measured."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -45,19 +48,17 @@ Entry = Row | LeftOut
 Task = tuple[str, Callable[[], Iterable[Entry]]]
 
 
-def tasks(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
-    """What there is to measure, by name, in the order of the table; what was added has its place
-    there.
-    """
+def tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
+    """The tasks by name, in the order of the table, with the added rows in their place."""
 
     def runs(name: str) -> int:
-        return int(asked.rounds or ROUNDS[name])
+        return int(args.rounds or ROUNDS[name])
 
     def file(number: int) -> list[Row]:
-        return [bench_rows.connect_four_file(_folder(asked), number, runs("files"))]
+        return [bench_rows.connect_four_file(_folder(args), number, runs("files"))]
 
     def ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
-        return [bench_rows.ffo(_folder(asked), first, last, rounds, seconds)]
+        return [bench_rows.ffo(_folder(args), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
         row, lacking = bench_rows.chess(
@@ -73,22 +74,23 @@ def tasks(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
     yield "othello, FFO 40-44", partial(ffo, 40, 44, runs("othello"), LONG_SECONDS)
     yield "draughts, search", lambda: bench_rows.draughts(20, runs("draughts"))
     yield "chess, search", chess
-    if asked.long:
+    if args.long:
         yield "draughts, tables", lambda: [bench_rows.draughts_tables()]
-        yield "othello, FFO 45-49", partial(ffo, 45, 49, 1, asked.seconds)
+        yield "othello, FFO 45-49", partial(ffo, 45, 49, 1, args.seconds)
         for number in range(50, 60):
-            yield f"othello, FFO {number}", partial(ffo, number, number, 1, asked.seconds)
+            yield f"othello, FFO {number}", partial(ffo, number, number, 1, args.seconds)
 
 
-def _folder(asked: argparse.Namespace) -> Path:
-    if asked.suites is None:
+def _folder(args: argparse.Namespace) -> Path:
+    if args.suites is None:
         raise Missing("--suites names no folder with its file")
-    return Path(asked.suites)
+    return Path(args.suites)
 
 
 def read_added(paths: list[str]) -> list[Entry]:
-    """The rows of other commands' JSON, of files or - for the standard input; what has none is left
-    out.
+    """The rows of other commands' JSON, read from files or, for "-", from the standard input.
+
+    A file that cannot be read or has no rows becomes a `LeftOut`.
     """
     entries: list[Entry] = [] if paths else [LeftOut("beside OpenSpiel and easyAI", ELSEWHERE)]
     for path in paths:
@@ -104,10 +106,10 @@ def read_added(paths: list[str]) -> list[Entry]:
     return entries
 
 
-def measured(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
-    """One after the other, as they are measured."""
-    for name, measure in tasks(asked, added):
-        if asked.only and not any(words in name for words in asked.only):
+def measured(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
+    """Measures the selected tasks and yields their entries one by one."""
+    for name, measure in tasks(args, added):
+        if args.only and not any(words in name for words in args.only):
             continue
         try:
             yield from measure()
@@ -119,9 +121,7 @@ def measured(asked: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
 
 
 def machine() -> dict[str, Any]:
-    """What a figure needs to be read: the processor, versions, the commit, and what else the
-    machine does.
-    """
+    """The context of the figures: processor, versions, commit and the machine's load average."""
     return {
         "machine": f"{os.cpu_count()} cores, {_processor()}",
         "python": platform.python_version(),
@@ -141,7 +141,7 @@ def _processor() -> str:
 
 
 def _commit() -> str:
-    """Of the checkout that this file is in; what is changed in it is said."""
+    """The commit of the checkout that holds this file, and whether it has changes."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(Path(__file__).parent), *words]
@@ -157,11 +157,11 @@ def _commit() -> str:
         return "not a checkout"
 
 
-# --- telling
+# --- printing
 
 
-def told(number: float, unit: str = "") -> str:
-    """A figure with three places that say something."""
+def figure(number: float, unit: str = "") -> str:
+    """A figure with three significant digits or more, and its unit."""
     digits = 0 if number >= 100 else 1 if number >= 10 else 2 if number >= 1 else 3
     return f"{number:,.{digits}f} {unit}".rstrip()
 
@@ -179,16 +179,16 @@ def line(cells: Iterable[str]) -> str:
 
 
 def lines(row: Row) -> Iterator[str]:
-    """A row of the table; more peers and the note have lines of their own."""
+    """The lines of a row: the task with its first peer, then the other peers and the note."""
     reached = {True: "yes", False: "**no**", None: ""}[row.reached]
-    wanted = "" if row.wanted is None else told(row.wanted, row.unit)
-    head = [row.task, told(row.ours, row.unit)]
+    wanted = "" if row.wanted is None else figure(row.wanted, row.unit)
+    head = [row.task, figure(row.ours, row.unit)]
     if not row.is_right:
         reached = "**wrong**"
     tail = [wanted, reached]
     for peer in row.peers:
         name = peer.name + ("*" if peer.is_published else "")
-        yield line([*head, name, told(peer.value, row.unit), told(row.ratio(peer)), *tail])
+        yield line([*head, name, figure(peer.value, row.unit), figure(row.ratio(peer)), *tail])
         head = tail = ["", ""]
     if not row.peers:
         yield line([*head, "", "", "", *tail])
@@ -197,9 +197,7 @@ def lines(row: Row) -> Iterator[str]:
 
 
 def as_dict(row: Row) -> dict[str, Any]:
-    """A row for a program to read, with what follows from it; `engine.bench.table --add` reads it
-    too.
-    """
+    """A row as JSON values with its ratios and verdict; `engine.bench.table --add` reads it too."""
     peers = [{**msgspec.to_builtins(peer), "ratio": row.ratio(peer)} for peer in row.peers]
     return {**msgspec.to_builtins(row), "peers": peers, "reached": row.reached}
 
@@ -224,34 +222,36 @@ def parser() -> argparse.ArgumentParser:
         help="only tasks whose name has these words",
     )
     made.add_argument(
-        "--rounds", type=count, help="medians are of so many runs (by default 3 to 31)"
+        "--rounds", type=count, help="runs that each median is taken over (by default 3 to 31)"
     )
     made.add_argument(
         "--long",
         action="store_true",
-        help="FFO 45 to 59 and the tables of draughts too: up to hours",
+        help="also FFO 45 to 59 and the tables of draughts, which may take hours",
     )
     made.add_argument(
         "--seconds",
         type=positive,
         default=LONG_SECONDS,
-        help=f"that a position from FFO 45 on may take ({LONG_SECONDS:g})",
+        help=f"seconds that a position from FFO 45 on may take ({LONG_SECONDS:g})",
     )
-    made.add_argument("--json", action="store_true", help="one line of JSON")
+    made.add_argument("--json", action="store_true", help="print one line of JSON")
     return made
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when all results that are known came out, else 1; that something is slower than wanted
-    stands in the table.
+    """Prints the table; returns 1 if a known result was not reproduced, else 0.
+
+    A task that misses its target is marked in the table and does not change the exit code.
     """
-    asked = parser().parse_args(arguments)
-    added = read_added(asked.add)  # whoever pipes it measures until then
+    args = parser().parse_args(arguments)
+    added = read_added(args.add)  # a command that pipes its JSON measures until then
     here = machine()
     signature = {"all": bench.node_counts(layout.ALL), "basic": bench.node_counts(layout.BASIC)}
-    if not asked.json:
+    if not args.json:
         print(
-            f"{here['machine']}, Python {here['python']}, numba {here['numba']}, load {here['load']}"
+            f"{here['machine']}, Python {here['python']}, numba {here['numba']},"
+            f" load {here['load']}"
         )
         print(
             f"commit {here['commit']}",
@@ -261,14 +261,14 @@ def main(arguments: list[str] | None = None) -> int:
         )
         print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
     rows, left_out = [], []
-    for entry in measured(asked, added):
+    for entry in measured(args, added):
         if isinstance(entry, LeftOut):
             left_out.append(entry)
         else:
             rows.append(entry)
-            if not asked.json:
+            if not args.json:
                 print(*lines(entry), sep="\n", flush=True)
-    if asked.json:
+    if args.json:
         table = {
             **here,
             "signature": signature,
@@ -278,9 +278,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(bench.as_json({**table, "is_complete": not left_out}))
     else:
         print(*(f"left out: {one.task}: {one.why}" for one in left_out), sep="\n")
-        print(
-            f"{len(rows)} rows, {'complete' if not left_out else f'{len(left_out)} left out: the table is incomplete'}"
-        )
+        end = f"{len(left_out)} left out: the table is incomplete" if left_out else "complete"
+        print(f"{len(rows)} rows, {end}")
     return 0 if all(row.is_right for row in rows) else 1
 
 

@@ -1,3 +1,1 @@
-"""Matches between players without a server: pairs of games with the sides swapped, statistics,
-ladders of levels.
-"""
+"""Matches between players without a server: colour-swapped pairs, statistics, level ladders."""

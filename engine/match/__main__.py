@@ -1,6 +1,4 @@
-"""python -m engine.match: plays a match and says who is stronger, by how much, and how sure that
-is.
-"""
+"""python -m engine.match: plays a match and reports the Elo difference with its error."""
 
 import argparse
 import sys
@@ -19,67 +17,76 @@ from engine.match.run import MOST_PROCESSES, CannotPlay, WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.rules.registry import load_game
 
-DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. The first player's results are told:
-score, Elo difference with the bounds that hold the truth in 95 of 100 matches (from pairs, pentanomial), the likelihood
-of superiority, and with --sprt the sequential test, which ends the match as soon as it is decided.
+DESCRIPTION = """Plays colour-swapped pairs of games from balanced openings. Reports the first
+player's score, the Elo difference with its 95 % confidence interval (pentanomial), the likelihood
+of superiority and, with --sprt, the sequential test, which ends the match as soon as it is decided.
 
 players are written as NAME=VALUE,NAME=VALUE:
-  level=5                       a level of the game, as a server's seat plays it
-  nodes=20000 depth=6           our search with limits, all of those that are given: nodes and depth give the same
-  time_ms=100 clock=3000+50     games each time; by time (a move; a game + a move, in ms) they need not
-    without=lmr+null-move       … some techniques of the search switched off
-    with=extensions             … some switched on that the game's file says do not pay; with=probe: with its tables
-    only=basic                  … only these switched on
+  level=5                       a level of the game, as it plays on a server
+  persona=average               a persona: average, swindler or random
+  greedy, two-ply               a search of one ply or two
+  nodes=20000 depth=6           our search with limits; it stops at the first one it reaches
+  time_ms=100 clock=3000+50     … by time: ms per move, or ms per game + per move
+    without=lmr+null-move       … with some features of the search disabled
+    with=extensions             … with some enabled that the rules file disables, or probe (tables)
+    only=basic                  … with only these features enabled
     margin=30 slip=100          … weakened as levels are
-    table_bits=18               … a table of 2**18 entries, emptied for each game (table=fresh: for each move)
-    threads=2                   … two threads over one table (lazy SMP); they need not play the same each time
-    contempt=20                 … a draw is worth 20 less than nothing to it (below 0: more)
-    ponder=yes                  … thinks on in the other's time, on another core; for time_ms and clock
-  persona=average               a persona (average, swindler, random); greedy looks one ply ahead, two-ply two
+    table_bits=18               … a table of 2**18 entries, cleared before each game
+    table=fresh                 … the table is cleared before each move
+    threads=2                   … two threads that share one table (lazy SMP)
+    contempt=20                 … scores a draw as -20 (a negative number: as a gain)
+    ponder=yes                  … searches in the opponent's time too, for time_ms and clock
   uci=PROGRAM,elo=2000          a chess program (nodes, depth, time_ms, clock, set.NAME=VALUE)
   xboard=PROGRAM,time_ms=100    a chess program (depth, time_ms, clock)
-  gtp=PROGRAM                   a program that sets stones: othello, gomoku (time_ms)
+  gtp=PROGRAM                   a program for othello or gomoku (time_ms)
   checkout=DIRECTORY,nodes=5000 another version of this project, from its directory
 
-A game ends by its rules, by a draw that the side to move can claim, as a draw at --max-plies, or, with --adjudicate,
-when both players have said for 8 moves in a row that the same side is ahead by that score. Whoever fails (an illegal
-move, a dead or hanging program, a clock overstepped by 250 ms) loses, and the reason is logged; a program that is not
-there at all ends the match before its first game. Two players that always play alike play each opening once, so that a
-game with few of them ends sooner. With --log the match may be killed at any moment: the same command goes on."""
+Searches by nodes or depth play the same games each time; by time or with threads they may not.
 
+A game ends by its rules, by a draw that the side to move can claim, as a draw at --max-plies, or,
+with --adjudicate, when both players have reported for 8 moves in a row that the same side is ahead
+by that score. A player that fails (an illegal move, a program that died or hangs, a clock exceeded
+by 250 ms) loses the game, and the log has the reason. A program that cannot be started ends the
+match before its first game. Two players that always play alike play each opening once, so that a
+game with few openings has a shorter match. With --log a match may be killed at any time, and the
+same command resumes it."""
 
+#: Largest Elo difference of a sequential test.
 MOST_ELO = 4000
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when the match is over, 1 when it broke off, 2 when it was asked for wrongly."""
+    """Runs the command; returns 0 after a whole match, 1 if it broke off, 130 if interrupted.
+
+    A wrong command exits with 2.
+    """
     parser = _parser()
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        header = _header(asked)
-        test = parse_sprt(asked.sprt) if asked.sprt else None
-        log = Log(header, asked.log, asked.fresh)
+        header = _header(args)
+        test = parse_sprt(args.sprt) if args.sprt else None
+        log = Log(header, args.log, args.fresh)
     except (DescriptionError, GameError, LogError) as error:
         parser.error(str(error))
     began_with = len(log.records)
     try:
         summary = run_match(
             log,
-            asked.games + asked.games % 2,
+            args.games + args.games % 2,
             test,
-            asked.concurrency,
-            _progress(log, test, asked.games),
+            args.concurrency,
+            _progress(log, test, args.games),
         )
     except (NoOpening, CannotPlay) as error:
         parser.error(str(error))
     except KeyboardInterrupt:
         print(
-            f"\nstopped after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr
+            f"\nstopped after {len(log.records)} games{_how_to_resume(args.log)}", file=sys.stderr
         )
         return 130
     except (WorkerLost, LogError) as error:
         print(
-            f"\n{error} after {len(log.records)} games{_how_to_go_on(asked.log)}", file=sys.stderr
+            f"\n{error} after {len(log.records)} games{_how_to_resume(args.log)}", file=sys.stderr
         )
         return 1
     finally:
@@ -87,13 +94,14 @@ def main(arguments: list[str] | None = None) -> int:
     assert summary is not None, "a match has one pair at least"
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    if asked.json:
+    if args.json:
         print(msgspec.json.encode({"match": header, "summary": summary, "sprt": test}).decode())
     else:
         print("\n".join(report(header, log.records, summary, test, began_with)))
-        if summary.games < asked.games and not summary.accepted:
+        if summary.games < args.games and not summary.accepted:
             print(
-                f"there are no more openings: {summary.games // 2} were played, and these players always play alike"
+                f"there are no more openings: {summary.games // 2} were played,"
+                " and these players always play alike"
             )
     return 0
 
@@ -106,25 +114,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("game")
     parser.add_argument(
-        "--player", action="append", default=[], metavar="TEXT", help="give two of them"
+        "--player", action="append", default=[], metavar="TEXT", help="a player; give two of them"
     )
     parser.add_argument(
-        "--without", metavar="NAMES",
-        help="what a technique is worth: one --player (default nodes=20000) with it against itself without it",
-    )  # fmt: skip
+        "--without",
+        metavar="NAMES",
+        help="measure features: one --player (default nodes=20000) with against without them",
+    )
     parser.add_argument(
         "--games",
         type=count,
         default=100,
         metavar="N",
-        help="at most so many (default 100; made even)",
+        help="most games of the match (default 100; rounded up to even)",
     )
     parser.add_argument(
         "--seed",
         type=between(-MOST, MOST),
         default=1,
         metavar="N",
-        help="decides openings and chance (default 1)",
+        help="seed of the openings and of all random choices (default 1)",
     )
     parser.add_argument(
         "--option",
@@ -141,19 +150,28 @@ def _parser() -> argparse.ArgumentParser:
         help="random moves at the start of a game",
     )
     parser.add_argument(
-        "--max-plies", type=count, default=400, metavar="N", help="a draw then (default 400)"
+        "--max-plies",
+        type=count,
+        default=400,
+        metavar="N",
+        help="plies after which a game is a draw (default 400)",
     )
     parser.add_argument(
-        "--adjudicate", type=count, metavar="SCORE", help="end games that both players call won"
+        "--adjudicate",
+        type=count,
+        metavar="SCORE",
+        help="end a game when both players report this lead for the same side",
     )
     parser.add_argument(
-        "--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="stop when decided (risks 0.05 and 0.05)"
+        "--sprt",
+        metavar="ELO0,ELO1[,ALPHA,BETA]",
+        help="stop when this sequential test is decided (risks 0.05 and 0.05)",
     )
     parser.add_argument(
         "--log",
         type=Path,
         metavar="FILE",
-        help="JSON lines, one a game; an existing one is gone on with",
+        help="the log, in JSON lines; the match resumes from an existing one",
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the log")
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
@@ -164,39 +182,42 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="processes (default 1)",
     )
-    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     return parser
 
 
-def _header(asked: argparse.Namespace) -> Header:
-    """The match that was asked for; the typed errors say what is wrong with it."""
-    game = load_game(asked.game)
-    options = game.check_options(dict(asked.option))
-    players = list(asked.player)
-    if asked.without:
+def _header(args: argparse.Namespace) -> Header:
+    """The header of the requested match.
+
+    Raises GameError or DescriptionError if the request is wrong.
+    """
+    game = load_game(args.game)
+    options = game.check_options(dict(args.option))
+    players = list(args.player)
+    if args.without:
         if len(players) > 1:
             raise DescriptionError("--without takes one --player at most")
         player = players[0] if players else "nodes=20000"
-        players = [f"{player},{setting}={asked.without}" for setting in ("with", "without")]
+        players = [f"{player},{setting}={args.without}" for setting in ("with", "without")]
     if len(players) != 2:
         raise DescriptionError(
             f"a match has two players; give --player twice, not {len(players)} times"
         )
     for text in players:
         make_player(parse_description(text), game, options).close()
-    plies = default_plies(game) if asked.opening_plies is None else asked.opening_plies
-    if plies >= asked.max_plies:
+    plies = default_plies(game) if args.opening_plies is None else args.opening_plies
+    if plies >= args.max_plies:
         raise DescriptionError(
-            f"games of {asked.max_plies} plies (--max-plies) are over after openings of {plies}"
+            f"games of {args.max_plies} plies (--max-plies) are over after openings of {plies}"
         )
     return Header(
-        game.id, game.digest, (players[0], players[1]), asked.seed, plies, asked.max_plies, options,
-        asked.adjudicate, asked.compact,
+        game.id, game.digest, (players[0], players[1]), args.seed, plies, args.max_plies, options,
+        args.adjudicate, args.compact,
     )  # fmt: skip
 
 
 def parse_sprt(text: str) -> Sprt:
-    """The test of "0,5" or "0,5,0.05,0.1"; DescriptionError says what was expected."""
+    """The test written as "0,5" or "0,5,0.05,0.1"; DescriptionError says what was expected."""
     try:
         numbers = [float(part) for part in text.split(",")]
         test = Sprt(*numbers)
@@ -213,7 +234,7 @@ def parse_sprt(text: str) -> Sprt:
 
 
 def _progress(log: Log, test: Sprt | None, games: int) -> Callable[[Record], None]:
-    """Shows how the match stands, on a terminal only."""
+    """A callback that shows the score after each game, on a terminal only."""
     if not sys.stderr.isatty():
         return lambda record: None
 
@@ -228,7 +249,7 @@ def _progress(log: Log, test: Sprt | None, games: int) -> Callable[[Record], Non
 def report(
     header: Header, records: list[Record], summary: Summary, test: Sprt | None, began_with: int = 0
 ) -> list[str]:
-    """The result in words."""
+    """The result as lines of text."""
     lines = [f"{header.game}: {header.players[0]} against {header.players[1]}, seed {header.seed}"]
     if began_with:
         lines.append(f"{began_with} of the games were on the log")
@@ -253,8 +274,8 @@ def report(
     return lines
 
 
-def _how_to_go_on(path: Path | None) -> str:
-    return "; the same command goes on" if path else "; without --log they are lost"
+def _how_to_resume(path: Path | None) -> str:
+    return "; the same command resumes" if path else "; without --log they are lost"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""python -m engine.match.ablation: what each technique of the search is worth in a game.
+"""python -m engine.match.ablation: measures what each feature of the search is worth in a game.
 
-For each technique that a game can use, the game's usual search plays a match against the same
-search without it, or, for a technique that the game's WITHOUT leaves out, with it against without.
-Both look at the same number of nodes. A match ends when its sequential test is decided, when it has
-as many games as were asked for, or when the game has no further opening: both players always play
-alike, so an opening that came again would count a game twice. The logs go on where they were when
-it is killed, and docs/ablations.md is made from them.
+For each feature that a game can use, the game's usual search plays a match against the same search
+without it. For a feature that the game's DISABLED names, the search with it plays against the usual
+one. Both sides search the same number of nodes. A match ends when its sequential test is decided,
+when it has the requested number of games, or when the game has no further opening: both players
+always play alike, so that a repeated opening would count a game twice. A killed command resumes
+from its logs. docs/ablations.md is generated from them.
 """
 
 import argparse
@@ -27,40 +27,40 @@ from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import default_features
 
+#: The folder of the logs.
 FOLDER = Path("tests/data/ablations")
+#: Default number of games of a match.
 GAMES = 400
+#: Default number of nodes per move.
 NODES = 5_000
-#: Ends a match early: is the technique worth 20 Elo rather than none?
+#: The test that ends a match early: is the feature worth 20 Elo rather than none?
 TEST = Sprt(0, 20)
-#: What a player of a match uses only where its text says so: see SearchPlayer.
-ASKED_FOR = ("probe",)
-
-#: A game with so many positions after the plies of an opening has enough for any match: ten times
-#: as many as pairs.
+#: The features that a player uses only if its description names them: see SearchPlayer.
+OPT_IN = ("probe",)
+#: Positions after the plies of an opening that suffice for any match: ten times its pairs.
 MANY_OPENINGS = 2_000
-
-
-#: What makes a difference only when the table is full: measured with a table of fewer entries than
-#: nodes.
+#: The features that matter only when the table is full. They are measured with a table of fewer
+#: entries than nodes.
 FULL_TABLE = ("buckets",)
 
 
 def in_use(game: Game, technique: str) -> bool:
-    """Is the technique among the game's usual ones?"""
+    """Whether the feature is one of the game's usual ones."""
     return bool(default_features(game) & layout.FEATURE[technique])
 
 
 def header_of(game: Game, technique: str, nodes: int) -> Header:
-    """The match over a technique; the first player always has it."""
+    """The match that measures a feature; the first player always has it."""
     usual = f"nodes={nodes}"
     if technique in FULL_TABLE:
         usual += f",table_bits={max(4, nodes.bit_length() - 2)}"
-    if in_use(game, technique) and technique not in ASKED_FOR:
+    if in_use(game, technique) and technique not in OPT_IN:
         players = (usual, f"{usual},without={technique}")
     else:
         players = (f"{usual},with={technique}", usual)
     return Header(
-        game.id, game.digest, players, SEED, default_plies(game), MAX_PLIES, options_of(game), results_only=True
+        game.id, game.digest, players, SEED, default_plies(game), MAX_PLIES, options_of(game),
+        results_only=True,
     )  # fmt: skip
 
 
@@ -69,8 +69,9 @@ def log_path(folder: Path, game: Game, technique: str) -> Path:
 
 
 def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
-    """What ended a match of so many games at most: its "test", the number of "games", or that there
-    are no more "openings". Nothing ("") when there is something left to play: it was stopped.
+    """What ended a match of at most `games` games: "test", "games" or "openings".
+
+    The result is empty for a match that was interrupted and has games left to play.
     """
     if summary.accepted:
         return "test"
@@ -83,8 +84,9 @@ def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
 
 @cache
 def _has_many(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
-    """Are there surely enough openings for any match? A look at the rules saves making them to
-    count them.
+    """Whether the game certainly has enough openings for any match.
+
+    Walking the rules is cheaper than making the openings in order to count them.
     """
     game = load_game(game_id)
     met = {"": game.start(dict(options))}
@@ -106,41 +108,41 @@ def play_ablation(
     fresh: bool,
     threads: int,
 ) -> str:
-    """Plays what the log lacks, and tells the result in a line.
+    """Plays the games that the log lacks, and returns the result as a line.
 
-    A match that is over stands, though rules are others by now; so does one at another number of
-    nodes, where the caller asks for none. LogError for one that broke off, and for one at other
-    nodes than were asked for.
+    A finished match stands even if the rules have changed since; without `nodes` also one with
+    another number of nodes. Raises LogError for an unfinished match with other rules, and for one
+    with other nodes than requested.
     """
     header = header_of(game, technique, nodes or NODES)
     path = log_path(folder, game, technique)
     if path.exists() and not fresh:
         measured, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
-        as_asked = measured and (nodes is None or measured.players == header.players)
+        as_requested = measured and (nodes is None or measured.players == header.players)
         if (
             measured
             and summary
             and measured != header
-            and as_asked
+            and as_requested
             and ended_by(measured, summary, games)
         ):
-            return f"{tell(summary)}  (of other rules or nodes; --fresh plays it anew)"
+            return f"{summary_line(summary)}  (of other rules or nodes; --fresh plays it anew)"
     log = Log(header, path, fresh)
     try:
         summary = run_match(log, games, TEST, threads)
     finally:
         log.close()
     assert summary is not None, "a match has one pair at least"
-    return tell(summary)
+    return summary_line(summary)
 
 
 def verdict(summary: Summary) -> str:
-    """What a match says about its technique.
+    """The verdict of a match on its feature.
 
-    It "pays" or "harms" where the error bars leave no other sign. It "does not pay" where the test
-    says that it is worth nothing rather than 20 Elo; where, moreover, no opening ended otherwise
-    for the two, it "makes no difference". Else it "cannot be told".
+    The feature "pays" or "harms" if the 95 % interval excludes the other sign; it also "pays" if
+    the test accepts 20 Elo. It "does not pay" if the test accepts 0 rather than 20 Elo; it "makes
+    no difference" if in addition every pair was tied. Otherwise its worth "cannot be told".
     """
     if summary.elo_high is not None and summary.elo_high < 0:
         return "harms"
@@ -151,31 +153,35 @@ def verdict(summary: Summary) -> str:
     return "makes no difference" if 2 * summary.pairs[2] == summary.games else "does not pay"
 
 
-def tell(summary: Summary) -> str:
-    """A match in a line."""
-    return f"{summary.score:6.1%} of {summary.games} games, Elo {elo_text(summary)}: {verdict(summary)}"
+def summary_line(summary: Summary) -> str:
+    """The result of a match in a line."""
+    games = f"{summary.score:6.1%} of {summary.games} games"
+    return f"{games}, Elo {elo_text(summary)}: {verdict(summary)}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
+    """Runs the command; returns 0 after all matches, 1 if one broke off, 130 if interrupted.
+
+    A wrong command exits with 2.
+    """
     parser = _parser()
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        for game in [load_game(game_id) for game_id in asked.game]:
-            for technique in asked.technique or usable(game):
+        for game in [load_game(game_id) for game_id in args.game]:
+            for technique in args.technique or usable(game):
                 check_usable(game, [technique])
-                told = play_ablation(
-                    game, technique, asked.folder, asked.nodes, asked.games + asked.games % 2, asked.fresh,
-                    asked.concurrency,
+                line = play_ablation(
+                    game, technique, args.folder, args.nodes, args.games + args.games % 2,
+                    args.fresh, args.concurrency,
                 )  # fmt: skip
-                print(f"{game.id} {technique:>13}: {told}", flush=True)
+                print(f"{game.id} {technique:>13}: {line}", flush=True)
     except (GameError, LogError, DescriptionError, OSError) as error:
         parser.error(str(error))
     except WorkerLost as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on", file=sys.stderr)
+        print("\nstopped; the same command resumes", file=sys.stderr)
         return 130
     return 0
 
@@ -187,18 +193,25 @@ def _parser() -> argparse.ArgumentParser:
         "--technique",
         nargs="+",
         metavar="NAME",
-        help="only these (default: all that the game can use)",
+        help="only these features (default: all that the game can use)",
     )
     parser.add_argument(
-        "--nodes", type=count, metavar="N", help=f"a move (default: as measured before, or {NODES})"
+        "--nodes",
+        type=count,
+        metavar="N",
+        help=f"nodes per move (default: as measured before, or {NODES})",
     )
     parser.add_argument(
-        "--games", type=count, default=GAMES, metavar="N", help=f"at most so many (default {GAMES})"
+        "--games",
+        type=count,
+        default=GAMES,
+        metavar="N",
+        help=f"most games of a match (default {GAMES})",
     )
     parser.add_argument(
-        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})"
+        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the logs ({FOLDER})"
     )
-    parser.add_argument("--fresh", action="store_true", help="play anew what is on the logs")
+    parser.add_argument("--fresh", action="store_true", help="overwrite the logs")
     parser.add_argument(
         "--concurrency",
         type=between(1, MOST_PROCESSES),

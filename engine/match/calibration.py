@@ -1,10 +1,10 @@
-"""Finds the levels of a game: settings each of which scores about as much against the one below.
+"""Calibrates the levels of a game, so that each scores about the same against the one below.
 
-Levels are taken from a scale with one dimension, from careless looks of one ply with wide errors
-(0) to the nodes that stand for the top level without any (1): nodes grow geometrically, margin and
-carelessness shrink. Where even the weak end is too strong for the level after the first one, the
-scale goes on below it (to -1): margins become wider still. Each level is the point of the scale
-that scores TARGET against the level below, found by bisection over short matches.
+The levels are points on a scale from 0 to 1. At 0 a player makes careless one-ply searches with a
+wide margin; at 1 it searches the nodes that stand for the top level, without errors. In between the
+nodes grow geometrically, and margin and slip shrink. If even the weak end is too strong for level
+2, the scale continues down to -1 with wider margins. Each level is the point that scores the target
+against the level below, found by bisection over short matches.
 """
 
 from collections.abc import Callable
@@ -18,27 +18,33 @@ from engine.match.run import run_match
 from engine.search.driver import Control, Table
 from engine.search.job import Limit
 
+#: Most levels of a game.
 MAX_LEVELS = 8
-#: A step scores this much; the first target that needs no more than MAX_LEVELS is taken.
+#: Scores of a step to try; the first that needs at most MAX_LEVELS levels is used.
 TARGETS = (0.7, 0.74, 0.79, 0.83)
+#: The range of scores that a step may have.
 LOWEST, HIGHEST = 0.65, 0.85
-#: Level 1 scores about so much against the player that looks one ply ahead without errors.
+#: The score of level 1 against the greedy player.
 GREEDY_SCORE = 0.38
-#: Bisections a level: closer than a short match can tell.
+#: Bisections per level; this is finer than a short match can resolve.
 TRIALS = 4
-#: The lowest end of the scale has so many times the usual margin.
+#: Factor of the usual margin at the lowest end of the scale.
 WIDEST = 32
-#: How careless a level is, in a thousand moves: so much times its distance from the top, but no
-#: more than the most.
-SLIP, MOST_SLIP = 1200, 900
+#: Careless moves in a thousand per unit of distance from the top.
+SLIP = 1200
+#: Most careless moves in a thousand.
+MOST_SLIP = 900
+#: Plies after which a trial's game is a draw.
 MAX_PLIES = 200
 
+#: Nodes, margin and slip of a level.
 Settings = tuple[int, int, int]
 
 
 class Scale:
-    """The settings between the weakest and the top; trials are matches between two of them, told to
-    `out`.
+    """The settings between the weakest and the top player, and trial matches between them.
+
+    It passes a line on each trial to `out`.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class Scale:
         )
 
     def first(self) -> Settings:
-        """Level 1: as careless as it takes to lose to the greedy player often enough."""
+        """Level 1: careless enough to score about GREEDY_SCORE against the greedy player."""
         low, high = 0, 1000
         for _ in range(TRIALS):
             slip = (low + high) // 2
@@ -80,12 +86,13 @@ class Scale:
         return (1, self._margin, (low + high) // 2)
 
     def score(self, settings: Settings, other: Settings | str) -> float:
-        """What the first settings score against the others, in a short match."""
+        """The score of the first settings against the others in a short match."""
         players = (text_of(settings), other if isinstance(other, str) else text_of(other))
         if players in self._known:
             return self._known[players]
         header = Header(
-            self.game.id, self.game.digest, players, 7, default_plies(self.game), MAX_PLIES, self._options, compact=True
+            self.game.id, self.game.digest, players, 7, default_plies(self.game), MAX_PLIES,
+            self._options, compact=True,
         )  # fmt: skip
         summary = run_match(Log(header, None), self._games)
         assert summary is not None, "a trial has one pair at least"
@@ -95,13 +102,13 @@ class Scale:
 
 
 def text_of(settings: Settings) -> str:
-    """The settings as a player of engine.match."""
+    """The settings as the description of a player."""
     nodes, margin, slip = settings
     return f"nodes={nodes},margin={margin},slip={slip},table=fresh,table_bits=16"
 
 
 def usual_spread(game: Game, options: dict[str, str]) -> int:
-    """How much better the best move usually looks than a middling one, after a look of one ply."""
+    """The usual lead of the best move over the median move, in a one-ply search."""
     searcher = searcher_for(game)
     spreads = []
     for number in range(24):
@@ -115,7 +122,7 @@ def usual_spread(game: Game, options: dict[str, str]) -> int:
 
 
 def climb(scale: Scale, first: Settings, target: float) -> list[Settings] | None:
-    """The levels from the first on up to below the top; None when it takes more than there may be."""
+    """The levels from `first` to the one below the top; None if MAX_LEVELS do not suffice."""
     levels, point, top = [first], 0.0, scale.at(1)
     if scale.score(scale.at(0), first) > target:
         point = -1.0
@@ -137,7 +144,10 @@ def climb(scale: Scale, first: Settings, target: float) -> list[Settings] | None
 def calibrate(
     game: Game, options: dict[str, str], top_nodes: int, games: int, out: Callable[[str], None]
 ) -> list[str]:
-    """The lines for the rules file; `out` hears how it goes."""
+    """The lines for the rules file; `out` receives a line on each trial.
+
+    Raises ValueError if MAX_LEVELS do not suffice.
+    """
     scale = Scale(game, options, top_nodes, games, out)
     first = scale.first()
     for target in TARGETS:

@@ -1,8 +1,7 @@
-"""Another version of this project as a player: its own code in its own process, asked over pipes in
-JSON lines.
+"""Another version of this project as a player, in its own process, over pipes in JSON lines.
 
-So an evaluation or a search is matched against the one before it: `checkout=DIRECTORY,nodes=5000`
-runs `python -m engine.match.checkout` of that directory, which plays the rest of the description.
+This measures an evaluation or a search against an earlier one. `checkout=DIRECTORY,nodes=5000` runs
+`python -m engine.match.checkout` of that directory, which plays the rest of the description.
 """
 
 import shlex
@@ -18,11 +17,12 @@ from engine.match.external import LATE_S, PATIENCE_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.rules.registry import load_game
 
-FAR_END = "engine/match/checkout.py"
+#: The file of this module in a checkout.
+THIS_FILE = "engine/match/checkout.py"
 
 
-class Ask(msgspec.Struct, omit_defaults=True):
-    """A position, or the beginning of a game (`seat`)."""
+class Request(msgspec.Struct, omit_defaults=True):
+    """A position to play from, or the start of a game in seat `seat`."""
 
     start: str = ""
     moves: tuple[str, ...] = ()
@@ -32,6 +32,8 @@ class Ask(msgspec.Struct, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
+    """The answer to a request; `failed` says why there is no move."""
+
     move: str = ""
     score: int | None = None
     nodes: int = 0
@@ -39,7 +41,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
 
 
 class CheckoutPlayer:
-    """The far end is started for the first game and kept."""
+    """A player in another checkout; its process starts with the first game and is kept."""
 
     def __init__(self, description: Description, game: Game, options: dict[str, str]) -> None:
         self.clock: Clock | None = description.clock
@@ -51,9 +53,10 @@ class CheckoutPlayer:
     def begin(self, seat: int) -> None:
         if self._program is None or not self._program.alive:
             self.close()
-            if not Path(self._description.value, FAR_END).is_file():
+            if not Path(self._description.value, THIS_FILE).is_file():
                 raise PlayerFailed(
-                    f"{self._description.value} is no checkout of this project: it has no {FAR_END}"
+                    f"{self._description.value} is no checkout of this project:"
+                    f" it has no {THIS_FILE}"
                 )
             settings = ",".join(
                 f"{name}={value}" if value else name
@@ -71,14 +74,14 @@ class CheckoutPlayer:
             ]
             self._program = Program(shlex.join([*command, *options]), self._description.value)
             self._program.name = "it"
-        self._ask(Ask(seat=seat), PATIENCE_S)  # its game may have to be compiled first
+        self._request(Request(seat=seat), PATIENCE_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:
-        ask = Ask(
+        request = Request(
             situation.start.text(), tuple(situation.moves), situation.seed, situation.clocks_ms
         )
         time_ms = situation.clocks_ms[0] if situation.clocks_ms else self._description.limit.time_ms
-        answer = self._ask(ask, PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S)
+        answer = self._request(request, PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S)
         return Choice(answer.move, answer.score, answer.nodes)
 
     def close(self) -> None:
@@ -86,11 +89,11 @@ class CheckoutPlayer:
             self._program.close("{}")
             self._program = None
 
-    def _ask(self, ask: Ask, seconds: float) -> Answer:
+    def _request(self, request: Request, seconds: float) -> Answer:
         program = self._program
         assert program is not None, "begin comes first"
         try:
-            program.send(msgspec.json.encode(ask).decode())
+            program.send(msgspec.json.encode(request).decode())
             answer = msgspec.json.decode(
                 program.read(time.monotonic() + seconds, "answer"), type=Answer
             )
@@ -103,8 +106,9 @@ class CheckoutPlayer:
 
 
 def main(arguments: list[str]) -> int:
-    """The far end: GAME DESCRIPTION [OPTION=VALUE …]; questions come on stdin, one a line, until an
-    empty one.
+    """Serves a player of this checkout: GAME DESCRIPTION [OPTION=VALUE …].
+
+    It reads requests from stdin, one per line, until an empty request.
     """
     from engine.match.making import make_player
 
@@ -117,15 +121,15 @@ def main(arguments: list[str]) -> int:
             print(msgspec.json.encode(Answer(failed=str(error))).decode(), flush=True)
         return 2
     for line in sys.stdin:
-        ask = msgspec.json.decode(line, type=Ask)
-        if ask == Ask():
+        request = msgspec.json.decode(line, type=Request)
+        if request == Request():
             break
         answer = Answer()
         try:
-            if ask.seat is not None:
-                player.begin(ask.seat)
+            if request.seat is not None:
+                player.begin(request.seat)
             else:
-                choice = player.choose(_situation(game, options, ask))
+                choice = player.choose(_situation(game, options, request))
                 answer = Answer(choice.move, choice.score, choice.nodes)
         except (PlayerFailed, GameError) as error:
             answer = Answer(failed=str(error) or type(error).__name__)
@@ -134,11 +138,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _situation(game: Game, options: dict[str, str], ask: Ask) -> Situation:
-    start = position = game.position(ask.start, options)
-    for token in ask.moves:
+def _situation(game: Game, options: dict[str, str], request: Request) -> Situation:
+    start = position = game.position(request.start, options)
+    for token in request.moves:
         position = position.play(position.parse_move(token))
-    return Situation(start, ask.moves, position, ask.seed, ask.clocks_ms)
+    return Situation(start, request.moves, position, request.seed, request.clocks_ms)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Players as text: "level=5", "nodes=20000,without=lmr", "persona=average", "greedy",
-"uci=stockfish,elo=2000".
-"""
+"""Descriptions of players: "level=5", "nodes=20000,without=lmr", "uci=stockfish,elo=2000"."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,14 +8,16 @@ from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MOST_CONTEMPT
 
-#: What a player can be besides a search with limits of its own.
+#: The kinds of player besides "search", which has limits of its own.
 KINDS = ("level", "persona", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
-#: The kinds that are written as their name alone.
+#: The kinds that are written without a value.
 WITHOUT_VALUE = ("greedy", "two-ply")
+#: The settings that become a search limit.
 LIMITS = ("nodes", "depth", "time_ms")
+#: The kinds that run an external program.
 EXTERNAL = ("uci", "xboard", "gtp")
 DAY_MS = 86_400_000
-#: What numbers may be, from and to; a clock's are base and increment, both in ms.
+#: The least and the largest value of each number. A clock has two, base and increment, in ms.
 RANGES = {
     "nodes": (1, MOST),
     "depth": (1, 1000),
@@ -31,12 +31,12 @@ RANGES = {
     "elo": (0, 10_000),
 }
 
-#: The settings of each kind; UCI programs take `set.NAME=VALUE` besides, and a checkout those of
-#: the player it runs.
+#: The settings of each kind. A UCI program also takes `set.NAME=VALUE`, and a checkout takes the
+#: settings of the player that it runs.
 TAKES: dict[str, tuple[str, ...]] = {
     "search": (
-        *LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table", "threads", "contempt",
-        "ponder",
+        *LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table",
+        "threads", "contempt", "ponder",
     ),
     "level": (),
     "persona": (),
@@ -49,12 +49,12 @@ TAKES: dict[str, tuple[str, ...]] = {
 
 
 class DescriptionError(ValueError):
-    """The text describes no player; the message says what was expected."""
+    """The text does not describe a player; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time for a whole game, and what each move adds to it."""
+    """The time of a player for a whole game, and the increment per move."""
 
     base_ms: int
     increment_ms: int
@@ -62,10 +62,10 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A player: its kind, the value of that kind (level, persona, program, directory) and its
-    settings.
+    """A player: its kind, the kind's value (level, persona, program or directory), its settings.
 
-    `text` is what the user wrote: it names the player in logs, and another text is another player.
+    `text` is what the user wrote. It identifies the player in logs: a different text is a different
+    player.
     """
 
     text: str
@@ -76,15 +76,15 @@ class Description:
     settings: dict[str, str] = field(default_factory=dict)
 
     def names(self, setting: str) -> tuple[str, ...]:
-        """The parts of a setting that lists names: a+b+c."""
+        """The names in a setting that is a list, such as a+b+c."""
         return tuple(name for name in self.settings.get(setting, "").split("+") if name)
 
     def number(self, setting: str, default: int) -> int:
-        """A setting that is a number of RANGES."""
+        """A setting that is a number, within its RANGES; DescriptionError if it is outside."""
         return _number(setting, self.settings[setting]) if setting in self.settings else default
 
     def choice(self, setting: str, among: Sequence[str]) -> str:
-        """A setting that is one of some words, by default the first."""
+        """A setting that is one of the words `among`, by default the first of them."""
         word = self.settings.get(setting, among[0])
         if word not in among:
             raise DescriptionError(f"{setting} is {' or '.join(among)}, not {word[:40]!r}")
@@ -113,7 +113,8 @@ def parse_description(text: str) -> Description:
     limit, clock = _limit(pairs), _clock(pairs)
     if kind == "search" and limit == Limit() and clock is None:
         raise DescriptionError(
-            f"{text!r} sets no limit: give nodes, depth, time_ms or clock, or one of {', '.join(KINDS)}"
+            f"{text!r} sets no limit: give nodes, depth, time_ms or clock,"
+            f" or one of {', '.join(KINDS)}"
         )
     description = Description(text, kind, value, limit, clock, pairs)
     for setting in pairs.keys() & RANGES.keys() - {"clock"}:
@@ -122,14 +123,15 @@ def parse_description(text: str) -> Description:
 
 
 def ponders(description: Description) -> bool:
-    """Does a search think on in the other side's time? It must have time of its own, and always
-    play what is best.
+    """Whether a search ponders.
+
+    Raises DescriptionError if it has no time limit or may play a move that is not its best.
     """
     if description.choice("ponder", ("no", "yes")) == "no":
         return False
     if description.clock is None and description.limit.time_ms is None:
         raise DescriptionError(
-            "ponder=yes needs time_ms or clock: by nodes or depth alone no time is won"
+            "ponder=yes needs time_ms or clock: with nodes or depth alone it gains no time"
         )
     if description.number("margin", 0) or description.number("slip", 0):
         raise DescriptionError("a player with margin or slip does not ponder")
@@ -137,7 +139,7 @@ def ponders(description: Description) -> bool:
 
 
 def _checkout(text: str, pairs: dict[str, str]) -> Description:
-    """A player of another checkout: what the rest of the text means is judged over there."""
+    """A player of another checkout, which checks the rest of the text itself."""
     directory = pairs.pop("checkout")
     if not directory or not pairs:
         raise DescriptionError(

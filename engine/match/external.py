@@ -1,6 +1,4 @@
-"""Programs as players, over pipes: what the protocols have in common, with a time-out on
-everything.
-"""
+"""External programs as players, over pipes, with a timeout on every read."""
 
 import os
 import select
@@ -10,19 +8,18 @@ import time
 
 from engine.match.play import PlayerFailed
 
-#: A program may take so long to start, to accept options, and to begin a game.
+#: Seconds that a program may take to start, to accept options, or to begin a game.
 START_S = 20
-#: A move without a limit of time may take so long.
+#: Seconds that a move without a time limit may take.
 PATIENCE_S = 120
-#: A move with a limit of time is waited for so much longer; the clock judges it then.
+#: Seconds beyond its time limit that a move is waited for; the clock decides the game then.
 LATE_S = 5
+#: Longest line of a program, in bytes.
 MAX_LINE = 1 << 20
 
 
 class Program:
-    """A process that is talked to in lines; PlayerFailed with the reason when it dies, hangs or
-    cannot be started.
-    """
+    """A process with a line protocol; PlayerFailed if it dies, hangs or cannot be started."""
 
     def __init__(self, command: str, directory: str | None = None) -> None:
         self.name = command
@@ -51,9 +48,7 @@ class Program:
             raise PlayerFailed(self._ended()) from error
 
     def read(self, deadline: float, awaited: str) -> str:
-        """The next line; PlayerFailed at the deadline (of `time.monotonic`), saying what was waited
-        for.
-        """
+        """The next line; PlayerFailed, naming `awaited`, at the deadline (of `time.monotonic`)."""
         assert self._process.stdout is not None
         while b"\n" not in self._buffer:
             ready, _, _ = select.select(
@@ -72,7 +67,7 @@ class Program:
         return line.decode(errors="replace").strip()
 
     def wait_for(self, word: str, seconds: float | None = None) -> str:
-        """The next line that begins with a word; others are skipped."""
+        """The next line whose first word is `word`; other lines are skipped."""
         deadline = time.monotonic() + (START_S if seconds is None else seconds)
         while True:
             line = self.read(deadline, word)
@@ -80,8 +75,9 @@ class Program:
                 return line
 
     def close(self, farewell: str = "quit") -> None:
-        """Asks it to end, and kills it when it does not within a second, or has kept us waiting
-        before.
+        """Asks the program to end, and kills it if it does not within a second.
+
+        A program that has hung before is killed at once.
         """
         try:
             if not self._hangs:

@@ -1,6 +1,4 @@
-"""Which techniques of the search a player has: those that pay for the game, and what its text adds
-or takes away.
-"""
+"""The search features of a player: the game's usual ones, changed by its description."""
 
 from collections.abc import Iterable
 
@@ -8,7 +6,7 @@ from engine.game import Game
 from engine.match.description import Description, DescriptionError
 from engine.search import layout
 
-#: What a technique is nothing without, of the names in a rules file (see MoreRules).
+#: The names in a rules file (see MoreRules) without which a feature has no effect.
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
@@ -21,13 +19,12 @@ NEEDS = {
     "quiet-table": ("tactical",),
     "improving": ("MARGIN",),
 }
+#: The settings of a description that select features.
 SETTINGS = ("only", "with", "without")
 
 
 def usable(game: Game) -> tuple[str, ...]:
-    """The techniques that make a difference in a game: the general ones, and those that it gives
-    the rules for.
-    """
+    """The features that have an effect in a game: the general ones and those its hooks allow."""
     return tuple(
         name
         for name in layout.FEATURE
@@ -36,9 +33,7 @@ def usable(game: Game) -> tuple[str, ...]:
 
 
 def check_usable(game: Game, names: Iterable[str]) -> None:
-    """DescriptionError for a technique that changes nothing in this game: a match over it would say
-    nothing.
-    """
+    """Raises DescriptionError for a feature that has no effect in this game."""
     can_use = usable(game)
     for name in names:
         if name not in can_use:
@@ -46,8 +41,10 @@ def check_usable(game: Game, names: Iterable[str]) -> None:
 
 
 def techniques_of(description: Description, usual: int) -> int:
-    """The search's techniques that are switched on: `only` those that are named, or the usual ones
-    of the game `with` some more and `without` others. DescriptionError names those that there are.
+    """The enabled features as a bit mask.
+
+    They are `only` those named, or the game's usual ones `with` some more and `without` others.
+    Raises DescriptionError for an unknown name, with the known ones.
     """
     given = [setting for setting in SETTINGS if setting in description.settings]
     if "only" in given and len(given) > 1:
@@ -59,13 +56,14 @@ def techniques_of(description: Description, usual: int) -> int:
 
 
 def _bits(names: Iterable[str]) -> int:
-    """The techniques of these names."""
+    """The bit mask of the features with these names."""
     bits = 0
     for name in names:
         if name not in layout.FEATURE and name != "basic":
             known = ", ".join(layout.FEATURE)
             raise DescriptionError(
-                f"the search has no technique {name!r}; it has {known}, and basic for the first three"
+                f"the search has no technique {name!r};"
+                f" it has {known}, and basic for the first three"
             )
         bits |= layout.BASIC if name == "basic" else layout.FEATURE[name]
     return bits

@@ -1,6 +1,4 @@
-"""Programs that speak the Go Text Protocol, version 2 (Farneback), for games on which one stone is
-set at a time.
-"""
+"""Programs that speak the Go Text Protocol, version 2 (Farneback), for games of placing stones."""
 
 import time
 
@@ -8,16 +6,16 @@ from engine.match.description import Clock, Description
 from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
-#: The colour of seat 0 and of seat 1: black begins.
+#: The colours of seats 0 and 1: black begins.
 COLOURS = ("black", "white")
 
 
 class Refused(PlayerFailed):
-    """The program answered that it cannot do what it was asked."""
+    """The program answered a command with an error."""
 
 
 class GtpPlayer:
-    """One program; moves are written as the game writes them."""
+    """A GTP program; moves are in the game's own notation."""
 
     clock: Clock | None = None
 
@@ -25,30 +23,30 @@ class GtpPlayer:
         self._description = description
         self._board_size = board_size
         self._program: Program | None = None
-        self._told: list[str] = []
+        self._sent_moves: list[str] = []
 
     def begin(self, seat: int) -> None:
         if self._program is None or not self._program.alive:
             self.close()
             self._program = Program(self._description.value)
-        self._ask(f"boardsize {self._board_size}")
-        self._ask("clear_board")
+        self._command(f"boardsize {self._board_size}")
+        self._command("clear_board")
         if self._description.limit.time_ms is not None:
-            self._ask(f"time_settings 0 {max(1, self._description.limit.time_ms // 1000)} 1")
-        self._told = []
+            self._command(f"time_settings 0 {max(1, self._description.limit.time_ms // 1000)} 1")
+        self._sent_moves = []
 
     def choose(self, situation: Situation) -> Choice:
         moves = list(situation.moves)
-        if moves[: len(self._told)] != self._told:
+        if moves[: len(self._sent_moves)] != self._sent_moves:
             raise PlayerFailed("the program is in another game")
         try:
             position = situation.start
             for ply, move in enumerate(moves):
-                if ply >= len(self._told):
-                    self._tell(f"play {COLOURS[position.turn]} {move}", move)
+                if ply >= len(self._sent_moves):
+                    self._send_move(f"play {COLOURS[position.turn]} {move}", move)
                 position = position.replay(move)
             time_ms = self._description.limit.time_ms
-            answer = self._ask(
+            answer = self._command(
                 f"genmove {COLOURS[position.turn]}",
                 PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S,
             ).lower()
@@ -57,7 +55,7 @@ class GtpPlayer:
             raise
         if answer == "resign":
             raise PlayerFailed("resigned")
-        self._told = [*moves, answer]
+        self._sent_moves = [*moves, answer]
         return Choice(answer)
 
     def close(self) -> None:
@@ -65,8 +63,8 @@ class GtpPlayer:
             self._program.close()
             self._program = None
 
-    def _ask(self, command: str, seconds: float | None = None) -> str:
-        """The answer to a command; PlayerFailed when the program refuses it."""
+    def _command(self, command: str, seconds: float | None = None) -> str:
+        """The answer to a command; Refused if the program rejects it."""
         program = self._program
         assert program is not None, "begin comes first"
         program.send(command)
@@ -79,12 +77,13 @@ class GtpPlayer:
             pass
         return line[1:].strip()
 
-    def _tell(self, command: str, move: str) -> None:
-        """Tells the program a move. Some (GRhino) refuse a pass: for them a side without a move
-        passes by itself.
+    def _send_move(self, command: str, move: str) -> None:
+        """Sends a move to the program, which may refuse a pass.
+
+        Some programs (GRhino) do: for them a side without a move passes automatically.
         """
         try:
-            self._ask(command)
+            self._command(command)
         except Refused:
             if move != "pass":
                 raise

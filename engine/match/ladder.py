@@ -1,10 +1,9 @@
-"""python -m engine.match.ladder: how much stronger each level of a game is than the one below, and
-where levels belong.
+"""python -m engine.match.ladder: measures the levels of a game against each other.
 
-A ladder is a match for each step: level 1 against its yardstick, a player that looks one ply ahead
-or two, and each further level against the one below. The top level, which plays by time, is
-represented by a number of nodes; a further match tells what more nodes would change. The logs go on
-where they were when it is killed, and docs/levels.md is made from them.
+A ladder is a match for each step: level 1 against its yardstick, a player that searches one ply or
+two, and each further level against the one below. The top level, which plays by time, is
+represented by a number of nodes; the match "reach" measures the effect of more nodes. A killed
+command resumes from its logs. docs/levels.md is generated from them.
 """
 
 import argparse
@@ -25,19 +24,24 @@ from engine.match.statistics import Summary, summarise
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
+#: The folder of the logs.
 FOLDER = Path("tests/data/ladders")
+#: Games of a step: for the games in IN_DEPTH, and for all others.
 MANY_GAMES, GAMES = 400, 100
 #: The games whose steps are measured with MANY_GAMES.
 IN_DEPTH = ("sticks", "connect-four", "othello", "draughts", "chess")
+#: Plies after which a game is a draw.
 MAX_PLIES = 200
+#: The seed of all ladders and ablations.
 SEED = 1
-#: The form of a game that is measured, where it is not the usual one: of six sticks too few are
-#: left by an opening.
+#: The options of the games that are not measured with their defaults: an opening would leave too
+#: few of six sticks.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
+#: The nodes that stand for the top level of a game that TOP_NODES_OF does not name.
 TOP_NODES = 50_000
-#: The nodes that stand for the top level: as many as can be measured in minutes. It looks at more
-#: in its time, so it is stronger than measured; the check with REACH_FACTOR times as many says how
-#: much.
+#: The nodes that stand for the top level: as many as can be measured in minutes. The level itself
+#: searches more in its time, so it is stronger than measured; the match "reach", with REACH_FACTOR
+#: times the nodes, shows by how much.
 TOP_NODES_OF = {
     "sticks": 2_000,
     "tic-tac-toe": 5_000,
@@ -51,41 +55,42 @@ TOP_NODES_OF = {
     "hex": 25_000,
     "chess": 25_000,
 }
-#: The games whose top level plays perfectly, by a solver or by looking to the end: there the check
-#: is of that level itself, which never uses up its time.
+#: The games whose top level plays perfectly, by a solver or by searching to the end. Their match
+#: "reach" measures the level itself, which never uses up its time.
 EXACT = ("connect-four", "sticks", "tic-tac-toe")
-#: A game ends when both players have seen the same side so far ahead for some moves, where both
-#: look at ADJUDICATING nodes: they would win it, and it would take long. Who looks at fewer must
-#: win it on the board.
+#: The lead, by game, at which a game is adjudicated when both players have seen it for some moves.
+#: Such players would win the game, but it would take long.
 ADJUDICATED = {"chess": 1_000}
+#: Nodes that both players must search for a game to be adjudicated; weaker players must win it on
+#: the board.
 ADJUDICATING = 1_000
 GREEDY, TWO_PLY = "greedy", "two-ply"
-#: The player that level 1 is measured against, where it is not the greedy one: there that one
-#: cannot win a won game (it stalemates a bare king, or moves to and fro), and most of its games are
-#: drawn.
+#: The yardstick of level 1 in the games in which the greedy player cannot win a won game (it
+#: stalemates a bare king, or moves to and fro), so that most of its games are drawn.
 YARDSTICK_OF = dict.fromkeys(("chess", "draughts", "nine-mens-morris"), TWO_PLY)
 YARDSTICKS = (GREEDY, TWO_PLY)
+#: The range of scores that a step should have.
 WANTED = 0.65, 0.85
-#: So many games of a step are played again when files of its game have changed since it was
-#: measured.
+#: Games of a step that are replayed when files of its game have changed since it was measured.
 REPLAYED = 4
-#: How far the top is from the level below when it looks at so many times the nodes is measured with
-#: so many games.
-REACH_FACTOR, REACH_GAMES = 10, 40
-#: What other matches than a step should score.
+#: Factor by which the top player of "reach" searches more nodes than the stand-in.
+REACH_FACTOR = 10
+#: Games of the match "reach".
+REACH_GAMES = 40
+#: The range of scores that matches other than a step should have.
 BOUNDS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One match of a ladder: who plays, and the name of its log."""
+    """One match of a ladder: the name of its log, and the players."""
 
     name: str
     players: tuple[str, str]
 
 
 def steps(game: Game, top_nodes: int) -> Iterator[Step]:
-    """The matches of a ladder, from the lowest on."""
+    """The matches of a ladder, from the lowest step up."""
     if game.levels > 1:
         player = yardstick_of(game)
         yield Step(f"1-{player}", ("level=1", player))
@@ -98,37 +103,37 @@ def steps(game: Game, top_nodes: int) -> Iterator[Step]:
 
 
 def reach(game: Game, top_nodes: int) -> Step:
-    """The match that tells how much stronger than its stand-in the top level is."""
+    """The match that measures how much stronger the top level is than its stand-in."""
     top = f"level={game.levels}" if game.id in EXACT else f"nodes={REACH_FACTOR * top_nodes}"
     return Step("reach", (top, f"level={game.levels - 1}"))
 
 
 def yardstick_of(game: Game) -> str:
-    """The player that level 1 of a game is measured against."""
+    """The yardstick against which level 1 of a game is measured."""
     return YARDSTICK_OF.get(game.id, GREEDY)
 
 
 def options_of(game: Game) -> dict[str, str]:
-    """The form in which a game is measured."""
+    """The options with which a game is measured."""
     return game.check_options(OPTIONS.get(game.id, {}))
 
 
 def top_nodes_of(game: Game) -> int:
-    """What stands for a game's top level."""
+    """The nodes of the stand-in for a game's top level."""
     return TOP_NODES_OF.get(game.id, TOP_NODES)
 
 
 def header_of(game: Game, step: Step) -> Header:
-    """What decides every move of a step."""
-    looks = [_nodes(game, player) for player in step.players]
+    """The header of the match of a step."""
+    nodes = [_nodes(game, player) for player in step.players]
     return Header(
         game.id, game.digest, step.players, SEED, default_plies(game), MAX_PLIES, options_of(game),
-        ADJUDICATED.get(game.id) if min(looks) >= ADJUDICATING else None, compact=True,
+        ADJUDICATED.get(game.id) if min(nodes) >= ADJUDICATING else None, compact=True,
     )  # fmt: skip
 
 
 def _nodes(game: Game, player: str) -> int:
-    """How many nodes a player of a ladder looks at."""
+    """The nodes that a player of a ladder searches; 0 for a level by time."""
     kind, _, number = player.partition("=")
     if kind in YARDSTICKS:
         return 1
@@ -144,15 +149,15 @@ def play_ladder(
     concurrency: int,
     out: Callable[[str], None],
 ) -> None:
-    """Plays what the logs of a ladder lack, and tells each step in a line.
+    """Plays the games that the logs of a ladder lack, and passes a line on each step to `out`.
 
-    A step that has its games stands when files of the game have changed since, if REPLAYED of its
-    games come out the same. LogError for one whose games do not, for one that broke off under other
-    rules, and for another match.
+    A complete step stands even if files of the game have changed since, provided that REPLAYED of
+    its games come out the same. Raises LogError if they do not, for an incomplete step with other
+    rules, and for a log of another match.
     """
     for step in matches:
         header, path = header_of(game, step), folder / game.id / f"{step.name}.jsonl"
-        summary = None if fresh else _standing(header, path, games)
+        summary = None if fresh else _still_valid(header, path, games)
         note = (
             ""
             if summary is None
@@ -165,14 +170,13 @@ def play_ladder(
             finally:
                 log.close()
         assert summary is not None, "a step has one pair at least"
-        out(f"{game.id} {step.name:>9}: {tell(summary, step)}{note}")
+        out(f"{game.id} {step.name:>9}: {step_line(summary, step)}{note}")
 
 
-def _standing(header: Header, path: Path, games: int) -> Summary | None:
-    """The result of a step that was played to its end with other files of the game, and comes out
-    the same with these.
+def _still_valid(header: Header, path: Path, games: int) -> Summary | None:
+    """The result of a complete step that was played with other rules but comes out the same.
 
-    None where there is no such log; LogError where it would come out differently.
+    None if there is no such log; LogError if its games come out differently.
     """
     measured, records, _ = read_log(path) if path.exists() else (None, [], 0)
     if (
@@ -186,13 +190,14 @@ def _standing(header: Header, path: Path, games: int) -> Summary | None:
     changed = changed_games(measured, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
     if changed:
         raise LogError(
-            f"{path} was played with other rules, and its game {changed[0]} comes out differently: --fresh"
+            f"{path} was played with other rules, and its game {changed[0]}"
+            " comes out differently: --fresh"
         )
     return summarise([record.half_points for record in records])
 
 
 def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
-    """The numbers of those games of a step that do not come out move for move as they were logged."""
+    """The numbers of the games of a step that, replayed, differ from the log."""
     bench = Bench(header)
     try:
         return [
@@ -204,28 +209,34 @@ def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
         bench.close()
 
 
-def tell(summary: Summary, step: Step) -> str:
-    """A step in a line, and whether it is as wide as it should be."""
+def step_line(summary: Summary, step: Step) -> str:
+    """The result of a step in a line, with its target if it is outside."""
     low, high = BOUNDS.get(step.name, WANTED)
     verdict = "" if low <= summary.score <= high else f"  (wanted {low:.0%} to {high:.0%})"
-    return f"{summary.score:6.1%} of {summary.games} games, +{summary.wins} ={summary.draws} -{summary.losses}{verdict}"
+    results = f"+{summary.wins} ={summary.draws} -{summary.losses}"
+    return f"{summary.score:6.1%} of {summary.games} games, {results}{verdict}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when all was played, 1 when it broke off, 2 when it was asked for wrongly."""
+    """Runs the command; returns 0 after all matches, 1 if one broke off, 130 if interrupted.
+
+    A wrong command exits with 2.
+    """
     parser = argparse.ArgumentParser(prog="python -m engine.match.ladder", description=__doc__)
     parser.add_argument("game", nargs="+")
     parser.add_argument(
-        "--games", type=count, metavar="N", help=f"games a step ({MANY_GAMES} or {GAMES} by game)"
+        "--games", type=count, metavar="N", help=f"games per step ({MANY_GAMES} or {GAMES} by game)"
     )
     parser.add_argument(
-        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where the logs are ({FOLDER})"
+        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the logs ({FOLDER})"
     )
     parser.add_argument(
-        "--top-nodes", type=count, metavar="N", help="what stands for the top level"
+        "--top-nodes", type=count, metavar="N", help="nodes that stand for the top level"
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="play all anew: rules, search or levels have changed"
+        "--fresh",
+        action="store_true",
+        help="overwrite the logs, after a change of rules, search or levels",
     )
     parser.add_argument(
         "--concurrency",
@@ -237,7 +248,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--reach",
         action="store_true",
-        help=f"only the top, with {REACH_FACTOR} times the nodes, or itself where it is exact ({REACH_GAMES} games)",
+        help=f"only the top, with {REACH_FACTOR} times the nodes, or itself if it plays"
+        f" perfectly ({REACH_GAMES} games)",
     )
     parser.add_argument(
         "--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it"
@@ -247,31 +259,31 @@ def main(arguments: list[str] | None = None) -> int:
         type=count,
         default=60,
         metavar="N",
-        help="games a trial when calibrating (default 60)",
+        help="games per trial of --calibrate (default 60)",
     )
-    asked = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        games = [load_game(game_id) for game_id in asked.game]
+        games = [load_game(game_id) for game_id in args.game]
         for game in games:
-            top_nodes = asked.top_nodes or top_nodes_of(game)
-            many = asked.games or (MANY_GAMES if game.id in IN_DEPTH else GAMES)
-            if asked.calibrate:
-                print("\n".join(calibrate(game, options_of(game), top_nodes, asked.probe, _say)))
-            elif asked.reach:
-                few = asked.games or REACH_GAMES
+            top_nodes = args.top_nodes or top_nodes_of(game)
+            many = args.games or (MANY_GAMES if game.id in IN_DEPTH else GAMES)
+            if args.calibrate:
+                print("\n".join(calibrate(game, options_of(game), top_nodes, args.probe, _say)))
+            elif args.reach:
+                few = args.games or REACH_GAMES
                 step = reach(game, top_nodes)
                 play_ladder(
-                    game, asked.folder, [step], few + few % 2, asked.fresh, asked.concurrency, print
+                    game, args.folder, [step], few + few % 2, args.fresh, args.concurrency, print
                 )
             else:
                 matches = steps(game, top_nodes)
                 play_ladder(
                     game,
-                    asked.folder,
+                    args.folder,
                     matches,
                     many + many % 2,
-                    asked.fresh,
-                    asked.concurrency,
+                    args.fresh,
+                    args.concurrency,
                     print,
                 )
     except (GameError, LogError, OSError) as error:
@@ -280,7 +292,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on", file=sys.stderr)
+        print("\nstopped; the same command resumes", file=sys.stderr)
         return 130
     return 0
 

@@ -1,5 +1,6 @@
-"""The log of a match: one JSON line for the match, then one a game, in order. It is all that going
-on takes.
+"""The log of a match: a JSON line for the match, then one per game, in order.
+
+The log is all that a match needs in order to resume.
 """
 
 import hashlib
@@ -10,18 +11,21 @@ from typing import BinaryIO
 
 import msgspec
 
+#: The version of the log's format.
 FORMAT = 1
 
 
 class LogError(Exception):
-    """The log cannot be gone on with; the message says why and what to do."""
+    """A match cannot resume from its log; the message says why and what to do."""
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What decides every move of a match, but for limits of time and threads."""
+    """What decides every move of a match, except for time limits and threads."""
 
     game: str
+    #: The digest of the rules.
     rules: str
+    #: The descriptions of the players.
     players: tuple[str, str]
     seed: int
     opening_plies: int
@@ -34,16 +38,19 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One game: `half_points` are the first player's, `digest` is that of all moves.
+    """One game.
 
-    Compact logs leave the rest away: opening, players and seed say how to play the game again, and
-    the digest whether it came out the same. Logs of results only have neither opening nor digest.
+    Compact logs have no moves, nodes or times: opening, players and seed suffice to replay the
+    game, and the digest shows whether it came out the same. Logs of results only have neither
+    opening nor digest.
     """
 
     n: int
     opening: str = ""
+    #: The first player's result: 0, 1 or 2.
     half_points: int
     plies: int
+    #: The digest of all moves.
     digest: str = ""
     forfeit: bool = False
     reason: str = ""
@@ -53,22 +60,22 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def seat(self) -> int:
-        """The first player's seat: it changes from game to game."""
+        """The first player's seat, which alternates from game to game."""
         return self.n % 2
 
 
 def moves_digest(moves: Sequence[str]) -> str:
-    """16 hex digits over the tokens of a game."""
+    """A digest of the tokens of a game, in 16 hex digits."""
     return hashlib.blake2b(" ".join(moves).encode(), digest_size=8).hexdigest()
 
 
 class Log:
-    """A file that is appended to game by game, or memory only (no path). Opened again, it goes on
-    where it ended.
+    """A log that is appended game by game, on file or (without a path) in memory.
 
-    Nothing is changed on file before the first game is added: then a line that was cut short when
-    the program was killed is taken away, or the whole file if it is to be fresh. A file that cannot
-    be read or written is a LogError.
+    An existing file is read and resumed, or overwritten with `fresh`. The file does not change
+    before the first game is added. Only then is it truncated, either to its whole lines, because a
+    killed program may have left a partial one, or, with `fresh`, to nothing. Raises LogError if the
+    file cannot be read or written, or is of another match.
     """
 
     def __init__(self, header: Header, path: Path | None, fresh: bool = False) -> None:
@@ -76,7 +83,7 @@ class Log:
         self.records: list[Record] = []
         self._path = path
         self._file: BinaryIO | None = None
-        #: The bytes to keep of an earlier log, until the first game is added.
+        #: The bytes of the earlier log to keep; None after the first game was added.
         self._kept: int | None = 0
         if path is None:
             return
@@ -90,7 +97,7 @@ class Log:
             raise _failed(path, error) from error
 
     def append(self, record: Record) -> None:
-        """Adds the next game; a process that is killed afterwards has it on file."""
+        """Adds the next game; it is on disk when this returns."""
         assert record.n == len(self.records), "games are logged in order"
         self.records.append(record)
         if self._file is None:
@@ -104,7 +111,7 @@ class Log:
             raise _failed(self._path, error) from error
 
     def close(self) -> None:
-        """Leaves no file where there was none and nothing was added."""
+        """Closes the file, and removes it if it is new and has no game."""
         if self._file is None or self._path is None:
             return
         self._file.close()
@@ -124,19 +131,18 @@ class Log:
         os.fsync(file.fileno())
 
     def _read(self, path: Path) -> int:
-        """Reads the games; how many bytes of whole lines there are. LogError when the log is of
-        another match.
-        """
+        """Reads the games; returns the bytes of whole lines. LogError if it is of another match."""
         header, self.records, kept = read_log(path)
         if header is not None and header != self.header:
             raise LogError(
-                f"{path} is of another match ({_difference(header, self.header)}): name another file, or --fresh"
+                f"{path} is of another match ({_difference(header, self.header)}):"
+                " name another file, or --fresh"
             )
         return kept
 
 
 def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
-    """Header, games, and the bytes of whole lines; LogError where a whole line is none of a log."""
+    """The header, the games and the bytes of whole lines; LogError if a line is not a log's."""
     try:
         whole, _, _ = path.read_bytes().rpartition(b"\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""From a description to a player."""
+"""Makes players from descriptions."""
 
 from functools import cache
 
@@ -17,14 +17,12 @@ from engine.view import Grid
 
 @cache
 def searcher_for(game: Game) -> Searcher:
-    """The one searcher of a game in this process: players take turns, so they can share it."""
+    """The searcher of a game in this process; players share it because they take turns."""
     return Searcher(game)
 
 
 def plays_alike(description: Description, game: Game) -> bool:
-    """Does this player always answer the same moves with the same one: neither a clock nor a seed
-    comes into it?
-    """
+    """Whether the player's move depends on the moves so far only, and not on time or a seed."""
     if description.kind == "level":
         level = level_of(game, int(description.value))
         return level.repeatable and not level.margin and not level.slip
@@ -40,8 +38,9 @@ def plays_alike(description: Description, game: Game) -> bool:
 
 
 def make_player(description: Description, game: Game, options: dict[str, str]) -> Player:
-    """A player of a game; DescriptionError when the game has no such player. Programs are not
-    started yet.
+    """A player of a game; DescriptionError if the game has no such player.
+
+    An external program starts with its first game.
     """
     kind = description.kind
     if kind in EXTERNAL and kind != "gtp" and game.id != "chess":

@@ -1,5 +1,6 @@
-"""Balanced openings: a few random moves each, all different, picked by a shallow search and made by
-a seed.
+"""Balanced openings: distinct lines of a few random moves, drawn by a seed.
+
+A shallow search picks the most balanced ones.
 """
 
 from collections.abc import Mapping
@@ -10,39 +11,39 @@ from engine.game import Game, Position
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 
-#: An opening is the most balanced of so many random ones.
+#: Random lines from which an opening is chosen as the most balanced one.
 CANDIDATES = 8
-#: After so many candidates in a row that were there before, openings become a ply longer.
+#: Failed draws after which a round ends; if it found none, openings become a ply longer.
 TRIES = 64
-#: So often TRIES are in vain, though nothing was there before, until there is no opening of that
-#: length.
+#: Rounds of TRIES without any opening after which the game counts as having none.
 FRUITLESS = 8
+#: The limit of the search that scores an opening.
 SHALLOW = Limit(nodes=2_000, depth=6)
+#: Size of that search's table, as a power of two of entries.
 TABLE_BITS = 14
+#: Plies of an opening by game.
 DEFAULT_PLIES = {"chess": 8, "connect-four": 3, "sticks": 1, "tic-tac-toe": 1}
+#: Plies of an opening in all other games.
 USUAL_PLIES = 4
 
 
 class NoOpening(ValueError):
-    """Random games of so many plies are always over: there is nothing to play from."""
+    """Random games are always over within the plies of an opening."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Moves from the start in tokens, and what a shallow search thinks of them (for the side to
-    move).
-    """
+    """The moves from the start in tokens, and a shallow search's score for the side to move."""
 
     moves: tuple[str, ...]
     score: int
 
 
 class Openings:
-    """The openings of a match, in order; the same for the same game, options, seed and number of
-    plies.
+    """The openings of a match, in order, determined by game, options, seed and number of plies.
 
-    No two lead to the same position until the game has no more of them; then they come again
-    (`distinct`, `repeats`). NoOpening when it has none at all.
+    No two lead to the same position until the game has no more of them; from then on they repeat
+    (`distinct`, `repeats`). Raises NoOpening if the game has none at all.
     """
 
     def __init__(
@@ -63,16 +64,13 @@ class Openings:
         return self._made[number]
 
     def distinct(self, most: int) -> int:
-        """How many openings there are before the first one that comes again; `most` where there are
-        as many.
-        """
+        """The number of openings before the first that repeats a position, at most `most`."""
         return next((number for number in range(most) if self.repeats(number)), most)
 
     def repeats(self, number: int) -> bool:
-        """Are the openings used up by this one: does it, or one before it, lead to a position that
-        was there before?
+        """Whether this opening, or one before it, leads to a position that occurred before.
 
-        From there on, players that always play alike play games again that they have played.
+        From there on, two players that always play alike repeat their games.
         """
         self[number]
         return self._distinct is not None and number >= self._distinct
@@ -83,7 +81,8 @@ class Openings:
             fruitless += not self._seen
             if fruitless == FRUITLESS:
                 raise NoOpening(
-                    f"{self._searcher.game.id} is always over after {self._first_plies} random plies"
+                    f"{self._searcher.game.id} is always over"
+                    f" after {self._first_plies} random plies"
                 )
         opening, digest = min(candidates, key=lambda candidate: abs(candidate[0].score))
         if digest in self._given and self._distinct is None:
@@ -93,8 +92,10 @@ class Openings:
         return opening
 
     def _candidates(self) -> list[tuple[Opening, str]]:
-        """New openings; where there are no more of this length, longer ones, and in the end all of
-        them once more.
+        """New random openings, at most CANDIDATES of them.
+
+        If it finds none it makes the following openings a ply longer; past the longest length it
+        allows all openings again from the shortest.
         """
         found: list[tuple[Opening, str]] = []
         misses = 0
@@ -112,10 +113,10 @@ class Openings:
         return found
 
     def _random(self) -> tuple[Opening | None, str]:
-        """A random opening with its digest; None where the game ended on the way.
+        """A random opening with its digest; None if the game ended within it.
 
-        One that is decided, as far as the search sees, is the least balanced there is: it comes
-        where there is no other.
+        An opening that the search sees decided is the least balanced, so that it is used only if
+        there is no other.
         """
         position = self._searcher.game.start(self._options)
         tokens = []
@@ -135,7 +136,7 @@ class Openings:
 
 
 def longest(game: Game) -> int:
-    """Openings grow to this length where there are not enough short ones."""
+    """The plies to which openings may grow in a game that has too few short ones."""
     return 2 * default_plies(game)
 
 

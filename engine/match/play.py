@@ -1,6 +1,4 @@
-"""One game between two players: the referee's loop, with the rules' own outcome, clocks, and what
-is adjudicated.
-"""
+"""One game between two players: the referee's loop, with clocks and adjudication."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,31 +8,31 @@ from typing import Protocol
 from engine.game import Game, GameError, Position
 from engine.match.description import Clock
 
-#: A clock may be overstepped by so much: pipes and a busy machine take their time.
+#: Milliseconds by which a player may exceed its clock, because pipes and a busy machine take time.
 GRACE_MS = 250
 
 
 class PlayerFailed(Exception):
-    """A player gave no move, or none that counts: it loses the game, and the message says why."""
+    """A player gave no legal move and loses the game; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a player is asked about: a position, how it came about, and the clocks in ms (own first)
-    if there are.
-    """
+    """The position in which a player chooses a move, and how it came about."""
 
     start: Position
     moves: Sequence[str]
     position: Position
     seed: int
+    #: The time left on both clocks, the player's own first; None without clocks.
     clocks_ms: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A move in its token, and what the player thinks of it: MATE at the top, None when it did not
-    say.
+    """A move in its token, and its score, which is None if the player reported none.
+
+    A forced win scores MATE minus its plies.
     """
 
     move: str
@@ -43,26 +41,26 @@ class Choice:
 
 
 class Player(Protocol):
-    """Plays games, one after the other."""
+    """A player, which plays one game after the other."""
 
     clock: Clock | None
 
     def begin(self, seat: int) -> None:
-        """A new game begins: forget the last one; PlayerFailed when that cannot be."""
+        """Starts a new game and forgets the last one; PlayerFailed if that is impossible."""
 
     def choose(self, situation: Situation) -> Choice:
-        """The move to play; PlayerFailed when there is none."""
+        """The move to play; PlayerFailed if there is none."""
 
     def close(self) -> None:
-        """Ends programs that were started."""
+        """Ends the programs that the player has started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
     """When a game ends other than by its rules.
 
-    At `max_plies` it is a draw. Where `score` is given, a side wins as soon as both players have
-    said at `plies` moves in a row that it is ahead by at least so much.
+    At `max_plies` it is a draw. With `score`, a side wins as soon as both players have reported for
+    `plies` moves in a row that it is ahead by at least that score.
     """
 
     max_plies: int = 400
@@ -72,13 +70,13 @@ class Adjudication:
 
 @dataclass(slots=True)
 class Played:
-    """A game that ended: `winner` is a seat or None; a forfeit is lost because a player failed, not
-    on the board.
-    """
+    """A game that has ended."""
 
     moves: list[str]
+    #: The winner's seat; None for a draw.
     winner: int | None
     reason: str
+    #: The loser failed and did not lose on the board.
     forfeit: bool = False
     nodes: list[int] = field(default_factory=lambda: [0, 0])
     time_ms: list[int] = field(default_factory=lambda: [0, 0])
@@ -93,8 +91,9 @@ def play_game(
     rule: Adjudication,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Played:
-    """Plays from the opening to the end; `players` by seat. Never raises because of a player: who
-    fails loses.
+    """Plays a game from the opening to its end; `players` are in the order of seats.
+
+    A player that fails loses the game; its error is not raised.
     """
     table = _Table(game, options, opening, players, rule, clock)
     for seat, player in enumerate(players):
@@ -133,9 +132,7 @@ class _Table:
         self._played = Played(self._moves, None, "")
 
     def settled(self) -> Played | None:
-        """The end by the rules, by a claim that the side to move has, or by agreement of the
-        scores.
-        """
+        """The end by the rules, by the side to move's claim, or by adjudication; None if none."""
         outcome = self._position.outcome()
         if outcome is not None:
             return self.end(outcome.winner, outcome.reason)
@@ -153,7 +150,7 @@ class _Table:
         return None
 
     def move(self, seed: int) -> Played | None:
-        """Asks the side to move for one; its end if that loses the game."""
+        """Plays a move of the side to move; returns the end if the player fails, else None."""
         seat = self._position.turn
         player = self._players[seat]
         clocks = (self._left_ms[seat], self._left_ms[1 - seat]) if player.clock else None

@@ -1,6 +1,4 @@
-"""Our own players: a search with limits, a level, a persona, and those that look a fixed number of
-plies ahead.
-"""
+"""Our own players: a search with limits, a level, a persona, and a search to a fixed depth."""
 
 import hashlib
 import time
@@ -23,26 +21,24 @@ from engine.search.persona import Personas
 from engine.search.report import BOUNDS, Report
 from engine.search.timeman import budget
 
-#: The table of a search player: 4 MiB, emptied before each game.
+#: Default size of a search player's table, as a power of two of entries: 4 MiB.
 TABLE_BITS = 18
-
-
-#: So long a player looks for the answer to ponder about.
-GLANCE = Limit(nodes=1_000)
+#: The limit of the search for a move to ponder on if the principal variation has none.
+PONDER_MOVE_LIMIT = Limit(nodes=1_000)
 
 
 class SearchPlayer:
-    """The search with limits of the user's choice; its table is emptied before each game, or before
-    each move.
+    """The search with the user's limits; its table is cleared before each game, or each move.
 
-    Tables of endings count only where they are asked for (`with=probe`): they are made then, if
-    they are not there. One that ponders needs a searcher of its own: it thinks on, about the answer
-    that it expects, while the other side does.
+    It uses endgame tables only on request (`with=probe`), and generates missing ones. A player that
+    ponders needs a searcher of its own, because it searches the position after the expected move
+    while the opponent searches too.
     """
 
     def __init__(self, description: Description, searcher: Searcher) -> None:
         number = description.number
         self.clock = description.clock
+        #: The search in the opponent's time; tests read it.
         self.pondering: Pondering | None = None
         self._searcher = searcher
         self._level = Level(
@@ -51,13 +47,13 @@ class SearchPlayer:
             number("slip", 0),
             plain=description.limit.nodes == 1,
         )
-        self._techniques = techniques_of(description, searcher.features)
+        self._features = techniques_of(description, searcher.features)
         named = {name for setting in SETTINGS for name in description.names(setting)}
         check_usable(searcher.game, named - {"basic"})
         if "probe" in (*description.names("with"), *description.names("only")):
             searcher.prepare()
         else:
-            self._techniques &= ~layout.PROBE  # another player of this process may have them
+            self._features &= ~layout.PROBE  # another player of this process may have loaded them
         self._bits = number("table_bits", TABLE_BITS)
         self._threads = number("threads", 1)
         self._contempt = number("contempt", 0)
@@ -68,7 +64,7 @@ class SearchPlayer:
 
     def begin(self, seat: int) -> None:
         self.close()
-        self._searcher.native.function("root")  # compiled or loaded before a clock runs
+        self._searcher.native.function("root")  # compile or load it before a clock runs
         self._table = Table(self._bits)
 
     def choose(self, situation: Situation) -> Choice:
@@ -96,7 +92,7 @@ class SearchPlayer:
             self.pondering = None
 
     def _limit(self, level: Level, left_ms: int | None) -> Limit:
-        """The limit of one move, with so much left on the clock."""
+        """The limit of a move with `left_ms` on the clock."""
         if self.clock is None or left_ms is None:
             return level.limit
         return structs.replace(
@@ -116,24 +112,25 @@ class SearchPlayer:
             self._table = Table(self._bits)
         return self._searcher.search(
             position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
-            features=self._techniques, contempt=self._contempt, threads=self._threads, pondering=pondering,
-            around=around,
+            features=self._features, contempt=self._contempt, threads=self._threads,
+            pondering=pondering, around=around,
         )  # fmt: skip
 
     def _ponder(
         self, situation: Situation, line: Sequence[int], level: Level, limit: Limit
     ) -> None:
-        """Begins to think about the position after its move and the best answer, if the game goes
-        on there.
+        """Begins to search the position after its move and the expected answer.
+
+        It does not if the game is over there, or if the player is not to move.
         """
         mine = situation.position.play(line[0])
         if not mine.moves():
             return
-        # a line that ends in the table may be no longer than its first move
+        # A line that ends in the table may have its first move only.
         answer = (
             line[1]
             if len(line) > 1
-            else self._searcher.search(mine, GLANCE, self._table, self._control).line[0]
+            else self._searcher.search(mine, PONDER_MOVE_LIMIT, self._table, self._control).line[0]
         )
         position = mine.play(answer)
         if position.turn != situation.position.turn or not position.moves():
@@ -145,12 +142,15 @@ class SearchPlayer:
         )
         self.pondering = Pondering(
             self._searcher, expected,
-            lambda control, around: self._search(position, level, limit, control, around, pondering=True),
+            lambda control, around: self._search(
+                position, level, limit, control, around, pondering=True
+            ),
         )  # fmt: skip
 
     def _pondered(self, situation: Situation, limit: Limit) -> Report | None:
-        """What was found in the other side's time and, since it played what was expected, in this
-        one's.
+        """The report of the ponder search after a ponder hit; None if there is none.
+
+        The search ran in the opponent's time and continues in the player's own.
         """
         pondering, self.pondering = self.pondering, None
         bounds = budget(limit)
@@ -160,7 +160,7 @@ class SearchPlayer:
 
 
 class LevelPlayer:
-    """A level as a seat of the server plays it: the same job, the same answer."""
+    """A level as it plays on a server: the same job, the same answer."""
 
     clock: Clock | None = None
 
@@ -202,7 +202,7 @@ class LevelPlayer:
 
 
 class PersonaPlayer:
-    """A persona as a seat of the server plays it."""
+    """A persona as it plays on a server."""
 
     clock: Clock | None = None
 
@@ -231,12 +231,11 @@ class PersonaPlayer:
 
 
 class FixedDepthPlayer:
-    """Plays a move with the best value of a plain search to a fixed depth and nothing more; ties by
-    seed.
+    """Plays the best move of a plain search to a fixed depth; the seed breaks ties.
 
-    Levels are measured by two of them. At depth 1 it is the greedy player: an end counts as what it
-    is, but whether the other side has a move left is not looked at, so it gives stalemate away. At
-    depth 2 it sees the answers: where it is ahead it takes no stalemate, and it can mate.
+    Two of them are the yardsticks of level 1. At depth 1 it is the greedy player: it sees the end
+    of a game, but not whether the opponent has a move left, so that it stalemates. At depth 2 it
+    sees the answers: it avoids stalemate when it is ahead, and it can mate.
     """
 
     clock: Clock | None = None
@@ -262,8 +261,9 @@ class FixedDepthPlayer:
 
 
 def job_of(situation: Situation, level: int | None = None) -> Job:
-    """The search that a server's seat would ask for here. Only moves that can matter for repetition
-    are in it.
+    """The job that a server would give its pool here.
+
+    It holds only the moves that can matter for repetition.
     """
     position = situation.position
     tail = len(position.past)
@@ -272,7 +272,8 @@ def job_of(situation: Situation, level: int | None = None) -> Job:
         start = start.replay(token)
     return Job(
         game=position.game.id, rules=position.game.digest, options=dict(position.options),
-        start=start.text() if tail else position.text(), moves=tuple(situation.moves[len(situation.moves) - tail :]),
+        start=start.text() if tail else position.text(),
+        moves=tuple(situation.moves[len(situation.moves) - tail :]),
         affinity="match", level=level, seed=situation.seed, digest=position.digest(),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Searches that begin while the other side thinks."""
+"""Pondering: searches in the opponent's time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +14,10 @@ Around = Callable[[], AbstractContextManager[None]]
 
 
 class Pondering:
-    """The search of the position that is expected, in a thread of its own, from when the other side
-    begins to think.
+    """The search of the expected position, in a thread of its own, during the opponent's time.
 
-    Nobody else may use the searcher until it was ended (`end`, `cancel`). `begin` is given a
-    control block, and what the search goes on within; it is to search as `pondering`.
+    No other search may use the searcher until `end` or `cancel`. `begin` receives a control block
+    and a context manager to run the search in; it must search with `pondering`.
     """
 
     def __init__(
@@ -35,8 +34,9 @@ class Pondering:
         self.search = self._thread.submit(self._run, begin)
 
     def end(self, moves: Sequence[str], seconds: float) -> Report | None:
-        """What it finds in so much time from now on, if the moves of the game are those that were
-        expected; None at once if they are not.
+        """The report of the search after `seconds` more, if the expected moves were played.
+
+        If they were not, it cancels the search and returns None at once.
         """
         if tuple(moves) != self.expected:
             self.cancel()
@@ -47,11 +47,11 @@ class Pondering:
             return self.search.result()
 
     def cancel(self) -> None:
-        """Ends it at once; what it stored in the table stays."""
+        """Ends the search at once; its entries stay in the table."""
         self._control.memory.array[layout.CANCEL] = 1
         with self._thread:
             if not isinstance(self.search.exception(), Cancelled):
-                self.search.result()  # raises what went wrong there
+                self.search.result()  # raises the search's own error
 
     def _run(self, begin: Callable[[Control, Around], Report]) -> Report:
         try:
@@ -61,6 +61,6 @@ class Pondering:
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
-        """From here on a hit counts: before, the search would forget it."""
+        """Marks the search as begun; it would forget a ponder hit that came earlier."""
         self._has_begun.set()
         yield

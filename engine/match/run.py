@@ -1,9 +1,8 @@
-"""A match: pairs of games from an opening, with the sides swapped, until there are enough or a test
-is decided.
+"""Runs a match: colour-swapped pairs of games until there are enough or a test is decided.
 
-Each game is decided by the header and its number, so games may be played in any order and by
-several processes; they are logged in order, and a test is asked after each pair in order. So what
-is logged never depends on who was faster.
+A game depends only on the header and its number, so that several processes may play games in any
+order. The games are logged in order, and the test is evaluated after each pair in order. So the log
+never depends on which process was faster.
 """
 
 import multiprocessing
@@ -25,23 +24,22 @@ from engine.match.players import game_seed
 from engine.match.statistics import Sprt, Summary, summarise
 from engine.rules.registry import load_game
 
+#: Seconds that a process may take to end before it is killed.
 WORKER_END_S = 5
-#: No match is played by more processes.
+#: Most processes of a match.
 MOST_PROCESSES = 256
 
 
 class WorkerLost(Exception):
-    """A process of the match died; the log goes on where it ended."""
+    """A process of the match died; the match can resume from its log."""
 
 
 class CannotPlay(Exception):
-    """A player cannot even begin: its program or checkout is not there, or does not take what it is
-    told.
-    """
+    """A player cannot begin: its program or checkout is missing, or refuses its settings."""
 
 
 class Bench:
-    """The two players of a match and its referee, in this process."""
+    """The two players of a match and their referee, in this process."""
 
     def __init__(self, header: Header) -> None:
         self._header = header
@@ -53,9 +51,7 @@ class Bench:
         self._players: tuple[Player, Player] = (first, second)
 
     def start(self) -> None:
-        """Starts the programs among the players; CannotPlay says which one does not begin a game,
-        and why.
-        """
+        """Starts the programs among the players; CannotPlay names one that fails, and why."""
         for text, player in zip(self._header.players, self._players, strict=True):
             try:
                 player.begin(0)
@@ -73,8 +69,9 @@ class Bench:
         )
         half_points = 1 if played.winner is None else 2 * (played.winner == seat)
         record = Record(
-            n=number, opening=" ".join(opening.moves), half_points=half_points, plies=len(played.moves),
-            digest=moves_digest(played.moves), forfeit=played.forfeit, reason=played.reason if played.forfeit else "",
+            n=number, opening=" ".join(opening.moves), half_points=half_points,
+            plies=len(played.moves), digest=moves_digest(played.moves), forfeit=played.forfeit,
+            reason=played.reason if played.forfeit else "",
         )  # fmt: skip
         if header.results_only:
             return structs.replace(record, opening="", digest="")
@@ -82,8 +79,8 @@ class Bench:
             return record
         nodes, time_ms = played.nodes, played.time_ms
         return structs.replace(
-            record, reason=played.reason, moves=" ".join(played.moves), nodes=(nodes[seat], nodes[1 - seat]),
-            time_ms=(time_ms[seat], time_ms[1 - seat]),
+            record, reason=played.reason, moves=" ".join(played.moves),
+            nodes=(nodes[seat], nodes[1 - seat]), time_ms=(time_ms[seat], time_ms[1 - seat]),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -92,7 +89,7 @@ class Bench:
 
 
 def openings_of(header: Header) -> Openings:
-    """The openings of a match; the same for all matches of this game, seed and length."""
+    """The openings of a match; all matches with the same game, seed and length share them."""
     return Openings(
         searcher_for(load_game(header.game)), header.options, header.seed, header.opening_plies
     )
@@ -105,11 +102,11 @@ def run_match(
     concurrency: int = 1,
     on_game: Callable[[Record], None] = lambda record: None,
 ) -> Summary | None:
-    """Plays what the log lacks of so many games (an even number), or until the test is decided.
+    """Plays the games that the log lacks up to `games` (an even number), or until the test decides.
 
-    Where both players always play alike, a match ends when its openings come again: the games
-    would, too. CannotPlay before any game when a player cannot begin one; a player that fails later
-    on loses that game.
+    If both players always play alike, the match ends when its openings repeat, because the games
+    would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player
+    that fails later loses that game.
     """
     halves = [record.half_points for record in log.records]
     openings = openings_of(log.header)
@@ -133,7 +130,7 @@ def run_match(
 
 
 def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int]:
-    """The games to play, of these; fewer where they would be the same games again."""
+    """The numbers of the games to play, up to the first that would repeat an earlier game."""
     game = load_game(header.game)
     are_alike = all(plays_alike(parse_description(text), game) for text in header.players)
     return takewhile(lambda number: not (are_alike and openings.repeats(number // 2)), numbers)
@@ -143,7 +140,7 @@ def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int
 def _played(
     header: Header, openings: Openings, numbers: Iterator[int], concurrency: int
 ) -> Iterator[Iterator[Record]]:
-    """The games of these numbers, in order."""
+    """Plays the games with these numbers and yields their records in order."""
     bench = Bench(header)
     workers: list[_Worker] = []
     try:
@@ -163,28 +160,29 @@ def _played(
 def _in_order(
     workers: list["_Worker"], openings: Openings, numbers: Iterator[int]
 ) -> Iterator[Record]:
-    """The games of these numbers in order, though they end in any; who has ended one is given the
-    next.
+    """The records of the games in order of number, though games end in any order.
+
+    A worker that has ended a game gets the next one.
     """
     due: deque[int] = deque()
     ended: dict[int, Record] = {}
     idle = workers
     while True:
         for worker, number in zip(idle, numbers, strict=False):
-            worker.give(number, openings[number // 2])
+            worker.start_game(number, openings[number // 2])
             due.append(number)
         if not due:
             return
         ready = wait([worker.pipe for worker in workers])
         idle = [worker for worker in workers if worker.pipe in ready]
-        for record in [worker.take() for worker in idle]:
+        for record in [worker.receive() for worker in idle]:
             ended[record.n] = record
         while due and due[0] in ended:
             yield ended.pop(due.popleft())
 
 
 class _Worker:
-    """A process that plays games; it ends when its pipe does, however its parent went."""
+    """A process that plays games; it ends when its pipe closes, however its parent ended."""
 
     def __init__(self, header: Header) -> None:
         context = multiprocessing.get_context("spawn")
@@ -196,13 +194,13 @@ class _Worker:
         self._process.start()
         far.close()
 
-    def give(self, number: int, opening: Opening) -> None:
+    def start_game(self, number: int, opening: Opening) -> None:
         try:
             self.pipe.send((number, opening))
         except OSError as error:
             raise WorkerLost("a process of the match died") from error
 
-    def take(self) -> Record:
+    def receive(self) -> Record:
         try:
             record: Record = self.pipe.recv()
         except (EOFError, OSError) as error:

@@ -1,24 +1,25 @@
-"""What a match says about two players: score, Elo difference with its error, likelihood of
-superiority, SPRT.
+"""Match statistics: score, Elo difference with its error, likelihood of superiority, SPRT.
 
 Games come in pairs from one opening with the sides swapped, and the pair is the unit of all
-statistics: its two games are not independent of each other, pairs are (the "pentanomial" model: a
-pair scores 0, 1/2, 1, 3/2 or 2).
+statistics. The two games of a pair are not independent of each other, but pairs are (the
+"pentanomial" model: a pair scores 0, 1/2, 1, 3/2 or 2).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+#: The half width of a 95 % confidence interval, in standard deviations.
 Z_95 = 1.959964
-#: No sequential test is decided before so many pairs: the variance is not known sooner.
+#: Fewest pairs that decide a sequential test; the variance of fewer is too uncertain.
 MIN_PAIRS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Sprt:
-    """Is the first player elo1 stronger (H1) or only elo0 (H0)? alpha and beta: the risks of a
-    wrong H1 and H0.
+    """A sequential test: is the first player elo1 stronger (H1) or only elo0 (H0)?
+
+    `alpha` is the risk of accepting H1 wrongly, `beta` that of accepting H0 wrongly.
     """
 
     elo0: float
@@ -28,47 +29,48 @@ class Sprt:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Below the first H0 is accepted, above the second H1 (Wald 1945)."""
+        """The log likelihood ratios at which H0 and H1 are accepted (Wald 1945)."""
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The first player's results. Elo figures are None where they are infinite (all won or all
-    lost).
+    """The first player's results.
 
-    `pairs` counts the pairs that scored 0, 1/2, 1, 3/2 and 2; the truth is within `elo_low` and
-    `elo_high` in 95 of 100 matches.
+    Elo figures are None if they are infinite (all games won or all lost). `elo_low` and `elo_high`
+    bound the 95 % confidence interval.
     """
 
     games: int
     wins: int
     draws: int
     losses: int
+    #: The counts of pairs that scored 0, 1/2, 1, 3/2 and 2.
     pairs: tuple[int, int, int, int, int]
     score: float
     elo: float | None
     elo_low: float | None
     elo_high: float | None
+    #: The likelihood of superiority.
     los: float
+    #: The log likelihood ratio of the test.
     llr: float | None = None
+    #: "H0" or "H1"; None while the test is not decided.
     accepted: str | None = None
 
 
 def expected_score(elo: float) -> float:
-    """What a player with that lead scores (logistic Elo)."""
+    """The expected score of a player with that Elo lead (logistic model)."""
     return 1 / (1 + 10 ** (-elo / 400))
 
 
 def elo_of(score: float) -> float | None:
-    """The reverse of `expected_score`; None for a score of 0 or 1."""
+    """The inverse of `expected_score`; None for a score of 0 or 1."""
     return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
 
 
 def pair_counts(halves: Sequence[int]) -> tuple[int, int, int, int, int]:
-    """Pairs by their score, of games in order: `halves` are the first player's half points (0, 1,
-    2) a game.
-    """
+    """The counts of pairs by score, from the first player's half points (0, 1, 2) in each game."""
     counts = [0] * 5
     for first, second in zip(halves[::2], halves[1::2], strict=False):
         counts[first + second] += 1
@@ -77,24 +79,25 @@ def pair_counts(halves: Sequence[int]) -> tuple[int, int, int, int, int]:
 
 
 def moments(counts: Sequence[float]) -> tuple[float, float]:
-    """Mean and variance of a pair's score a game, in [0, 1]."""
+    """The mean and variance of a pair's score per game, in [0, 1]."""
     total = sum(counts)
     mean = sum(count * i / 4 for i, count in enumerate(counts)) / total
     return mean, sum(count * (i / 4 - mean) ** 2 for i, count in enumerate(counts)) / total
 
 
 def smoothed_variance(counts: Sequence[int]) -> float:
-    """The variance with one more pair, spread over the five scores: without it a few equal pairs
-    would seem certain.
+    """The variance with one more pair spread evenly over the five scores.
+
+    Without it a few equal pairs would have no variance and seem certain.
     """
     return moments([count + 0.2 for count in counts])[1]
 
 
 def log_likelihood_ratio(counts: Sequence[int], test: Sprt) -> float:
-    """The log of how much better elo1 explains the pairs than elo0.
+    """The log likelihood ratio of elo1 against elo0, given the pairs.
 
-    The normal approximation of the generalised SPRT (Van den Bergh, "A practical introduction to
-    the GSPRT").
+    It uses the normal approximation of the generalised SPRT (Van den Bergh, "A practical
+    introduction to the GSPRT").
     """
     total = sum(counts)
     if not total:
@@ -105,7 +108,7 @@ def log_likelihood_ratio(counts: Sequence[int], test: Sprt) -> float:
 
 
 def summarise(halves: Sequence[int], test: Sprt | None = None) -> Summary | None:
-    """The summary of the games of whole pairs; None before there is one pair."""
+    """The summary of all whole pairs; None without a whole pair."""
     halves = halves[: len(halves) // 2 * 2]
     if not halves:
         return None
@@ -115,14 +118,15 @@ def summarise(halves: Sequence[int], test: Sprt | None = None) -> Summary | None
     error = math.sqrt(smoothed_variance(counts) / pairs)
     ratio = log_likelihood_ratio(counts, test) if test else None
     return Summary(
-        games=len(halves), wins=halves.count(2), draws=halves.count(1), losses=halves.count(0), pairs=counts,
-        score=mean, elo=elo_of(mean), elo_low=elo_of(mean - Z_95 * error), elo_high=elo_of(mean + Z_95 * error),
-        los=_superiority(mean, error), llr=ratio, accepted=_accepted(ratio, pairs, test),
+        games=len(halves), wins=halves.count(2), draws=halves.count(1), losses=halves.count(0),
+        pairs=counts, score=mean, elo=elo_of(mean), elo_low=elo_of(mean - Z_95 * error),
+        elo_high=elo_of(mean + Z_95 * error), los=_superiority(mean, error), llr=ratio,
+        accepted=_accepted(ratio, pairs, test),
     )  # fmt: skip
 
 
 def _superiority(mean: float, error: float) -> float:
-    """How likely it is that the first player is the stronger one."""
+    """The likelihood that the first player is the stronger one."""
     return 0.5 * (1 + math.erf((mean - 0.5) / error / math.sqrt(2)))
 
 

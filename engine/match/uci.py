@@ -7,14 +7,12 @@ from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.search.job import MATE
 
-#: Set where the program has such an option and the description does not set it.
+#: Options that are set if the program has them and the description does not set them.
 USUAL = {"Threads": "1", "Hash": "16"}
 
 
 class UciPlayer:
-    """One program; it is started for its first game, kept for the others, and started anew after it
-    failed.
-    """
+    """A UCI program. It starts with its first game, is kept, and restarts after a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
@@ -112,8 +110,9 @@ class UciPlayer:
 
 
 def _score(words: list[str]) -> int | None:
-    """Centipawns, or MATE minus plies as our search counts; None for a bound or what cannot be
-    read.
+    """The score in centipawns, or MATE minus plies as our search counts it.
+
+    None for a bound, and for a score that cannot be parsed.
     """
     if "lowerbound" in words or "upperbound" in words:
         return None

@@ -8,39 +8,39 @@ from engine.match.description import Description
 from engine.match.external import LATE_S, PATIENCE_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
-#: A program that knows version 2 tells its features within two seconds; one that does not, never.
+#: Seconds to wait for a program's features. A program that knows version 2 sends them within two
+#: seconds; one that does not never sends them.
 FEATURES_S = 3
+#: The first words of a line with which a program refuses a command.
 REFUSED = ("Illegal", "Error", "tellusererror")
 
 
 class XboardPlayer:
-    """One program; it follows the game by the moves that it is told, and is started anew after it
-    failed.
-    """
+    """An xboard program, which follows the game by the moves sent and restarts after a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
         self._description = description
         self._program: Program | None = None
         self._features: dict[str, str] = {}
-        self._told: list[str] | None = None
+        self._sent_moves: list[str] | None = None
 
     def begin(self, seat: int) -> None:
         if self._program is None or not self._program.alive:
             self.close()
             self._program = Program(self._description.value)
             self._introduce(self._program)
-        self._told = None
+        self._sent_moves = None
 
     def choose(self, situation: Situation) -> Choice:
         program = self._program
         assert program is not None, "begin comes first"
         moves = list(situation.moves)
-        follows = self._told is not None and moves[:-1] == self._told
+        follows = self._sent_moves is not None and moves[:-1] == self._sent_moves
         try:
             if not follows:
                 self._set_up(program, situation)
-            self._tell_clocks(program, situation)
+            self._send_clocks(program, situation)
             if follows:
                 program.send(self._move_line(moves[-1]))
             else:
@@ -49,7 +49,7 @@ class XboardPlayer:
         except PlayerFailed:
             self.close()
             raise
-        self._told = [*moves, choice.move]
+        self._sent_moves = [*moves, choice.move]
         return choice
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class XboardPlayer:
             except PlayerFailed:
                 if not program.alive:
                     raise
-                return  # version 1 tells none
+                return  # a version 1 program sends none
             if line.startswith("feature "):
                 self._features |= _features(line)
                 deadline = time.monotonic() + FEATURES_S * (
@@ -78,7 +78,7 @@ class XboardPlayer:
             program.send(f"accepted {name}")
 
     def _set_up(self, program: Program, situation: Situation) -> None:
-        """A new game, the moves so far, and the limits."""
+        """Sends a new game, the limits and the moves so far."""
         limit = self._description.limit
         for line in (
             "new",
@@ -106,7 +106,7 @@ class XboardPlayer:
             program.send("ping 1")
             program.wait_for("pong")
 
-    def _tell_clocks(self, program: Program, situation: Situation) -> None:
+    def _send_clocks(self, program: Program, situation: Situation) -> None:
         if situation.clocks_ms is not None:
             own, other = situation.clocks_ms
             program.send(f"time {max(1, own // 10)}")
@@ -130,10 +130,8 @@ class XboardPlayer:
             if words and words[0] in REFUSED:
                 raise PlayerFailed(f"{program.name} refuses: {line[:80]}")
             if len(words) >= 4 and all(word.lstrip("+-").isdecimal() for word in words[1:4]):
-                score, nodes = (
-                    int(words[1]),
-                    int(words[3]),
-                )  # a line of thinking: ply, score, time, nodes, moves
+                # A line of thinking has ply, score, time, nodes and moves.
+                score, nodes = int(words[1]), int(words[3])
 
     def _patience(self, situation: Situation) -> float:
         if situation.clocks_ms is not None:
@@ -143,7 +141,7 @@ class XboardPlayer:
 
 
 def _features(line: str) -> dict[str, str]:
-    """The features of a line like: feature ping=1 myname="Crafty 20" done=1."""
+    """The features in a line such as: feature ping=1 myname="Crafty 20" done=1."""
     found = {}
     rest = line.removeprefix("feature ").strip()
     while "=" in rest:

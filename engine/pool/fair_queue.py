@@ -1,4 +1,4 @@
-"""The jobs that wait for a worker: first come, first served, but one room after the other."""
+"""A queue of jobs that wait for a worker: FIFO within a room, round-robin between rooms."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -14,9 +14,7 @@ T = TypeVar("T", bound=HasAffinity)
 
 
 class FairQueue(Generic[T]):
-    """A bounded queue that takes from the affinities in turn; within one affinity the order is
-    kept.
-    """
+    """A bounded queue that serves its affinities round-robin, and FIFO within one affinity."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -37,12 +35,12 @@ class FairQueue(Generic[T]):
         self._by_affinity.setdefault(item.affinity, deque()).append(item)
 
     def put_first(self, item: T) -> None:
-        """For an item that had its turn already; the bound does not count for it."""
+        """Puts an item that had its turn already at the head of the queue, even when it is full."""
         self._by_affinity.setdefault(item.affinity, deque()).appendleft(item)
         self._by_affinity.move_to_end(item.affinity, last=False)
 
     def take(self, wanted: Callable[[T], bool]) -> T | None:
-        """The next item that is wanted; its affinity goes to the end of the line."""
+        """Removes and returns the next wanted item; its affinity goes to the end of the queue."""
         for affinity, items in self._by_affinity.items():
             for item in items:
                 if wanted(item):
@@ -53,7 +51,7 @@ class FairQueue(Generic[T]):
         return None
 
     def remove(self, item: T) -> None:
-        """Takes an item out of the line; nothing happens when it is not in there."""
+        """Removes an item from the queue; does nothing when the item is not queued."""
         items = self._by_affinity.get(item.affinity)
         if items is not None and item in items:
             items.remove(item)

@@ -1,4 +1,4 @@
-"""What crosses the pipe between the pool and a worker: msgpack of tagged structs, never pickles."""
+"""The messages between the pool and a worker: tagged structs in msgpack, never pickles."""
 
 from typing import Literal
 
@@ -6,21 +6,23 @@ from msgspec import Struct, msgpack
 
 from engine.search.job import Info, Job, Result
 
-#: A job must fit into an idle worker's pipe, so that sending it never waits.
+#: Largest command, in bytes. It must fit into an idle worker's pipe, so that a send never blocks.
 MAX_BYTES = 65_536
 
-#: What of a game is compiled at a time: the kernel, without which there is no search, then what
-#: makes it better.
+#: The unit of compilation: the search kernel, which every search needs, or one of the additions
+#: that make it better.
 Step = Literal["search", "solver", "persona"]
 
-#: A job that names nothing has failed; a fault is the game's own.
+#: Why a job has no answer. A "fault" is an error in the game's own rules.
 Reason = Literal["failed", "fault", "rules_changed", "cancelled"]
 
 
 class SearchCommand(Struct, frozen=True, tag=True):
-    """Search this; `time_ms` caps the job's own time on a second try. Uncompiled, with the kernel
-    as plain Python, when the machine code is not there yet; it may be compiled here when the cache
-    has failed the pool (`may_compile`).
+    """Search this job; `time_ms` caps the job's own time on a retry.
+
+    With `uncompiled` the worker runs the kernel as plain Python, because the machine code does not
+    exist yet. With `may_compile` the worker may compile the kernel itself, because the cache has
+    failed the pool.
     """
 
     number: int
@@ -31,8 +33,9 @@ class SearchCommand(Struct, frozen=True, tag=True):
 
 
 class CompileCommand(Struct, frozen=True, tag=True):
-    """Compile a step of this game, with exactly these rules, into the cache; idle: give way to
-    everything else from now on.
+    """Compile a step of this game, with exactly these rules, into the cache.
+
+    With `idle` the worker runs at idle priority from now on.
     """
 
     game: str
@@ -45,37 +48,42 @@ WorkerCommand = SearchCommand | CompileCommand
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """The worker takes orders."""
+    """The worker accepts commands."""
 
     pid: int
 
 
 class Accepted(Struct, frozen=True, tag=True):
-    """The worker is alive and has the order; said at once, and again now and then while it loads
-    the game.
+    """The worker is alive and has received the command.
+
+    It sends this at once, and repeats it as a heartbeat while it loads the game.
     """
 
     number: int
 
 
 class SearchStarted(Struct, frozen=True, tag=True):
-    """The game is loaded and the search begins."""
+    """The worker has loaded the game and begins to search."""
 
     number: int
 
 
 class Progress(Struct, frozen=True, tag=True):
+    """What the running search has found so far."""
+
     number: int
     info: Info
 
 
 class Answered(Struct, frozen=True, tag=True):
+    """The search has ended with this result."""
+
     number: int
     result: Result
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """The job gave no answer; the worker goes on."""
+    """The job has no answer; the worker accepts further commands."""
 
     number: int
     reason: Reason
@@ -83,23 +91,22 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 class NotCompiled(Struct, frozen=True, tag=True):
-    """The cache does not hold what the job needs: nothing was searched, and nothing is compiled
-    here.
-    """
+    """The cache does not hold what the job needs; the worker neither searched nor compiled."""
 
     number: int
 
 
 class Compiling(Struct, frozen=True, tag=True):
-    """Compiling goes on, and has taken so much processor time."""
+    """The compilation is still running; `cpu_ms` is the processor time that it has used."""
 
     game: str
     cpu_ms: int
 
 
 class Compiled(Struct, frozen=True, tag=True):
-    """What was to be compiled is in the cache, or why it cannot be; `is_changed`: the game's files
-    are others now.
+    """The step is in the cache, or `error` says why it cannot be.
+
+    `is_changed` says that the game's files have been edited since the command was sent.
     """
 
     game: str

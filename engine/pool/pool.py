@@ -3,12 +3,14 @@
     async with Pool(workers=2) as pool:
         result = await pool.search(job, on_info=print)
 
-A worker that dies, hangs or is late is killed and replaced, and its job goes to another one, at
-most TRIES times, with the time that is left; when that is over before another one is ready, the
-best move so far is the answer. Cancelling the task that waits in `search` ends the search. A game
-is compiled by a process of its own (`Warmer`); until that is done its levels and personas are
-searched uncompiled (`engine.search.uncompiled`), and jobs with limits of their own wait. No search
-compiles, nor does this side, which loads no compiler.
+The pool kills and replaces a worker that dies, hangs or is late, and gives its job to another
+worker with the time that is left, for at most TRIES tries. If the time runs out before another
+worker is ready, the best move so far is the answer. Cancelling the task that waits in `search` ends
+the search.
+
+A separate process compiles the games (`Warmer`). Until a game is compiled, its levels and personas
+are searched uncompiled (`engine.search.uncompiled`), and jobs with their own limits wait. Searches
+do not compile, and the process that holds the pool does not even load the compiler.
 """
 
 import asyncio
@@ -40,40 +42,46 @@ from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError
 from engine.search.report import best_so_far, level_for
 from engine.search.uncompiled import is_answered_cold
 
+#: Workers that may try a job before it fails.
 TRIES = 3
-#: An idle worker says within this time that it has an order, or it hangs.
-TAKE_S = 0.6
-#: A game may take this long to load.
+#: Seconds within which an idle worker accepts a command, or counts as hung.
+ACCEPT_S = 0.6
+#: Seconds that a game may take to load.
 LOAD_S = 120.0
-#: How late an answer may be before the worker counts as hung.
+#: Seconds that an answer may be late before the worker counts as hung.
 GRACE_S = 0.4
-#: A worker that loads a game or searches gives signs of progress twice a second; without any for so
-#: long it is hung.
+#: Seconds without a sign of progress after which a worker counts as hung. A worker that loads a
+#: game or searches gives one at least twice a second.
 STALL_S = 2.0
-#: The same of an uncompiled search, which tells nothing before its first depth is complete: that
-#: takes under a second where nothing else runs.
+#: `STALL_S` for an uncompiled search, in seconds. It reports nothing before it has completed its
+#: first depth, which takes less than a second on an idle machine.
 UNCOMPILED_STALL_S = 10.0
+#: Seconds within which a worker stops a cancelled search, or counts as hung.
 IGNORED_CANCEL_S = 1.0
-#: With less time left than this the best move so far is the answer.
+#: Seconds that a retry needs; with less time left the best move so far is the answer.
 WORTH_A_TRY_S = 0.1
-#: Pauses before a start, by the number of workers that died before they were ready.
+#: Pauses before a start in seconds, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
-#: So often a worker may find a game missing in the cache before workers may compile it themselves.
-COLD_ONCE = 1
+#: Cache misses of a game that are answered by compiling it anew; after one more, workers may
+#: compile it themselves.
+MISSES_BEFORE_COMPILING = 1
+#: Rooms of which the pool remembers the worker that holds their table.
+MOST_HOMES = 10_000
 
 
 class PoolBusy(SearchError):
-    """More jobs are waiting than the pool takes."""
+    """The pool's queue is full."""
 
 
 class PoolClosed(SearchError):
-    """The pool ended before the search did."""
+    """The pool closed before the search ended."""
 
 
 @dataclass(slots=True)
 class PoolCounters:
-    """Since the pool was opened: searches answered, failed and tried again, and workers that died
-    or were killed.
+    """Counts since the pool was opened.
+
+    Searches answered, failed and retried, and workers `ended`, which died or were killed.
     """
 
     answered: int = 0
@@ -83,11 +91,11 @@ class PoolCounters:
 
 
 class Pool:
-    """Searches jobs on `workers` processes; one event loop, one pool, entered once.
+    """Searches jobs on `workers` processes. A pool belongs to one event loop and is entered once.
 
-    `queue_size` jobs may wait, `table_bytes` of tables are kept by each worker. The games in `warm`
-    (all there are, by default) are compiled at idle priority when no other game is asked for.
-    `on_warm(game, state)` is called at each change.
+    `queue_size` is the number of jobs that may wait, and `table_bytes` the size of the tables that
+    each worker keeps. The games in `warm` (by default all games) are compiled at idle priority when
+    no other game is requested. The pool calls `on_warm(game, state)` at each change of a state.
     """
 
     def __init__(
@@ -114,7 +122,7 @@ class Pool:
             self._on_settled,
             self._on_warmer_end,
         )
-        self._cold_told: Counter[str] = Counter()
+        self._cache_misses: Counter[str] = Counter()
         self._slots: list[WorkerSlot] = []
         self._home: dict[str, WorkerSlot] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,10 +131,10 @@ class Pool:
         self._is_open = False
         self.counts = PoolCounters()
 
-    # --- what the house calls
+    # --- what the server calls
 
     async def __aenter__(self) -> "Pool":
-        """Returns at once; the workers start meanwhile, and jobs wait for them."""
+        """Returns at once; the workers start in the background, and jobs wait for them."""
         self._is_open = True
         for index in range(self._size):
             self._slots.append(WorkerSlot(self._new_process()))
@@ -140,7 +148,7 @@ class Pool:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Fails what is waiting or running with PoolClosed, and leaves no process behind."""
+        """Fails all waiting and running searches with PoolClosed, and leaves no process behind."""
         self._is_open = False
         for pending in [
             *self._waiting,
@@ -158,9 +166,10 @@ class Pool:
     async def search(
         self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
     ) -> Result:
-        """The answer to a job; on_info is called in the loop after each depth and several times a
-        second. `time_ms` is what is left of the job's time, waiting included, when somebody else
-        has searched it before.
+        """Searches a job and returns its result.
+
+        The loop calls `on_info` after each depth and several times a second. `time_ms` is what is
+        left of the job's time, waiting included, when another pool has already tried the job.
 
         Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed.
         Cancelling the caller ends the search within milliseconds.
@@ -172,7 +181,7 @@ class Pool:
                 - max(0, pending.level.limit.time_ms - time_ms) / 1000
             )
         self._waiting.put(pending)
-        self._ask_for(job)
+        self._request_compilation(job)
         self._dispatch()
         try:
             return await pending.answer
@@ -181,47 +190,46 @@ class Pool:
             raise
 
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
-        """Compiles a game before all others that are cold, or at idle priority when no other is
-        asked for; returns when it is ready, or raises SearchFailed.
+        """Compiles a game and returns when its search is ready; raises SearchFailed if it fails.
+
+        The game precedes all other cold games. With `idle` it waits until no other is requested,
+        and is compiled at idle priority.
         """
         if idle:
             self._warmer.add_spare(game_id)
         else:
-            self._warmer.ask(game_id)
+            self._warmer.request(game_id)
         await self._warmer.settled(game_id)
         if self.warm_state(game_id) == "failed":
             raise self._warmer.error(game_id)
 
     def expect(self, game_id: str) -> None:
-        """Somebody will soon want searches of this game: it is compiled before those that nobody
-        asked for.
-        """
-        self._warmer.ask(game_id)
+        """Announces searches of this game: it is compiled before the games not yet requested."""
+        self._warmer.request(game_id)
 
     def warm_state(self, game_id: str) -> WarmState:
-        """How far a game's search is: cold (nobody has asked yet), warming, warm or failed."""
+        """The state of a game's search: cold (not compiled yet), warming, warm or failed."""
         return self._warmer.state(game_id)
 
     def is_warm(self, game_id: str) -> bool:
-        """Is a game's search compiled? Until then its levels are played uncompiled, and all but the
-        low ones are weaker.
+        """Whether a game's search is compiled.
+
+        Until then its levels play uncompiled, and all except the low ones are weaker.
         """
         return self.warm_state(game_id) == "warm"
 
     def warm_percent(self, game_id: str) -> int:
-        """How far a game's search is compiled; 100 when there is nothing to wait for, because it is
-        or cannot be.
-        """
+        """How far the compilation of a game's search is; 100 also when it has failed."""
         return self._warmer.percent(game_id)
 
     @property
     def waiting(self) -> int:
-        """The jobs that wait for a worker or for their game."""
+        """The number of jobs that wait for a worker or for their game."""
         return len(self._waiting)
 
     @property
     def running(self) -> int:
-        """The searches that are under way."""
+        """The number of running searches."""
         return sum(slot.pending is not None for slot in self._slots)
 
     @property
@@ -229,12 +237,12 @@ class Pool:
         return sum(slot.ready for slot in self._slots)
 
     def load(self) -> Load:
-        """How busy the pool is."""
+        """The numbers of running and waiting searches and of ready workers."""
         return Load(self.running, self.waiting, self.ready_workers)
 
     @property
     def pids(self) -> list[int]:
-        """The processes of the workers that are ready."""
+        """The process ids of the workers that are ready."""
         return [
             slot.process.pid for slot in self._slots if slot.ready and slot.process.pid is not None
         ]
@@ -267,8 +275,10 @@ class Pool:
         return PendingSearch(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:
-        """Gives waiting jobs to idle workers: each to the one that holds its room's table, if that
-        is idle.
+        """Assigns waiting jobs to idle workers.
+
+        A job goes to the worker that holds its room's table if that is idle, else to the one that
+        got its last job the longest ago.
         """
         while self._is_open and (
             idle := [slot for slot in self._slots if slot.ready and not slot.busy]
@@ -281,31 +291,25 @@ class Pool:
             home = self._home.get(pending.affinity)
             slot = home if home in idle else min(idle, key=lambda slot: slot.used)
             try:
-                self._give(pending, slot)
+                self._assign(pending, slot)
             except SearchError as error:
                 self._release(slot)
                 self._fail(pending, error)
 
-    def _give(self, pending: PendingSearch, slot: WorkerSlot) -> None:
+    def _assign(self, pending: PendingSearch, slot: WorkerSlot) -> None:
         now = asyncio.get_running_loop().time()
         left = pending.left(now)
         self._home[pending.affinity] = slot
-        if len(self._home) > 10_000:
+        if len(self._home) > MOST_HOMES:
             del self._home[next(iter(self._home))]
         slot.number += 1
-        slot.pending, slot.busy, slot.is_loading, slot.nodes, slot.ends, slot.used = (
-            pending,
-            True,
-            True,
-            -1,
-            None,
-            now,
-        )
-        slot.is_uncompiled = self._is_uncompiled(pending.job) or self._must_go_on_uncompiled(
+        slot.pending, slot.busy, slot.is_loading = pending, True, True
+        slot.nodes, slot.ends, slot.used = -1, None, now
+        slot.is_uncompiled = self._is_uncompiled(pending.job) or self._has_only_old_rules(
             pending.job, slot
         )
         pending.tries += 1
-        slot.watch(now + TAKE_S, self._hung)
+        slot.watch(now + ACCEPT_S, self._kill_hung)
         time_ms = None if left is None or pending.begun is None else max(1, round(left * 1000))
         may_compile = self._may_compile(pending.job.game)
         slot.process.send(
@@ -322,7 +326,7 @@ class Pool:
                 self._bad_starts = 0
                 self._dispatch()
             case Accepted(number=number) if number == slot.number:
-                self._on_taken(slot)
+                self._on_accepted(slot)
             case SearchStarted(number=number) if number == slot.number:
                 self._on_started(slot)
             case Progress(number=number, info=info) if number == slot.number:
@@ -332,43 +336,40 @@ class Pool:
             case Failed(number=number) as failed if number == slot.number:
                 self._on_failure(slot, failed)
             case NotCompiled(number=number) if number == slot.number:
-                self._on_cold(slot)
+                self._on_not_compiled(slot)
             case _:
-                pass  # late news of an earlier job
+                pass  # a stale message of an earlier job
 
-    def _on_taken(self, slot: WorkerSlot) -> None:
-        """Time to load a game, for a worker that does not have it yet."""
-        if slot.pending is not None and slot.is_loading and slot.wanted not in slot.loaded:
-            slot.watch(
-                min(asyncio.get_running_loop().time() + STALL_S, slot.used + LOAD_S), self._hung
-            )
+    def _on_accepted(self, slot: WorkerSlot) -> None:
+        """Gives a worker time to load the game if it has not loaded it yet."""
+        if slot.pending is not None and slot.is_loading and slot.load_key not in slot.loaded:
+            stalled = asyncio.get_running_loop().time() + STALL_S
+            slot.watch(min(stalled, slot.used + LOAD_S), self._kill_hung)
 
     def _on_started(self, slot: WorkerSlot) -> None:
         if slot.pending is None:
             return
         slot.is_loading = False
-        slot.loaded.add(slot.wanted)
+        slot.loaded.add(slot.load_key)
         now = asyncio.get_running_loop().time()
         if slot.pending.begun is None:
             slot.pending.begun = now
         left = slot.pending.left(now)
-        if (
-            left is not None and not slot.is_uncompiled
-        ):  # what is played in full uncompiled may take longer
+        # A level that is played in full may take longer uncompiled.
+        if left is not None and not slot.is_uncompiled:
             slot.ends = now + max(0.0, left) + GRACE_S
         self._watch_search(slot, now)
 
     def _watch_search(self, slot: WorkerSlot, now: float) -> None:
         stalled = now + (UNCOMPILED_STALL_S if slot.is_uncompiled else STALL_S)
-        slot.watch(stalled if slot.ends is None else min(stalled, slot.ends), self._hung)
+        slot.watch(stalled if slot.ends is None else min(stalled, slot.ends), self._kill_hung)
 
     def _on_progress(self, slot: WorkerSlot, info: Info) -> None:
         pending = slot.pending
         if pending is None:
             return
-        if (
-            pending.latest is None or info.depth >= pending.latest.depth
-        ):  # an earlier try may have seen further
+        # An earlier try may have searched deeper.
+        if pending.latest is None or info.depth >= pending.latest.depth:
             pending.latest = info
         if info.nodes > slot.nodes:
             slot.nodes = info.nodes
@@ -389,13 +390,13 @@ class Pool:
         self._dispatch()
 
     def _on_failure(self, slot: WorkerSlot, failed: Failed) -> None:
-        if failed.reason == "rules_changed" and self._can_go_on_uncompiled(slot):
+        if failed.reason == "rules_changed" and self._retries_uncompiled(slot):
             return
         if slot.pending is not None:
             kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
             self._fail(slot.pending, kind(failed.message or "the search was cancelled"))
             if failed.reason == "fault":
-                self._blame(slot.pending.job, failed.message)
+                self._record_fault(slot.pending.job, failed.message)
         self._release(slot)
         self._dispatch()
 
@@ -409,25 +410,23 @@ class Pool:
             pending.answer.set_exception(error)
 
     def _drop(self, pending: PendingSearch) -> None:
-        """Nobody waits for this job any more."""
+        """Withdraws a search whose caller was cancelled."""
         self._waiting.remove(pending)
         for slot in self._slots:
             if slot.pending is pending:
                 self._stop(slot)
 
     def _stop(self, slot: WorkerSlot) -> None:
-        """Cancels a running search; its worker stays busy until it says that it has stopped, or is
-        killed.
-        """
+        """Cancels a running search; its worker stays busy until it has stopped or is killed."""
         slot.pending = None
         slot.process.cancel()
-        slot.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._hung)
+        slot.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._kill_hung)
 
     # --- workers that die or hang
 
-    def _hung(self, slot: WorkerSlot) -> None:
+    def _kill_hung(self, slot: WorkerSlot) -> None:
         if slot.pending is not None and slot.pending.begun is None:
-            slot.pending.begun = slot.used  # what was lost here is not given to the next try
+            slot.pending.begun = slot.used  # the next try does not get the lost time back
         slot.process.kill()
 
     def _on_end(self, process: WorkerProcess) -> None:
@@ -441,11 +440,11 @@ class Pool:
         self._release(slot)
         self._slots[self._slots.index(slot)] = replacement = WorkerSlot(self._new_process())
         self._spawn(self._replace(process, replacement), "search-worker-replacement")
-        self._give_up_waiting()
+        self._fail_waiting_without_workers()
         if pending is not None and not pending.answer.done():
-            self._try_again(pending)
+            self._retry(pending)
 
-    def _try_again(self, pending: PendingSearch) -> None:
+    def _retry(self, pending: PendingSearch) -> None:
         now = asyncio.get_running_loop().time()
         left = pending.left(now)
         is_late = left is not None and left < WORTH_A_TRY_S
@@ -454,26 +453,27 @@ class Pool:
         elif pending.tries >= TRIES:
             message = f"{pending.tries} workers died or hung over this job"
             self._fail(pending, SearchFailed(message))
-            self._blame(pending.job, message)
+            self._record_fault(pending.job, message)
         else:
             self.counts.retried += 1
             if left is not None and pending.latest is not None:
                 asyncio.get_running_loop().call_at(
-                    now + left + GRACE_S, self._time_is_over, pending
+                    now + left + GRACE_S, self._answer_when_late, pending
                 )
             self._waiting.put_first(pending)
             self._dispatch()
 
-    def _time_is_over(self, pending: PendingSearch) -> None:
-        """A job that lost its worker waits for another one no longer than its time: nobody knows
-        when that is ready.
+    def _answer_when_late(self, pending: PendingSearch) -> None:
+        """Answers a search that lost its worker with its best move so far when its time is over.
+
+        Another worker may take any time to become ready.
         """
         if pending.latest is not None and not pending.answer.done():
             self._waiting.remove(pending)
             self._answer_from(pending, pending.latest)
 
-    def _blame(self, job: Job, message: str) -> None:
-        """A game whose searches keep failing gets no more of them; what waits for it fails now."""
+    def _record_fault(self, job: Job, message: str) -> None:
+        """Counts a fault of a game; if that quarantines the game, its waiting searches fail now."""
         if not self._quarantine.fault(job.game, job.rules, message):
             return
         error = self._quarantine.error(job.game, job.rules)
@@ -485,7 +485,7 @@ class Pool:
             self._fail(pending, error)
 
     def _answer_from(self, pending: PendingSearch, info: Info) -> None:
-        """The move that the level would choose by what the lost worker had told."""
+        """Answers with the move that the level would choose from the lost worker's last report."""
         try:
             result = best_so_far(pending.job, load_game(pending.job.game), info)
         except SearchError as error:
@@ -498,18 +498,18 @@ class Pool:
         return WorkerProcess(self._method, self._table_bytes, self._on_message, self._on_end)
 
     async def _start(self, slot: WorkerSlot) -> None:
-        """Starts a seat's process, after a pause when the last ones did not come up."""
+        """Starts a slot's process, after a pause if the previous starts failed."""
         await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
         await slot.process.start()
 
     async def _replace(self, old: WorkerProcess, slot: WorkerSlot) -> None:
-        """Closes what is left of a dead worker and starts another one in its place."""
+        """Frees the resources of a dead worker and starts another one in its place."""
         closing = asyncio.create_task(old.close(), name="search-worker-close")
         await self._start(slot)
         await closing
 
-    def _give_up_waiting(self) -> None:
-        """Fails what waits for a worker when none has come up in many tries; further tries go on."""
+    def _fail_waiting_without_workers(self) -> None:
+        """Fails all waiting searches after many failed starts; the pool keeps trying to start."""
         if self._bad_starts >= len(START_BACKOFF_S):
             for waiting in list(self._waiting):
                 self._waiting.remove(waiting)
@@ -525,16 +525,16 @@ class Pool:
 
     # --- compiling
 
-    def _ask_for(self, job: Job) -> None:
-        """Has compiled what the job's answer would be better with."""
-        self._warmer.ask(job.game)
+    def _request_compilation(self, job: Job) -> None:
+        """Requests the compilation of every step that would improve the job's answer."""
+        self._warmer.request(job.game)
         if job.persona not in (None, "random"):
-            self._warmer.ask(job.game, "persona")
+            self._warmer.request(job.game, "persona")
         elif job.level is None or job.level == load_game(job.game).levels:
-            self._warmer.ask(job.game, "solver")
+            self._warmer.request(job.game, "solver")
 
     def _is_uncompiled(self, job: Job) -> bool | None:
-        """Is the job searched uncompiled? None while it must wait for the compiled search."""
+        """Whether the job is searched uncompiled; None while it waits for the compiled search."""
         state = self._warmer.state(job.game)
         if state == "warm" and (
             job.persona is None or self._warmer.is_settled(job.game, "persona")
@@ -543,9 +543,10 @@ class Pool:
         return True if is_answered_cold(job) else None
 
     def _is_refused(self, job: Job) -> bool:
-        """Is there no search for this job, because its game cannot be compiled? Where only the
-        game's files are others now, a worker that has the rules from before may go on with them
-        uncompiled.
+        """Whether the job has no search, because its game cannot be compiled.
+
+        If the only reason is that the game's files have been edited, a worker that loaded the old
+        rules may still search them uncompiled.
         """
         if self._warmer.state(job.game) != "failed":
             return False
@@ -553,13 +554,15 @@ class Pool:
             isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job)
         )
 
-    def _must_go_on_uncompiled(self, job: Job, slot: WorkerSlot) -> bool:
-        """Has this worker the rules from before, which it can search uncompiled only?"""
+    def _has_only_old_rules(self, job: Job, slot: WorkerSlot) -> bool:
+        """Whether this worker holds rules from before an edit, which run only uncompiled."""
         return job.game in slot.only_uncompiled and is_answered_cold(job)
 
-    def _can_go_on_uncompiled(self, slot: WorkerSlot) -> bool:
-        """Gives the job back to a worker that has the rules and cannot load their compiled search:
-        the game's files are others now.
+    def _retries_uncompiled(self, slot: WorkerSlot) -> bool:
+        """Puts the job back into the queue for an uncompiled search; false if that is impossible.
+
+        The worker holds the rules but cannot load their compiled search, because the game's files
+        have been edited.
         """
         pending = slot.pending
         if (
@@ -576,15 +579,16 @@ class Pool:
         self._dispatch()
         return True
 
-    def _on_cold(self, slot: WorkerSlot) -> None:
-        """The cache has lost a game: it is compiled anew, and searched uncompiled meanwhile. Where
-        the workers find nothing once more, because they share no folder, they compile.
+    def _on_not_compiled(self, slot: WorkerSlot) -> None:
+        """Has a game compiled anew that the cache has lost; it is searched uncompiled meanwhile.
+
+        If the workers miss it again, because they share no folder, they compile it themselves.
         """
         pending = slot.pending
         self._release(slot)
         if pending is not None and not pending.answer.done():
             game_id = pending.job.game
-            self._cold_told[game_id] += 1
+            self._cache_misses[game_id] += 1
             if not self._may_compile(game_id) and self._warmer.state(game_id) == "warm":
                 self._warmer.forget(game_id)
             pending.tries -= 1
@@ -592,14 +596,14 @@ class Pool:
         self._dispatch()
 
     def _may_compile(self, game_id: str) -> bool:
-        return self._cold_told[game_id] > COLD_ONCE
+        return self._cache_misses[game_id] > MISSES_BEFORE_COMPILING
 
     def _on_change(self, game_id: str, state: WarmState) -> None:
         if self._on_warm is not None:
             asyncio.get_running_loop().call_soon(self._on_warm, game_id, state)
 
     def _on_settled(self, game_id: str) -> None:
-        """The game is ready, or the jobs fail that need it to be."""
+        """Fails the waiting jobs that need a compilation that failed, and dispatches the others."""
         for pending in [
             one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)
         ]:

@@ -1,5 +1,6 @@
-"""Imported once by the fork server, so that a worker starts in a tenth of a second. No games: those
-may be edited.
+"""The modules that the fork server imports once, so that a worker starts in 0.1 s.
+
+Games are not among them, because their files may be edited while the server runs.
 """
 
 import signal

@@ -1,5 +1,6 @@
-"""One worker process seen from the pool: start, send, receive, kill. All callbacks run in the event
-loop.
+"""The pool's handle of one worker process: start, send, receive, kill.
+
+All callbacks run in the event loop.
 """
 
 import asyncio
@@ -22,15 +23,14 @@ from engine.search.job import SearchFailed
 
 StartMethod = Literal["forkserver", "spawn"]
 DEFAULT_START: StartMethod = "spawn" if sys.platform == "win32" else "forkserver"
+#: Seconds that `close` waits for a killed process to end.
 JOIN_S = 5.0
 
-_launching = threading.Lock()
+_launch_lock = threading.Lock()
 
 
 class WorkerProcess:
-    """A process, its pipe, and the control block in which this side writes the CANCEL word and
-    nothing else.
-    """
+    """A process, its pipe, and its control block, of which the pool writes the CANCEL word only."""
 
     def __init__(
         self,
@@ -55,8 +55,10 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def start(self) -> None:
-        """Starts the process without holding up the loop. Unless it is closed first, `on_end` will
-        be called once: at the process's end, or now when there is no process to be had.
+        """Starts the process without blocking the loop.
+
+        Unless the process is closed first, `on_end` is called once: when the process ends, or
+        during the start when it cannot be created.
         """
         launch = asyncio.get_running_loop().run_in_executor(None, self._launch)
         try:
@@ -66,44 +68,41 @@ class WorkerProcess:
                 await launch
             await self.close()
             raise
-        except (
-            OSError,
-            EOFError,
-        ):  # the server that forks died (a signal to the whole group), or no process is left
-            self._gone()
+        except (OSError, EOFError):
+            # A signal to the whole group killed the fork server, or the system has no process left.
+            self._on_pipe_closed()
             return
         self._listen()
 
     def send(self, command: WorkerCommand) -> None:
-        """Hands an order to an idle worker; SearchFailed when it is too big."""
+        """Sends a command to an idle worker; raises SearchFailed when it exceeds MAX_BYTES."""
         content = encode(command)
         if len(content) > MAX_BYTES:
             raise SearchFailed(f"a job has at most {MAX_BYTES} bytes, not {len(content)}")
         self._control[layout.CANCEL] = 0
         if self._pipe is not None:
-            with contextlib.suppress(
-                BrokenPipeError, ConnectionResetError
-            ):  # its end is noticed by reading
+            # The reader notices the end of the pipe.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self._pipe.send_bytes(content)
 
     def cancel(self) -> None:
-        """The running search ends within milliseconds, and the worker says so."""
+        """Ends the running search within milliseconds; the worker then reports that it stopped."""
         self._control[layout.CANCEL] = 1
 
     def kill(self) -> None:
-        """The end of the pipe follows, and with it `on_end`."""
+        """Kills the process; its pipe then closes, which calls `on_end`."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
     async def close(self) -> None:
-        """Ends the process without a call of `on_end`, and frees what belongs to it."""
+        """Ends the process without calling `on_end`, and frees its resources."""
         self._ending = True
-        self._hang_up()
+        self._close_pipe()
         if self._process is not None:
             self.kill()
             await asyncio.to_thread(self._process.join, JOIN_S)
-            with contextlib.suppress(ValueError):  # still there after JOIN_S
+            with contextlib.suppress(ValueError):  # the process still runs after JOIN_S
                 self._process.close()
             self._process = None
 
@@ -117,7 +116,7 @@ class WorkerProcess:
             daemon=True,
         )
         try:
-            with _launching, _no_main_module(), _no_interrupt():
+            with _launch_lock, _no_main_module(), _no_interrupt():
                 process.start()
         finally:
             theirs.close()
@@ -126,7 +125,7 @@ class WorkerProcess:
     def _listen(self) -> None:
         assert self._pipe is not None
         loop = asyncio.get_running_loop()
-        if sys.platform == "win32":  # a named pipe, which the loop cannot wait for
+        if sys.platform == "win32":  # the loop cannot wait for a named pipe
             threading.Thread(
                 target=self._read_by_thread, args=(loop, self._pipe), daemon=True
             ).start()
@@ -140,7 +139,7 @@ class WorkerProcess:
                     return
                 content = self._pipe.recv_bytes()
             except (EOFError, OSError):
-                self._gone()
+                self._on_pipe_closed()
                 return
             self._on_message(self, decode_message(content))
 
@@ -151,16 +150,16 @@ class WorkerProcess:
                 loop.call_soon_threadsafe(self._on_message, self, message)
         except (EOFError, OSError):
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._gone)
+                loop.call_soon_threadsafe(self._on_pipe_closed)
 
-    def _gone(self) -> None:
-        self._hang_up()
+    def _on_pipe_closed(self) -> None:
+        self._close_pipe()
         if not self._ending:
             self._ending = True
             self.kill()
             self._on_end(self)
 
-    def _hang_up(self) -> None:
+    def _close_pipe(self) -> None:
         if self._pipe is not None:
             if sys.platform != "win32":
                 asyncio.get_running_loop().remove_reader(self._pipe.fileno())
@@ -170,9 +169,7 @@ class WorkerProcess:
 
 @contextlib.contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Hides the main module from a start, lest every worker import the server's main program once
-    more.
-    """
+    """Hides the main module during a start, so that no worker imports the server's main program."""
     main_module = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -183,13 +180,14 @@ def _no_main_module() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Ctrl-C goes to every process of a terminal; those started here never hear it, from their
-    first instruction on.
+    """Blocks SIGINT in the processes that are started here, from their first instruction on.
+
+    A terminal sends Ctrl-C to every process of its foreground group.
     """
     if sys.platform == "win32":
         yield
         return
-    resource_tracker.ensure_running()  # when it is started by the way, it unblocks signals
+    resource_tracker.ensure_running()  # if `start` had to launch it, SIGINT would be unblocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -198,6 +196,6 @@ def _no_interrupt() -> Iterator[None]:
 
 
 def default_workers() -> int:
-    """One worker a core; the event loop needs little of one."""
+    """One worker per available core; the event loop needs little of one."""
     affinity = getattr(os, "sched_getaffinity", None)
     return max(1, len(affinity(0)) if affinity else os.cpu_count() or 1)

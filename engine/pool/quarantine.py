@@ -1,16 +1,20 @@
-"""Which games get no more searches: those whose searches keep failing by their own fault."""
+"""Quarantine for games whose own rules keep making their searches fail."""
 
 from dataclasses import dataclass, field
 
 from engine.search.job import GameQuarantined
 
-#: Each is a search that raised, or over which as many workers as are tried died or hung.
+#: Consecutive faults that put a game into quarantine. A fault is a search that raised, or over
+#: which all the workers that tried it died or hung.
 FAULTS_IN_A_ROW = 3
 
 
 @dataclass(slots=True)
 class Quarantine:
-    """Counts the faults of each version of a game since its last answer; edited rules begin anew."""
+    """Counts the faults of each version of a game since its last answer.
+
+    Edited rules have a new digest and start from zero.
+    """
 
     _faults: dict[tuple[str, str], int] = field(default_factory=dict)
     _why: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -19,7 +23,7 @@ class Quarantine:
         self._faults.pop((game_id, digest), None)
 
     def fault(self, game_id: str, digest: str, message: str) -> bool:
-        """Counts a search that failed by the game's fault; true when this one was one too many."""
+        """Counts a search that the game's rules made fail; true if it starts the quarantine."""
         key = (game_id, digest)
         if key in self._why:
             return False
@@ -30,7 +34,7 @@ class Quarantine:
         return True
 
     def error(self, game_id: str, digest: str) -> GameQuarantined | None:
-        """Why the game gets no search; None when it does."""
+        """The error that refuses a search of this game; None when it is not in quarantine."""
         why = self._why.get((game_id, digest))
         if why is None:
             return None

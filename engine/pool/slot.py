@@ -1,4 +1,4 @@
-"""A job on its way through the pool, and the place of a worker process that may run it."""
+"""A search on its way through the pool, and the slot of a worker process that may run it."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,14 +11,17 @@ from engine.search.levels import Level
 
 @dataclass(eq=False, slots=True)
 class PendingSearch:
-    """A job on its way through the pool."""
+    """A search on its way through the pool."""
 
     job: Job
     level: Level
     on_info: Callable[[Info], None] | None
     answer: asyncio.Future[Result]
+    #: Loop time in seconds at which the job's time began; None before its first search.
     begun: float | None = None
+    #: Tries that count towards the pool's `TRIES`.
     tries: int = 0
+    #: The deepest report of any try.
     latest: Info | None = None
 
     @property
@@ -26,7 +29,10 @@ class PendingSearch:
         return self.job.affinity
 
     def left(self, now: float) -> float | None:
-        """The seconds that are left of the job's time, which begins with its first search."""
+        """The seconds left of the job's time, which begins with its first search.
+
+        None when the job has no time limit.
+        """
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (now - (self.begun or now))
@@ -34,11 +40,14 @@ class PendingSearch:
 
 @dataclass(eq=False, slots=True)
 class WorkerSlot:
-    """A place for one worker process: what it is doing, and until when it may."""
+    """A slot for one worker process: what the worker does, and its deadline."""
 
     process: WorkerProcess
+    #: The worker has started and accepts commands.
     ready: bool = False
+    #: The number of the last command; messages with another number are stale.
     number: int = 0
+    #: None also while a cancelled search has not stopped yet.
     pending: PendingSearch | None = None
     busy: bool = False
     is_loading: bool = False
@@ -46,16 +55,20 @@ class WorkerSlot:
     #: The games whose files changed after this worker loaded their rules: it cannot load their
     #: compiled search.
     only_uncompiled: set[str] = field(default_factory=set)
+    #: The `load_key` of every job that this worker has started to search.
     loaded: set[tuple[str, bool, bool, bool]] = field(default_factory=set)
+    #: The highest node count that the running search has reported.
     nodes: int = -1
+    #: Loop time in seconds after which the running search is late.
     ends: float | None = None
     alarm: asyncio.TimerHandle | None = None
+    #: Loop time in seconds at which the worker was given its last job.
     used: float = 0.0
 
     @property
-    def wanted(self) -> tuple[str, bool, bool, bool]:
-        """What the job needs to have loaded: the game, compiled or not, its solver, its personas."""
-        assert self.pending is not None, "asked of a seat with a job"
+    def load_key(self) -> tuple[str, bool, bool, bool]:
+        """What the job needs loaded: the game, whether uncompiled, its solver, its personas."""
+        assert self.pending is not None, "the slot has a job"
         job = self.pending.job
         return (
             job.game,
@@ -65,7 +78,7 @@ class WorkerSlot:
         )
 
     def watch(self, at: float, call: Callable[["WorkerSlot"], None]) -> None:
-        """Replaces the seat's one alarm."""
+        """Replaces the slot's only alarm."""
         self.unwatch()
         self.alarm = asyncio.get_running_loop().call_at(at, call, self)
 

@@ -1,11 +1,9 @@
-"""What the pool compiles, in which order, and how far it is: one step of one game at a time, in a
-process of its own.
+"""The warmer compiles games in a separate process, one step of one game at a time.
 
-First comes the search of the games that somebody asked for, then what makes those better that
-somebody asked for by name (a solver, the personas), then the rest at idle priority: the searches of
-all games before any solver. Personas are not compiled before somebody asks for one: few seats are
-theirs. What is asked for ends an idle compilation. What the cache holds is settled at once, without
-a process.
+The order is: the searches of the games that were requested, then their requested additions (a
+solver, the personas), then the rest at idle priority, with the searches of all games before any
+solver. Personas are compiled on request only, because few players use them. A request ends an idle
+compilation. A step that the cache holds is settled at once, without a process.
 """
 
 import asyncio
@@ -20,15 +18,17 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled as cold
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
+#: Processes that may die over a step before it fails.
 TRIES = 3
-#: A step may take this long to compile, …
+#: Seconds that a step may take to compile.
 LOAD_S = 120.0
-#: … and this long by a process that gives way to everything else.
+#: Seconds that a step may take to compile at idle priority.
 IDLE_LOAD_S = 1200.0
-#: The steps after the search.
-BETTER: tuple[Step, ...] = ("solver", "persona")
+#: The steps that add to a game's search.
+ADDITIONS: tuple[Step, ...] = ("solver", "persona")
 
 WarmState = Literal["cold", "warming", "warm", "failed"]
+#: A step of a game, by the game's id.
 Key = tuple[str, Step]
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
@@ -36,12 +36,12 @@ MakeProcess = Callable[
 
 
 class _Preempted(Exception):
-    """Something that somebody waits for is compiled instead."""
+    """A requested step is compiled instead."""
 
 
 @dataclass(slots=True)
-class _Warmth:
-    """What is known about one step of a game."""
+class _StepStatus:
+    """The state of one step of a game."""
 
     state: WarmState = "cold"
     error: SearchError | None = None
@@ -52,7 +52,7 @@ class _Warmth:
 
 @dataclass(slots=True)
 class _Running:
-    """The compilation that is under way."""
+    """The running compilation."""
 
     key: Key
     is_idle: bool
@@ -60,11 +60,11 @@ class _Running:
 
 
 class Warmer:
-    """Compiles; `run` is its task. `spare` are the games that are compiled when nobody asks for
-    any.
+    """Compiles games; `run` is its task. The games in `spare` are compiled without a request.
 
-    `on_change(game, state)` tells of each change of a game's search; `on_settled(game)` that a step
-    of a game is ready or has failed; `on_end` that a compiling process died.
+    It calls `on_change(game, state)` at each change of the state of a game's search,
+    `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when a compiling
+    process died.
     """
 
     def __init__(
@@ -79,76 +79,71 @@ class Warmer:
         self._on_change = on_change
         self._on_settled = on_settled
         self._on_end = on_end
-        self._known: dict[Key, _Warmth] = {}
-        self._asked: list[Key] = []
+        self._statuses: dict[Key, _StepStatus] = {}
+        self._requested: list[Key] = []
         self._spare = list(spare)
         self._work = asyncio.Event()
         self._running: _Running | None = None
-        self._gives_way = False
+        self._is_idle_process = False
         self.process: WorkerProcess | None = None
 
     # --- what the pool calls
 
     def state(self, game_id: str) -> WarmState:
-        """How far a game's search is."""
-        return self._warmth((game_id, "search")).state
+        """The state of a game's search."""
+        return self._status((game_id, "search")).state
 
     def error(self, game_id: str) -> SearchError:
-        """Why there are no searches of a game whose search failed to compile."""
-        error = self._warmth((game_id, "search")).error
-        assert error is not None, "only what failed has an error"
+        """A copy of the error of a game whose search failed to compile."""
+        error = self._status((game_id, "search")).error
+        assert error is not None, "only a step that failed has an error"
         return type(error)(str(error))
 
     def is_settled(self, game_id: str, step: Step) -> bool:
-        """Is there nothing to wait for, because the step is ready or has failed?"""
-        return self._warmth((game_id, step)).state in ("warm", "failed")
+        """Whether the step is ready or has failed, so that there is nothing to wait for."""
+        return self._status((game_id, step)).state in ("warm", "failed")
 
     def percent(self, game_id: str) -> int:
-        """How far a game's search is compiled, by the processor time that it usually takes; 100
-        when there is nothing to wait for, because it is ready or cannot be.
-        """
-        warmth = self._warmth((game_id, "search"))
-        if warmth.state in ("warm", "failed"):
-            return 100
-        return cold.percent(game_id, warmth.cpu_ms / 1000) if warmth.state == "warming" else 0
+        """How far a game's search is compiled, estimated from the processor time it usually takes.
 
-    def ask(self, game_id: str, step: Step = "search") -> None:
-        """Somebody waits for this: it is settled now if the cache holds it, or else compiled before
-        what is idle.
+        It is 100 when the search is ready or has failed.
         """
+        status = self._status((game_id, "search"))
+        if status.state in ("warm", "failed"):
+            return 100
+        return cold.percent(game_id, status.cpu_ms / 1000) if status.state == "warming" else 0
+
+    def request(self, game_id: str, step: Step = "search") -> None:
+        """Requests a step; it is settled if the cache holds it, else compiled before idle work."""
         key = (game_id, step)
-        if self._warmth(key).state != "cold" or self._settle_from_cache(key):
+        if self._status(key).state != "cold" or self._settle_from_cache(key):
             return
-        if key not in self._asked:
-            self._asked.append(key)
+        if key not in self._requested:
+            self._requested.append(key)
             self._work.set()
         running = self._running
-        if running is not None and not running.answer.done() and self._goes_before(key, running):
+        if running is not None and not running.answer.done() and self._preempts(key, running):
             running.answer.set_exception(_Preempted())
 
     def add_spare(self, game_id: str) -> None:
-        """One more game to compile when nobody asks for any."""
+        """Adds a game to those that are compiled at idle priority without a request."""
         if self.state(game_id) == "cold" and game_id not in self._spare:
             self._spare.append(game_id)
             self._work.set()
 
     async def settled(self, game_id: str) -> None:
         """Returns when a game's search is ready or has failed."""
-        await self._warmth((game_id, "search")).settled.wait()
+        await self._status((game_id, "search")).settled.wait()
 
     def forget(self, game_id: str) -> None:
-        """The cache does not hold this game any more, whatever it seemed to: it is cold again, and
-        asked for.
-        """
-        for step in ("search", *BETTER):
-            self._known.pop((game_id, step), None)
+        """Makes a game cold again, because the cache has lost it, and requests it anew."""
+        for step in ("search", *ADDITIONS):
+            self._statuses.pop((game_id, step), None)
         self._on_change(game_id, "cold")
-        self.ask(game_id)
+        self.request(game_id)
 
     async def run(self) -> None:
-        """Compiles in a process that is there only while there is something to compile, until
-        cancelled.
-        """
+        """Compiles until cancelled; the process exists only while there is something to compile."""
         while True:
             self._work.clear()
             try:
@@ -160,62 +155,61 @@ class Warmer:
 
     # --- the order
 
-    def _goes_before(self, key: Key, running: _Running) -> bool:
-        """Is the running compilation one that nobody waits for, or a lesser step while a search is
-        wanted?
+    def _preempts(self, key: Key, running: _Running) -> bool:
+        """Whether a requested step ends the running compilation.
+
+        A request preempts idle work, and a requested search preempts any addition.
         """
         is_possible = key[1] == "search" or self.state(key[0]) == "warm"
         is_lesser = running.is_idle or (key[1] == "search" and running.key[1] != "search")
         return is_possible and is_lesser and running.key != key
 
     def _order(self) -> Iterator[tuple[Key, bool]]:
-        """Everything that is wanted, in order, and whether it gives way to everything else."""
-        asked = tuple(self._asked)
-        yield from ((key, False) for key in asked if key[1] == "search")
+        """All steps to compile, in order, each with whether it is compiled at idle priority."""
+        requested = tuple(self._requested)
+        yield from ((key, False) for key in requested if key[1] == "search")
         yield from (
-            (key, False) for key in asked if key[1] != "search" and self.state(key[0]) == "warm"
+            (key, False) for key in requested if key[1] != "search" and self.state(key[0]) == "warm"
         )
-        games = tuple(dict.fromkeys((*(game_id for game_id, _ in asked), *self._spare)))
+        games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._spare)))
         yield from (((game_id, "search"), True) for game_id in games)
         yield from (
             ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
         )
 
     def _next(self) -> tuple[Key, bool] | None:
-        """What to compile now; what the cache holds is settled on the way."""
+        """The step to compile now; it settles the steps that the cache holds on the way."""
         for key, is_idle in self._order():
-            if self._warmth(key).state == "cold" and not self._settle_from_cache(key):
+            if self._status(key).state == "cold" and not self._settle_from_cache(key):
                 return key, is_idle
         return None
 
     # --- one compilation
 
     async def _compile(self, key: Key, is_idle: bool) -> None:
-        if self._gives_way and not is_idle:
+        if self._is_idle_process and not is_idle:
             await self._close()
         if self.process is None:
             self.process = self._make_process(self._on_message, self._on_process_end)
             await self.process.start()
-        self._gives_way = is_idle
+        self._is_idle_process = is_idle
         if not await self._compile_in(self.process, key, is_idle):
             await self._close()
 
     async def _compile_in(self, process: WorkerProcess, key: Key, is_idle: bool) -> bool:
-        """Compiles one step and settles it; false when the process died over it, or something else
-        goes first.
-        """
-        warmth = self._warmth(key)
+        """Compiles one step and settles it; false if the process died or the step was preempted."""
+        status = self._status(key)
         answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
         self._running = running = _Running(key, is_idle, answer)
-        warmth.cpu_ms = 0
+        status.cpu_ms = 0
         self._set(key, "warming")
         waiting = next(
-            (one for one, idle in self._order() if not idle and self._warmth(one).state == "cold"),
+            (one for one, idle in self._order() if not idle and self._status(one).state == "cold"),
             None,
         )
-        if waiting is not None and self._goes_before(waiting, running):
-            answer.set_exception(_Preempted())  # it was asked for while the process started
-        elif process.pid is None:  # it did not even start
+        if waiting is not None and self._preempts(waiting, running):
+            answer.set_exception(_Preempted())  # the request came while the process started
+        elif process.pid is None:  # the process did not start
             answer.set_exception(EOFError())
         else:
             process.send(
@@ -228,10 +222,10 @@ class Warmer:
             self._set(key, "cold")
             return False
         except (EOFError, TimeoutError):
-            warmth.tries += 1
-            if warmth.tries >= TRIES:
+            status.tries += 1
+            if status.tries >= TRIES:
                 self._settle(
-                    key, SearchFailed(f"the compiler died {warmth.tries} times over {key[0]}")
+                    key, SearchFailed(f"the compiler died {status.tries} times over {key[0]}")
                 )
             else:
                 self._set(key, "cold")
@@ -242,7 +236,7 @@ class Warmer:
         return True
 
     async def _close(self) -> None:
-        self._gives_way = False
+        self._is_idle_process = False
         if self.process is not None:
             process, self.process = self.process, None
             await process.close()
@@ -256,7 +250,7 @@ class Warmer:
                 kind = RulesChanged if message.is_changed else SearchFailed
                 running.answer.set_result(None if message.error is None else kind(message.error))
             case Compiling():
-                self._warmth(running.key).cpu_ms = message.cpu_ms
+                self._status(running.key).cpu_ms = message.cpu_ms
             case _:
                 pass
 
@@ -265,26 +259,26 @@ class Warmer:
         if self._running is not None and not self._running.answer.done():
             self._running.answer.set_exception(EOFError())
 
-    # --- what is known
+    # --- the states
 
-    def _warmth(self, key: Key) -> _Warmth:
-        return self._known.setdefault(key, _Warmth())
+    def _status(self, key: Key) -> _StepStatus:
+        return self._statuses.setdefault(key, _StepStatus())
 
     def _set(self, key: Key, state: WarmState, error: SearchError | None = None) -> None:
-        warmth = self._warmth(key)
-        warmth.state, warmth.error = state, error
+        status = self._status(key)
+        status.state, status.error = state, error
         if key[1] == "search":
             self._on_change(key[0], state)
 
     def _settle(self, key: Key, error: SearchError | None) -> None:
-        """The step is ready, or cannot be."""
+        """Marks the step as ready, or as failed with the error."""
         self._set(key, "warm" if error is None else "failed", error)
-        self._warmth(key).settled.set()
-        self._asked = [one for one in self._asked if one != key]
+        self._status(key).settled.set()
+        self._requested = [one for one in self._requested if one != key]
         self._on_settled(key[0])
 
     def _settle_from_cache(self, key: Key) -> bool:
-        """What was compiled before needs no process."""
+        """Settles a step that the cache holds, or that cannot be loaded; false for any other."""
         game_id, step = key
         try:
             game = load_game(game_id)

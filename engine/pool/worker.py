@@ -1,8 +1,8 @@
-"""The worker process: takes one order at a time from its pipe, and ends when the pipe does.
+"""The worker process: serves one command at a time from its pipe, and exits when the pipe closes.
 
-The main thread searches. A reader thread waits for the pool's end of the pipe to close, also during
-a search; a companion thread of each search keeps its time and tells how far it has come. (The
-kernel runs without the interpreter's lock.)
+The main thread searches. A reader thread notices that the pool has closed its end of the pipe, even
+during a search. During each search a companion thread enforces the time limit and reports progress.
+(The kernel runs without the GIL.)
 """
 
 import contextlib
@@ -40,31 +40,32 @@ from engine.pool.messages import (
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result, RulesChanged, SearchFailed
 
-#: How often a running search tells its node count.
-LIVE_S = 0.15
-#: How often a worker tells that it is still loading a game.
-BEAT_S = 0.5
+#: Seconds between the reports of a running search's node count.
+PROGRESS_S = 0.15
+#: Seconds between the heartbeats of a worker that loads or compiles a game.
+HEARTBEAT_S = 0.5
+#: Size of a room's table, as a power of two of entries.
 TABLE_BITS = 20
+#: The niceness of a worker that compiles at idle priority.
 IDLE_NICE = 10
 
 
 def main(pipe: Connection, control_words: Any, table_bytes: int) -> None:
-    """Serves orders until the pipe ends."""
+    """Serves commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The server imports this module to name `main`; the compiler is loaded here only, in the
-    # worker.
+    # The server imports this module to name `main`; only the worker loads the compiler, here.
     driver = import_module("engine.search.driver")
     Worker(driver, pipe, control_words, table_bytes).serve()
 
 
 class Worker:
-    """The games that are loaded, the rooms' tables, and the pipe."""
+    """A worker's loaded games, the tables of its rooms, and its end of the pipe."""
 
     def __init__(self, driver: Any, pipe: Connection, control_words: Any, table_bytes: int) -> None:
         self._driver = driver
         self._pipe = pipe
-        self._sending = threading.Lock()
-        self._telling = threading.Lock()
+        self._send_lock = threading.Lock()
+        self._progress_lock = threading.Lock()
         self._commands: queue.SimpleQueue[WorkerCommand] = queue.SimpleQueue()
         self._control = driver.Control(control_words)
         self._searchers: dict[tuple[str, bool], Any] = {}
@@ -87,20 +88,18 @@ class Worker:
     def _read(self) -> None:
         while True:
             try:
-                while not self._pipe.poll(BEAT_S):
-                    self._beat()
+                while not self._pipe.poll(HEARTBEAT_S):
+                    self._send_heartbeat()
                 command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
-                os._exit(0)  # the pool is gone, and nobody waits for the search that may be running
+                os._exit(0)  # the pool has ended, so that no caller waits for a running search
             if isinstance(command, SearchCommand):
                 self._loading = command.number
-                self._beat()
+                self._send_heartbeat()
             self._commands.put(command)
 
-    def _beat(self) -> None:
-        """Tells that the worker is alive while it loads a game, or how far it has come with
-        compiling one.
-        """
+    def _send_heartbeat(self) -> None:
+        """Reports that the worker still loads a game, or the time it has spent compiling one."""
         number, compiling = self._loading, self._compiling
         if number is not None:
             self._send(Accepted(number))
@@ -109,29 +108,29 @@ class Worker:
             self._send(Compiling(game_id, round((time.process_time() - begun_s) * 1000)))
 
     def _send(self, message: WorkerMessage) -> None:
-        with (
-            self._sending,
-            contextlib.suppress(BrokenPipeError),
-        ):  # the reader sees the end of the pipe too
+        # The reader notices a closed pipe too.
+        with self._send_lock, contextlib.suppress(BrokenPipeError):
             self._pipe.send_bytes(encode(message))
 
-    def _tell(self, number: int, look: Callable[[], Info | None]) -> None:
-        """Tells how far a search has come, looked at and sent in one: a completed depth waits until
-        the companion has told what it saw, so nothing is told late and nothing is left out.
+    def _send_progress(self, number: int, look: Callable[[], Info | None]) -> None:
+        """Reads a search's progress and sends it, both under one lock.
+
+        A completed depth waits until the companion has sent what it read, so that no report is
+        stale and none is lost.
         """
-        with self._telling:
+        with self._progress_lock:
             info = look()
             if info is not None:
                 self._send(Progress(number, info))
 
     def _run(self, command: SearchCommand) -> WorkerMessage:
-        """Whatever goes wrong in the rules of a game is the answer to this order only."""
+        """The answer to a search command; an error in a game's rules fails this command only."""
         try:
             if self._is_missing(command):
                 return NotCompiled(command.number)
             searcher = self._searcher(command.job.game, compiled=not command.uncompiled)
             personas = None if command.job.persona is None else self._personas_of(searcher)
-            self._find_solver(searcher, command)
+            self._add_solver(searcher, command)
             self._loading = None
             self._send(SearchStarted(command.number))
             result = self._answer(command, searcher, personas)
@@ -149,26 +148,24 @@ class Worker:
         return Answered(command.number, result)
 
     def _answer(self, command: SearchCommand, searcher: Any, personas: Any) -> Result:
-        """Lets the search, or the persona that is asked for, find its move, and tells of it
-        meanwhile.
-        """
-        told: dict[str, Any] = {
-            "on_info": lambda info: self._tell(command.number, lambda: info),
+        """Runs the search, or the job's persona, and reports its progress meanwhile."""
+        hooks: dict[str, Any] = {
+            "on_info": lambda info: self._send_progress(command.number, lambda: info),
             "watch": lambda running: self._watch(command.number, running),
             "time_ms": command.time_ms,
         }
         if personas is not None:
-            found: Result = personas.answer(command.job, self._control, **told)
+            found: Result = personas.answer(command.job, self._control, **hooks)
             return found
         job = command.job
         result: Result = self._driver.answer(
-            job, searcher, lambda: self._table(job.affinity, job.game), self._control, **told
+            job, searcher, lambda: self._table(job.affinity, job.game), self._control, **hooks
         )
         return result
 
     def _warm(self, command: CompileCommand) -> WorkerMessage:
         if command.idle:
-            give_way()
+            lower_priority()
         self._compiling = (command.game, time.process_time())
         try:
             game = load_game(command.game)
@@ -189,19 +186,21 @@ class Worker:
         return Compiled(command.game, None)
 
     def _is_missing(self, command: SearchCommand) -> bool:
-        """Would this job wait here for a compilation? Not if the code is loaded, or in the cache
-        and undamaged.
+        """Whether this job would have to wait for a compilation in this worker.
+
+        It need not if the code is loaded, or in the cache and undamaged.
         """
         if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
             return False
         game = load_game(command.job.game)
         if command.job.rules != game.digest:
-            return False  # that is refused for another reason
+            return False  # the search itself refuses the job, with RulesChanged
         return not code_cache.has_search(game.id, game.digest)
 
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
-        """The search of a game, loaded from the cache or compiled; without its solver, which may
-        not be there yet.
+        """The search of a game, loaded from the cache or compiled, without the game's solver.
+
+        The solver may not be compiled yet.
         """
         key = (game_id, compiled)
         if key not in self._searchers:
@@ -212,9 +211,10 @@ class Worker:
             self._searchers[key] = searcher
         return self._searchers[key]
 
-    def _find_solver(self, searcher: Any, command: SearchCommand) -> None:
-        """Gives a search the game's solver once the cache has it: only what has time alone for its
-        limit asks it.
+    def _add_solver(self, searcher: Any, command: SearchCommand) -> None:
+        """Adds the game's solver to a search once the cache holds it.
+
+        Only the top level and jobs without a level use it.
         """
         if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
             return
@@ -226,8 +226,9 @@ class Worker:
             searcher.add_solver()
 
     def _personas_of(self, searcher: Any) -> Any:
-        """The personas of a game; few seats are theirs, so nothing is loaded for them before
-        somebody asks for one.
+        """The personas of a game, loaded for the first job that needs one.
+
+        Few players are personas, so that loading them in advance would not pay.
         """
         key = (searcher.game.id, searcher.is_compiled)
         if key not in self._personas:
@@ -237,7 +238,7 @@ class Worker:
         return self._personas[key]
 
     def _table(self, affinity: str, game_id: str) -> Any:
-        """The table of a room for a game; the ones that were used longest ago make room for it."""
+        """The table of a room for a game; the least recently used tables make room for it."""
         key = (affinity, game_id)
         if key not in self._tables:
             self._tables[key] = self._driver.Table(TABLE_BITS)
@@ -254,7 +255,7 @@ class Worker:
         """Runs the companion thread of a search."""
         ended = threading.Event()
         companion = threading.Thread(
-            target=self._accompany, args=(number, running, ended), name="companion", daemon=True
+            target=self._run_companion, args=(number, running, ended), name="companion", daemon=True
         )
         companion.start()
         try:
@@ -263,29 +264,27 @@ class Worker:
             ended.set()
             companion.join()
 
-    def _accompany(self, number: int, running: Any, ended: threading.Event) -> None:
+    def _run_companion(self, number: int, running: Any, ended: threading.Event) -> None:
         deadline = None if running.seconds is None else time.perf_counter() + running.seconds
         while True:
-            left = LIVE_S if deadline is None else max(0.0, deadline - time.perf_counter())
-            if ended.wait(min(LIVE_S, left)):
+            left = PROGRESS_S if deadline is None else max(0.0, deadline - time.perf_counter())
+            if ended.wait(min(PROGRESS_S, left)):
                 return
             if deadline is not None and time.perf_counter() >= deadline:
                 running.expire()
                 deadline = None
             else:
-                self._tell(number, lambda: _live(running))
+                self._send_progress(number, lambda: _live_info(running))
 
 
-def give_way() -> None:
-    """From now on the other processes of this server or worker go first, and all that the system
-    weighs it with.
-    """
+def lower_priority() -> None:
+    """Lowers this process's priority to IDLE_NICE; a second call changes nothing."""
     if hasattr(os, "nice"):
         os.nice(max(0, IDLE_NICE - os.nice(0)))
 
 
-def _live(running: Any) -> Info | None:
-    """How far the search has come; None as well when the rules fail: the search itself will say so."""
+def _live_info(running: Any) -> Info | None:
+    """The progress of a search; None also when the rules raise, which the search itself reports."""
     try:
         info: Info | None = running.live()
     except Exception:

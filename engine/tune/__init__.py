@@ -1,3 +1,1 @@
-"""Tuning: self-play gives positions with results, and a fit gives the numbers of an evaluation that
-explain them.
-"""
+"""Tuning: fits the numbers of an evaluation to the results of self-play."""

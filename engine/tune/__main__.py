@@ -1,10 +1,9 @@
-"""python -m engine.tune GAME: plays matches of a game against itself and fits the numbers of its
-evaluation to them.
+"""python -m engine.tune GAME: fits the numbers of a game's evaluation to matches of self-play.
 
-The matches are kept in a work file and resumed there. Then the numbers of the game's DATA files
-(those that end in .txt) are fitted to the results, and written back with the command and the losses
-at their head. An early stop keeps the numbers that explain matches best that were not learnt from.
-The same command gives the same numbers.
+The command stores the matches in a work file and resumes from it. Then it fits the numbers of the
+game's DATA files (those that end in .txt) to the results, and writes them back with the command and
+the losses at their head. Early stopping keeps the numbers with the lowest validation loss, measured
+on matches that are not used for learning. The same command gives the same numbers.
 """
 
 import argparse
@@ -32,12 +31,12 @@ from engine.tune.tuning import (
     write_numbers,
 )
 
-#: The exit code when no better numbers were found; the files are as they were.
+#: The exit code if the fit found no better numbers; the files are unchanged.
 NOTHING_BETTER = 3
 
 
 class Progress:
-    """One line that changes, on a terminal only."""
+    """A line of progress that is overwritten in place, on a terminal only."""
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
@@ -69,17 +68,17 @@ def parser() -> argparse.ArgumentParser:
         "--games",
         type=int,
         default=0,
-        help="play until the work file has so many matches (0: none)",
+        help="play until the work file has this number of matches (0: none)",
     )
     play.add_argument(
-        "--work", type=Path, default=None, help="the work file, made when it is not there"
+        "--work", type=Path, default=None, help="the work file; created if it does not exist"
     )
-    play.add_argument("--nodes", type=int, default=2000, help="nodes of a search (2000)")
+    play.add_argument("--nodes", type=int, default=2000, help="nodes per search (2000)")
     play.add_argument(
-        "--random", default="4-12", metavar="A-B", help="so many random plies at first (4-12)"
+        "--random", default="4-12", metavar="A-B", help="random plies of an opening (4-12)"
     )
     play.add_argument(
-        "--decided", type=int, default=0, help="who is ahead by so much has won (0: play on)"
+        "--decided", type=int, default=0, help="the score that counts as a win (0: play to the end)"
     )
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
@@ -94,12 +93,12 @@ def parser() -> argparse.ArgumentParser:
         "--judged",
         type=Path,
         metavar="FILE",
-        help="the work file with its scores, made from --work",
+        help="the work file for its scores, written from the matches of --work",
     )
     judging.add_argument(
-        "--every", type=count, default=1, metavar="N", help="judge one of so many positions (1)"
+        "--every", type=count, default=1, metavar="N", help="judge every N-th position (1)"
     )
-    read = made.add_argument_group("more to learn from")
+    read = made.add_argument_group("more training data")
     read.add_argument(
         "--also", type=Path, action="append", default=[], metavar="FILE", help="another work file"
     )
@@ -113,69 +112,69 @@ def parser() -> argparse.ArgumentParser:
     )
     fitting = made.add_argument_group("fit")
     fitting.add_argument(
-        "--only", action="append", default=[], metavar="ROW", help="tune this row of numbers"
+        "--only", action="append", default=[], metavar="ROW", help="tune only this row of numbers"
     )
     fitting.add_argument(
-        "--freeze", action="append", default=[], metavar="ROW", help="leave this row as it is"
+        "--freeze", action="append", default=[], metavar="ROW", help="do not change this row"
     )
     fitting.add_argument(
         "--scale",
         type=float,
         default=None,
-        help="the evaluation that wins 73 in 100 (default: fitted)",
+        help="the evaluation that scores 73 %% (default: fitted)",
     )
     for name, value in (("batch", 4096), ("rounds", 100), ("patience", 2), ("falls", 4)):
         fitting.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
     for name, rate in (("rate", 0.02), ("prior", 4.0), ("validation", 0.1), ("score-weight", 0.0)):
         fitting.add_argument(f"--{name}", type=float, default=rate, help=f"({rate})")
     made.add_argument(
-        "--out", type=Path, default=None, help="write the numbers here and not into the game's file"
+        "--out", type=Path, default=None, help="write the numbers here, not into the game's file"
     )
-    made.add_argument("--json", action="store_true", help="print what was found as JSON")
+    made.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when better numbers were written, 3 when none were found, 2 for a wrong command."""
+    """Runs the command; returns 0 if it wrote better numbers, 3 if there are none, 2 on error."""
     given = sys.argv[1:] if arguments is None else arguments
-    asked = parser().parse_args(given)
+    args = parser().parse_args(given)
     try:
-        return run(asked, command_of(given))
+        return run(args, command_of(given))
     except (TuneError, GameError, GameFault) as error:
         print(f"tune: {error}", file=sys.stderr)
         return 2
 
 
 def command_of(given: list[str]) -> str:
-    """The command as others would type it: without the folders of this machine."""
+    """The command without the folders of this machine, as another user would type it."""
     return shlex.join(["python", "-m", "engine.tune", *(word.rpartition("/")[2] for word in given)])
 
 
-def run(asked: argparse.Namespace, command: str) -> int:
-    game = load_game(asked.game)
+def run(args: argparse.Namespace, command: str) -> int:
+    game = load_game(args.game)
     files = require_numbers(game)
-    if asked.out is not None and len(files) > 1:
+    if args.out is not None and len(files) > 1:
         raise TuneError(f"--out names one file, but {game.id} has {len(files)} files of numbers")
-    tuned = tuned_indexes(files, asked.only, asked.freeze)
-    settings = _settings(asked)
+    tuned = tuned_indexes(files, args.only, args.freeze)
+    settings = _settings(args)
     progress = Progress()
-    options = game.check_options(dict(asked.option))
-    if asked.games:
-        _play(game, asked, options, progress)
-    if asked.judge is not None:
-        _judge(game, asked, progress)
-    if asked.play_only:
+    options = game.check_options(dict(args.option))
+    if args.games:
+        _play(game, args, options, progress)
+    if args.judge is not None:
+        _judge(game, args, progress)
+    if args.play_only:
         return 0
-    played = asked.work if asked.judge is None else asked.judged
-    work = [path for path in (played, *asked.also) if path is not None]
-    made = [told_plan(plan) for path in work if (plan := read_plan(path)) is not None]
-    samples = read_samples(game, work, asked.positions, options)
+    played = args.work if args.judge is None else args.judged
+    work = [path for path in (played, *args.also) if path is not None]
+    made = [plan_text(plan) for path in work if (plan := read_plan(path)) is not None]
+    samples = read_samples(game, work, args.positions, options)
     found = tune(
         game,
         samples,
         tuned,
         settings,
-        asked.scale,
+        args.scale,
         lambda number, learnt, judged: progress.show(
             f"round {number}: loss {learnt:.5f}, validation {judged:.5f}"
         ),
@@ -186,15 +185,15 @@ def run(asked: argparse.Namespace, command: str) -> int:
         found.gain.changed > 0 and found.gain.validation_after < found.gain.validation_before
     )
     written = [
-        str(write_numbers(file, found.numbers, comments_of(command, found.gain, made), asked.out))
+        str(write_numbers(file, found.numbers, comments_of(command, found.gain, made), args.out))
         for file in (files if is_better else [])
     ]
-    tell(found.gain, written, asked.json)
+    print_gain(found.gain, written, args.json)
     return 0 if is_better else NOTHING_BETTER
 
 
-def told_plan(plan: Plan) -> str:
-    """The options that made a work file."""
+def plan_text(plan: Plan) -> str:
+    """The command-line options that a work file was made with."""
     options = "".join(f" --option {name}={value}" for name, value in plan.options.items())
     decided = f" --decided {plan.decided}" if plan.decided else ""
     random = f"--random {plan.least_random}-{plan.most_random}"
@@ -202,19 +201,21 @@ def told_plan(plan: Plan) -> str:
     return f"--seed {plan.seed} --nodes {plan.nodes} {random}{decided}{options}{judge}"
 
 
-def tell(gain: Gain, written: list[str], as_json: bool) -> None:
+def print_gain(gain: Gain, written: list[str], as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode({**msgspec.to_builtins(gain), "written": written}).decode())
         return
     print(
-        f"{gain.game}: {gain.positions:,} positions of {gain.matches:,} matches; {gain.changed:,} of {gain.numbers:,}"
-        f" numbers changed in {gain.rounds} rounds, scale {gain.scale}"
+        f"{gain.game}: {gain.positions:,} positions of {gain.matches:,} matches;"
+        f" {gain.changed:,} of {gain.numbers:,} numbers changed in {gain.rounds} rounds,"
+        f" scale {gain.scale}"
     )
     print(f"loss of learning    {gain.learning_before:.5f} -> {gain.learning_after:.5f}")
     print(f"loss of validation  {gain.validation_before:.5f} -> {gain.validation_after:.5f}")
     if gain.bent > 0.01:
         print(
-            f"{gain.bent:.1%} of the coefficients hold only near the old numbers: tune again from the new ones"
+            f"{gain.bent:.1%} of the coefficients hold only near the old numbers:"
+            " tune again from the new ones"
         )
     print(
         f"written: {', '.join(written)}"
@@ -224,59 +225,59 @@ def tell(gain: Gain, written: list[str], as_json: bool) -> None:
 
 
 def _play(
-    game: Game, asked: argparse.Namespace, options: dict[str, str], progress: Progress
+    game: Game, args: argparse.Namespace, options: dict[str, str], progress: Progress
 ) -> None:
     from engine.tune.selfplay import SelfPlay
 
-    if asked.work is None:
-        raise TuneError("--games needs --work FILE, where the matches are kept")
-    least, most = _interval(asked.random)
-    nodes, decided = _at_least("nodes", asked.nodes, 1), _at_least("decided", asked.decided, 0)
-    plan = Plan(1, game.id, game.digest, asked.seed, nodes, least, most, options, decided)
-    with WorkFile(asked.work, plan) as file:
+    if args.work is None:
+        raise TuneError("--games needs --work FILE, the file that stores the matches")
+    least, most = _interval(args.random)
+    nodes, decided = _at_least("nodes", args.nodes, 1), _at_least("decided", args.decided, 0)
+    plan = Plan(1, game.id, game.digest, args.seed, nodes, least, most, options, decided)
+    with WorkFile(args.work, plan) as file:
         begun, had = time.monotonic(), file.count
 
         def on_match(count: int) -> None:
-            left = (time.monotonic() - begun) / (count - had) * (asked.games - count)
+            left = (time.monotonic() - begun) / (count - had) * (args.games - count)
             progress.show(
-                f"{count:,} of {asked.games:,} matches played, {left / 60:.0f} minutes left"
+                f"{count:,} of {args.games:,} matches played, {left / 60:.0f} minutes left"
             )
 
-        SelfPlay(game, plan).fill(file, asked.games, on_match)
+        SelfPlay(game, plan).fill(file, args.games, on_match)
     progress.end()
 
 
-def _judge(game: Game, asked: argparse.Namespace, progress: Progress) -> None:
+def _judge(game: Game, args: argparse.Namespace, progress: Progress) -> None:
     from engine.tune.judging import judge
 
-    if asked.work is None or asked.judged is None:
+    if args.work is None or args.judged is None:
         raise TuneError(
-            "--judge needs --work FILE, the matches, and --judged FILE, where they are kept with its scores"
+            "--judge needs --work FILE, the matches, and --judged FILE, the file for their scores"
         )
     judge(
-        game, asked.work, asked.judged, asked.judge, asked.every,
+        game, args.work, args.judged, args.judge, args.every,
         lambda count, total: progress.show(f"{count:,} of {total:,} matches judged"),
     )  # fmt: skip
     progress.end()
 
 
-def _settings(asked: argparse.Namespace) -> Settings:
-    if not 0 < asked.validation < 1 or not 0 <= asked.score_weight <= 1:
+def _settings(args: argparse.Namespace) -> Settings:
+    if not 0 < args.validation < 1 or not 0 <= args.score_weight <= 1:
         raise TuneError("--validation is between 0 and 1, --score-weight 0 to 1")
-    if asked.scale is not None and not asked.scale > 0:
+    if args.scale is not None and not args.scale > 0:
         raise TuneError("--scale is above 0")
-    if asked.rate <= 0 or asked.prior < 0:
+    if args.rate <= 0 or args.prior < 0:
         raise TuneError("--rate is above 0, --prior 0 or more")
     return Settings(
-        seed=_at_least("seed", asked.seed, 0),
-        batch=_at_least("batch", asked.batch, 1),
-        rate=asked.rate,
-        rounds=_at_least("rounds", asked.rounds, 1),
-        patience=_at_least("patience", asked.patience, 1),
-        falls=_at_least("falls", asked.falls, 0),
-        prior=asked.prior,
-        validation=asked.validation,
-        score_weight=asked.score_weight,
+        seed=_at_least("seed", args.seed, 0),
+        batch=_at_least("batch", args.batch, 1),
+        rate=args.rate,
+        rounds=_at_least("rounds", args.rounds, 1),
+        patience=_at_least("patience", args.patience, 1),
+        falls=_at_least("falls", args.falls, 0),
+        prior=args.prior,
+        validation=args.validation,
+        score_weight=args.score_weight,
     )
 
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a tuning that was asked for."""
+"""The tuner's error."""
 
 
 class TuneError(Exception):

@@ -1,13 +1,12 @@
-"""Texel's method: the numbers of an evaluation under which the results of matches are least
-surprising.
+"""Texel's tuning method: fits the numbers of an evaluation to the results of matches.
 
-A match ends well for the side to move with the chance 1 / (1 + exp(-evaluation / scale)); the loss
-is the mean surprise (cross entropy) at what came, and its gradient leads to better numbers. The
-method is Peter Österlund's, who tuned his chess program Texel by it (2014); he used squared
-differences and a local search. Here the steps are those of Adam (Kingma and Ba, "Adam: a method for
-stochastic optimization", 2015), on small batches.
+The predicted score of the side to move is 1 / (1 + exp(-evaluation / scale)). The loss is the mean
+cross entropy between prediction and result, and gradient descent finds better numbers. The method
+is due to Peter Österlund, who tuned his chess program Texel with it (2014); he used squared
+differences and a local search. Here the optimiser is Adam (Kingma and Ba, "Adam: a method for
+stochastic optimization", 2015) on mini-batches.
 
-Everything depends on the seed only: the same positions and numbers give the same result to the bit.
+The only randomness is the seed: the same positions and numbers give the same result to the bit.
 """
 
 from collections.abc import Callable
@@ -19,41 +18,49 @@ import numpy as np
 from engine.tune.errors import TuneError
 from engine.tune.linear import Sums
 
-#: Adam's own constants, as the paper has them.
+#: Adam's constants as in the paper: beta 1, beta 2 and epsilon.
 DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
-#: What a rate that no longer helps is multiplied by.
+#: Factor by which the learning rate falls when the validation loss stops improving.
 SLOWER = 0.5
+#: The range of a fitted scale, in units of the evaluation.
 SCALES = (10.0, 20_000.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to fit: positions a step, how far a step goes (in parts of the scale), rounds over all
-    positions at most, so many rounds without progress before the rate falls, how often it falls.
-
-    `prior` pulls each number towards its start as that many positions would that speak for it.
-    """
+    """The parameters of a fit."""
 
     seed: int = 1
+    #: Positions per step.
     batch: int = 4096
+    #: The learning rate, as a fraction of the scale.
     rate: float = 0.02
+    #: Most passes over all positions.
     rounds: int = 100
+    #: Rounds without progress before the rate falls.
     patience: int = 2
+    #: How many times the rate falls before the fit ends.
     falls: int = 4
+    #: Strength of the pull of each number towards its start, in positions that support the start.
     prior: float = 4.0
+    #: The share of matches kept for validation.
     validation: float = 0.1
+    #: The weight of the search's score in a target, against the result of the match; 0 to 1.
     score_weight: float = 0.0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The numbers that were found, as they are and with the losses before and after, for learning
-    and validation.
+    """The result of a fit: the unrounded numbers and the losses.
+
+    Pairs are for learning and validation.
     """
 
     numbers: Any
     scale: float
+    #: Losses of the old numbers, in nats.
     before: tuple[float, float]
+    #: Losses of the new numbers, in nats.
     after: tuple[float, float]
     rounds: int
     positions: tuple[int, int]
@@ -64,14 +71,14 @@ def sigmoid(x: Any) -> Any:
 
 
 def surprise(logits: Any, targets: Any) -> float:
-    """The mean cross entropy in nats: log(1 + exp(-logit)) where the target is 1."""
+    """The mean cross entropy in nats; for a target of 1 it is log(1 + exp(-logit))."""
     return float(np.mean(np.logaddexp(0.0, logits) - targets * logits))
 
 
 def fitted_scale(values: Any, targets: Any) -> float:
-    """The scale under which evaluations explain results best; TuneError where they explain nothing."""
+    """The scale with the least loss; TuneError if the evaluations explain no result."""
     low, high = (np.log(bound) for bound in SCALES)
-    for _ in range(60):  # the loss has one valley: each step keeps two thirds of the interval
+    for _ in range(60):  # ternary search: the loss is unimodal in the scale
         left, right = low + (high - low) / 3, high - (high - low) / 3
         if surprise(values / np.exp(left), targets) < surprise(values / np.exp(right), targets):
             high = right
@@ -80,20 +87,24 @@ def fitted_scale(values: Any, targets: Any) -> float:
     scale = float(np.exp((low + high) / 2))
     if scale > SCALES[1] * 0.99:
         raise TuneError(
-            "the evaluation as it is explains no result: give --scale, the evaluation that wins 73 in 100"
+            "the evaluation as it is explains no result:"
+            " give --scale, the evaluation that scores 73 %"
         )
     return scale
 
 
 def is_validation(matches: Any, settings: Settings) -> Any:
-    """Whole matches are kept from the learning, about the share that was asked for."""
+    """A mask of the positions kept for validation.
+
+    It selects whole matches, about a share of `settings.validation` of them.
+    """
     chance = np.random.Generator(np.random.PCG64(settings.seed)).random(int(matches.max()) + 1)
     return chance[matches] < settings.validation
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Positions in a row: where their entries belong, for sums by position and by number."""
+    """A mini-batch: the sparse entries of its positions by row (position) and column (number)."""
 
     rows: Any
     columns: Any
@@ -106,7 +117,7 @@ class Batch:
         return self.fixed + np.bincount(self.rows, parts, minlength=len(self.fixed))
 
     def gradient(self, weights: Any) -> Any:
-        """Of the mean surprise."""
+        """The gradient of the mean loss."""
         errors = (sigmoid(self.logits(weights)) - self.targets) / len(self.targets)
         return np.bincount(
             self.columns, self.coefficients * errors[self.rows], minlength=len(weights)
@@ -114,7 +125,7 @@ class Batch:
 
 
 def cut(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Batch]:
-    """The chosen positions in batches, in their order."""
+    """The chosen positions in batches of `size`, in their order."""
     lengths = np.diff(sums.begins)
     batches = []
     for first in range(0, len(chosen), size):
@@ -137,7 +148,7 @@ def mean_loss(batches: list[Batch], weights: Any) -> float:
 
 
 class Adam:
-    """The steps of Adam from a gradient to the next weights."""
+    """The Adam optimiser: computes the next weights from a gradient."""
 
     def __init__(self, size: int) -> None:
         self.mean, self.square, self.steps = np.zeros(size), np.zeros(size), 0
@@ -151,7 +162,7 @@ class Adam:
         return weights - rate * mean / (np.sqrt(square) + TINY)
 
 
-#: Takes the round and the losses of learning and validation.
+#: A callback that receives the round and the losses of learning and validation.
 OnRound = Callable[[int, float, float], None]
 
 
@@ -164,8 +175,9 @@ def fit(
     settings: Settings,
     on_round: OnRound = lambda number, learning, validation: None,
 ) -> Fitted:
-    """The numbers (floats) that explain the targets best, judged by matches that were not learnt
-    from.
+    """Fits the numbers (as floats) to the targets; keeps those with the least validation loss.
+
+    Raises TuneError if there are too few matches for learning and validation.
     """
     held = is_validation(matches, settings)
     learnt, judged = np.flatnonzero(~held), np.flatnonzero(held)
@@ -173,8 +185,8 @@ def fit(
         raise TuneError("there are too few matches to keep some for validation")
     chance = np.random.Generator(np.random.PCG64([settings.seed, 1]))
     start = numbers / scale
-    # What the numbers do not change: the evaluation less the sum at the start. Coefficients are per
-    # unit of the scale.
+    # The part of the evaluation that does not depend on the numbers: the evaluation minus the sum
+    # at the start. Coefficients are per unit of the scale.
     fixed = np.asarray(sums.values, float) / scale - row_sums(sums, start)
     learning = cut(sums, chance.permutation(learnt), fixed, targets, settings.batch)
     judging = cut(sums, judged, fixed, targets, settings.batch)
@@ -194,13 +206,8 @@ def fit(
             continue
         stale += 1
         if stale >= settings.patience:
-            stale, falls, rate, weights, adam = (
-                0,
-                falls + 1,
-                rate * SLOWER,
-                best.copy(),
-                Adam(len(start)),
-            )
+            stale, falls, rate = 0, falls + 1, rate * SLOWER
+            weights, adam = best.copy(), Adam(len(start))
             if falls > settings.falls:
                 break
     after = mean_loss(learning, best), mean_loss(judging, best)
@@ -208,7 +215,7 @@ def fit(
 
 
 def row_sums(sums: Sums, weights: Any) -> Any:
-    """What the tuned numbers add to each position, with these weights."""
+    """The sum that the tuned numbers contribute to each position, with these weights."""
     rows = np.repeat(np.arange(len(sums.begins) - 1, dtype=np.int32), np.diff(sums.begins))
     return np.bincount(
         rows, sums.coefficients * weights[sums.columns], minlength=len(sums.begins) - 1

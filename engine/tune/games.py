@@ -1,9 +1,7 @@
-"""Matches with their results: as lines of a work file, which self-play goes on with where it was
-stopped.
+"""The work file of self-play: matches with their results, one per line.
 
-The first line says how the matches are made; each other one is a match in JSON. A match depends on
-its number and on the first line only, so a file that was made in several runs is the same as one
-that was made in one.
+The first line is the plan; each further line is a match in JSON. A match depends only on its number
+and on the plan, so that a file written in several runs equals one written in a single run.
 """
 
 import json
@@ -21,39 +19,47 @@ FORMAT = 1
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the matches of a work file are made: with the rules of this digest, so many nodes a move,
-    after so many random plies; a match in which both sides see the same one ahead by `decided` is
-    taken for won (0: played on). Where there is a judge, the scores are this player's, for every so
-    many of the positions kept.
-    """
+    """How the matches of a work file are made."""
 
     tune: Literal[1]
     game: str
+    #: The digest of the rules.
     rules: str
     seed: int
+    #: Nodes per move.
     nodes: int
+    #: Fewest random plies of an opening.
     least_random: int
+    #: Most random plies of an opening.
     most_random: int
     options: dict[str, str]
+    #: A match is won when both sides see the same side ahead by this score; 0: played to the end.
     decided: int = 0
+    #: The player whose scores stand in the file; empty for those of the search that played.
     judge: str = ""
+    #: The judge scores every so many-th of the positions kept.
     every: int = 1
 
 
 class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One match: its moves, and which plies are worth keeping with what the search thought there
-    (for the side to move). The result is the first seat's: 1 won, 0 lost, 0.5 drawn.
-    """
+    """One match of a work file."""
 
     number: int
+    #: The moves in tokens, separated by spaces.
     moves: str
+    #: The first seat's result: 1 won, 0.5 drawn, 0 lost.
     result: float
+    #: The plies whose positions are learnt from.
     kept: tuple[int, ...] = ()
+    #: The search's score at each of these plies, for the side to move.
     scores: tuple[int, ...] = ()
 
 
 def read_plan(path: Path) -> Plan | None:
-    """The first line of a work file; None where there is no file yet or an empty one."""
+    """The plan of a work file; None if the file does not exist or is empty.
+
+    Raises TuneError for a file that cannot be read or is no work file.
+    """
     try:
         with path.open("rb") as file:
             line = file.readline()
@@ -72,7 +78,7 @@ def read_plan(path: Path) -> Plan | None:
 
 
 def read_matches(path: Path) -> Iterator[Played]:
-    """The matches of a work file in order. What was written last may be cut off: it does not count."""
+    """The matches of a work file in order, without a last line that was cut off."""
     with path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file):
@@ -88,10 +94,10 @@ def read_matches(path: Path) -> Iterator[Played]:
 
 
 class WorkFile:
-    """A work file that is open for more matches; a context manager."""
+    """A context manager that appends matches to a work file."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
-        """Begins the file or goes on with it; TuneError when its matches were made in another way."""
+        """Creates or resumes the file; TuneError if its matches were made with another plan."""
         found = read_plan(path)
         self.count = 0
         if found is not None:
@@ -127,15 +133,16 @@ class WorkFile:
 def _expect_same(path: Path, found: Plan, plan: Plan) -> None:
     old, new = (structs.asdict(one) for one in (found, plan))
     wrong = [
-        f"{name} {_told(old[name])} and not {_told(new[name])}"
+        f"{name} {_value_text(old[name])} and not {_value_text(new[name])}"
         for name in old
         if old[name] != new[name]
     ]
     if wrong:
         raise TuneError(
-            f"{path} was made with {', '.join(wrong)}: take another file, or do not play on (--games 0)"
+            f"{path} was made with {', '.join(wrong)}:"
+            " take another file, or do not play on (--games 0)"
         )
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     return json.dumps(value) if isinstance(value, Mapping) else str(value)

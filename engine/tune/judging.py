@@ -1,8 +1,8 @@
-"""The positions of a work file as another player judges them: what it thinks of each stands in
-place of what the search thought that played the matches.
+"""Scores the positions of a work file with another player.
 
-Results of matches are rough: one of them stands behind some seventy positions. A player that looks
-deeper, or knows more, says of each position by itself how it stands.
+Its scores replace those of the search that played the matches. Results are coarse: about seventy
+positions share the result of one match. A player that searches deeper, or knows more, scores each
+position by itself.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,13 @@ def judge(
     every: int,
     on_match: Callable[[int, int], None] = lambda count, total: None,
 ) -> None:
-    """Writes the matches of a work file with the scores of a player, as `engine.match` describes
-    one, for every so many of the positions kept; tells how many are done, and of how many.
+    """Writes the matches of a work file to another file, with the scores of a player.
 
-    Goes on where it was stopped. A player that begins each match anew, and plays by nodes, makes
-    the same file again. TuneError when there is no such player, or it fails.
+    `player` is a description as `engine.match` reads it. The player scores every `every`-th of the
+    positions kept. `on_match` receives the number of matches done and their total. An interrupted
+    run resumes. A player that starts each match afresh and searches by nodes reproduces the file.
+
+    Raises TuneError if there is no such player or it fails.
     """
     plan = read_plan(work)
     if plan is None:
@@ -57,7 +59,7 @@ def judge(
 def _judged(
     game: Game, options: dict[str, str], played: Played, player: Player, every: int
 ) -> Played:
-    """A match with the player's scores; positions that it says nothing of are no longer kept."""
+    """A match with the player's scores; positions that it does not score are dropped."""
     wanted = set(played.kept[played.number % every :: every])
     if not wanted:
         return structs.replace(played, kept=(), scores=())

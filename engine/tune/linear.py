@@ -1,5 +1,6 @@
-"""An evaluation as a sum: for each position its value and what each tuned number adds to it, found
-by trying.
+"""A linear model of an evaluation, found by varying its numbers.
+
+It holds for each position its value and the coefficient of each tuned number.
 """
 
 from collections.abc import Callable
@@ -14,35 +15,34 @@ from engine.tune import template
 from engine.tune.template import NOTED, UNIT
 from engine.tune.traced import new_log
 
-#: A coefficient bends when it differs by more than this share upwards and downwards, and by more
-#: than rounding.
+#: A coefficient is bent if its values for steps up and down differ by more than this share of it,
+#: and by more than rounding.
 BENDS = 0.02
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sparse rows: position i has the entries from begins[i] to begins[i + 1], each a column (which
-    of the tuned numbers) and its coefficient; `values` are the evaluations with the numbers as they
-    are.
-    """
+    """The model as sparse rows: position i has the entries begins[i] to begins[i + 1]."""
 
+    #: The evaluation of each position with the present numbers.
     values: Any
     begins: Any
+    #: The tuned number of each entry, as an index into the tuned numbers.
     columns: Any
     coefficients: Any
-    #: The share of coefficients that hold only near the numbers as they are.
+    #: The share of coefficients that hold only near the present numbers.
     bent: float
 
 
 class Evaluation:
-    """The compiled evaluation of a game, with numbers of one's own."""
+    """The compiled evaluation of a game, with numbers that the caller may vary."""
 
     def __init__(self, game: Game) -> None:
         self.native: NativeGame = compile_game(game, template)
         self.numbers = self.native.data.array.copy()
 
     def values(self, states: list[tuple[int, ...]], numbers: Any) -> Any:
-        """What the evaluation says to each state with these numbers."""
+        """The evaluation of each state with these numbers."""
         function, memory = self.native.function("value"), Memory(np.array(numbers, np.int64))
         return np.array([function(state, memory) for state in states], float)
 
@@ -52,8 +52,9 @@ class Evaluation:
         tuned: Any,
         on_state: Callable[[int], None] = lambda i: None,
     ) -> Sums:
-        """The evaluation of each state as a sum over the numbers with the indexes `tuned`, near the
-        present ones.
+        """The linear model of each state over the numbers with the indexes `tuned`.
+
+        It holds near the present numbers.
         """
         function = self.native.function("coefficients")
         data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))

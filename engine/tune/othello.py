@@ -1,13 +1,14 @@
-"""python -m engine.tune.othello: plays matches of Othello against itself and fits the pattern
-weights to their ends.
+"""python -m engine.tune.othello: plays matches of Othello and fits the pattern weights to them.
 
-The general tuner tries what each number adds to an evaluation; here there are a quarter of a
-million of them, and the ends are exact. A match begins with random moves, goes on by a shallow
-search, and is solved when few cells are empty: the score is what all its positions before lead to.
-From there on moves are half at random, and each position is solved. The work file grows until it
-has all matches, whenever the command is run; a match depends on its number and on what the file's
-first line says: the seed, the depth and the rules. The fit keeps some matches aside and prints how
-far it is off there.
+The general tuner varies each number of an evaluation to find its effect. Othello has a quarter of a
+million numbers and exact results, so it has a tuner of its own.
+
+A match begins with random moves, continues by a shallow search, and is solved when few cells are
+empty; that score is the target of all earlier positions. From then on half of the moves are random,
+and each position is solved. The command appends matches to the work file until it has all of them,
+and resumes it in a later run. A match depends on its number and on the file's first line, which
+names the seed, the depth and the rules. The fit holds some matches out and prints its error on
+them.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from engine.command_line import between, count_or_none
-from engine.compiler import native_lanes  # noqa: F401
+from engine.compiler import native_lanes  # noqa: F401  (registers what the kernel is written in)
 from engine.compiler.native import Memory, compile_game
 from engine.game import State
 from engine.games import othello
@@ -30,22 +31,27 @@ from engine.solvers import othello_kernel, othello_last
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 from engine.tune import othello_template as template
 from engine.tune.errors import TuneError
-from engine.tune.othello_positions import FULL, Making, PositionFile, count_matches, read_records
+from engine.tune.othello_positions import FULL, Origin, PositionFile, count_matches, read_records
 
+#: Size of the solver's table, as a power of two of entries.
 TABLE_BITS = 15
-#: Empty cells.
+#: Empty cells at which a match is solved.
 SOLVED_FROM = 14
+#: Empty cells at which a match ends.
 FEWEST_EMPTY = 3
+#: Random plies of an opening: at least the first number and fewer than the second.
 RANDOM_PLIES = (6, 16)
+#: The share of random moves between the opening and the solved end.
 RANDOM_SHARE = 0.02
-#: Of RATE_UNIT, one pass each; from weights that are there already, without the first two.
+#: Learning rates of the passes, in parts of RATE_UNIT. A fit that starts from the game's weights
+#: omits the first two.
 RATES = (512, 410, 307, 205, 123, 61, 31, 15)
-#: Every so many'th match is not learnt from.
+#: One match in this number is held out for validation.
 HELD_OUT = 20
 
 
 class Player:
-    """Plays matches, with the compiled search of the solver."""
+    """Plays matches with the compiled search of the solver."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -70,7 +76,7 @@ class Player:
         )
 
     def move(self, state: State, depth: int, chance: random.Random) -> int:
-        """The best move by a search of that depth, or a random one when the depth is 0."""
+        """The best move by a search of that depth, a random one if it is 0, or -1 without moves."""
         buffer = [0] * othello.MAX_MOVES
         count = othello.moves(state, buffer)
         if count == 0:
@@ -81,7 +87,7 @@ class Player:
         return int(self._pick(p, o, depth, chance.getrandbits(63), self._memory, self._native.data))
 
     def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
-        """The records of one match, see engine.tune.othello_template."""
+        """The records of one match, as `RECORD` in engine.tune.othello_template describes them."""
         chance = random.Random(f"{seed}:{number}")
         state = othello.init({})
         random_plies = chance.randrange(*RANDOM_PLIES)
@@ -118,12 +124,12 @@ def _empty(state: State) -> int:
 
 
 def play_matches(path: Path, matches: int, seed: int, depth: int) -> None:
-    """Goes on with the work file until it has so many matches; one that has more is only read."""
+    """Appends matches to the work file until it has `matches` of them."""
     game = load_game("othello")
     if matches <= count_matches(path):
         return
     with (
-        PositionFile(path, Making(1, game.digest, seed, depth)) as file,
+        PositionFile(path, Origin(1, game.digest, seed, depth)) as file,
         np.errstate(over="ignore"),
     ):
         begun, first, player = time.monotonic(), file.next_match, Player(depth)
@@ -142,9 +148,10 @@ def play_matches(path: Path, matches: int, seed: int, depth: int) -> None:
 
 
 def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> Any:
-    """The weights of all phases, in parts of a disc, from those to begin with; tells how far they
-    are off by phase (the root of the mean squared error in discs), for what was learnt from and for
-    what was held out.
+    """Fits the weights of all phases, in parts of a disc, starting from `weights`.
+
+    It prints after each pass the root mean squared error by phase, in discs, for the learnt and for
+    the held-out positions.
     """
     native = compile_game(load_game("othello"), template)
     held = records[:, 0] % np.uint64(HELD_OUT) == 0
@@ -159,20 +166,20 @@ def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> 
         Memory(np.zeros(template.SCRATCH_WORDS, np.int64)),
     )
     for rate in rates:
-        off = []
+        errors = []
         for rows, step in ((learnt, rate), (others, 0)):
             sums = np.zeros((othello.PHASES, 2), np.int64)
             native.function("learn")(
                 Memory(rows), len(rows), step, *memories, Memory(sums.reshape(-1))
             )
-            off.append(np.sqrt(sums[:, 0] / 64 / np.maximum(sums[:, 1], 1)).round(2))
-        told = f"rate {rate / template.RATE_UNIT:.2f}: off by {off[0]}, held out {off[1]}"
-        print(told, file=sys.stderr, flush=True)
+            errors.append(np.sqrt(sums[:, 0] / 64 / np.maximum(sums[:, 1], 1)).round(2))
+        line = f"rate {rate / template.RATE_UNIT:.2f}: off by {errors[0]}, held out {errors[1]}"
+        print(line, file=sys.stderr, flush=True)
     return weights
 
 
 def _mirrored(kind: int) -> list[int]:
-    """The cells of a pattern in the order that a mirror of the board gives them."""
+    """The places of a pattern's cells after the board is mirrored."""
     cells = othello.PATTERN_CELLS[kind]
     if kind == 0:
         return [7, 6, 5, 4, 3, 2, 1, 0, 9, 8]
@@ -182,8 +189,10 @@ def _mirrored(kind: int) -> list[int]:
 
 
 def twin_weights() -> Any:
-    """For each weight the one it shares its value with, see engine.tune.othello_template.learn:
-    where a mirror changes the pattern into that with the colours exchanged, the value is 0.
+    """For each weight its twin, encoded as engine.tune.othello_template.learn reads it.
+
+    Twins share a value because one is the mirror image of the other. If the mirror image is the
+    pattern with the colours exchanged, the value is 0.
     """
     parts, first = [], 0
     for kind, cells in enumerate(othello.PATTERN_CELLS):
@@ -201,8 +210,10 @@ def twin_weights() -> Any:
 
 
 def packed(weights: Any) -> bytes:
-    """The game's DATA file: bytes in eighths of a disc, each phase padded to whole words, then the
-    extras in 64ths.
+    """The content of the game's DATA file.
+
+    The pattern weights are bytes in eighths of a disc, with each phase padded to whole words. The
+    extras follow, in 64ths of a disc.
     """
     twins = twin_weights()
     by_phase = weights.reshape(othello.PHASES, template.PHASE_WORDS)
@@ -215,7 +226,7 @@ def packed(weights: Any) -> bytes:
 
 
 def unpacked(content: bytes) -> Any:
-    """The weights of a DATA file, the reverse of `packed` up to rounding."""
+    """The weights of a DATA file; the inverse of `packed` except for rounding."""
     patterns = np.frombuffer(content, np.int8, othello.PHASES * othello.PHASE_BYTES).reshape(
         othello.PHASES, -1
     )
@@ -231,51 +242,57 @@ def unpacked(content: bytes) -> Any:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.tune.othello", description=__doc__)
     parser.add_argument(
-        "--work", type=Path, required=True, help="the file of positions, made when it is not there"
+        "--work",
+        type=Path,
+        required=True,
+        help="the file of positions; created if it does not exist",
     )
     parser.add_argument(
-        "--matches", type=count_or_none, default=0, help="play until there are so many"
+        "--matches",
+        type=count_or_none,
+        default=0,
+        help="play until the file has this number of matches (0: none)",
     )
     parser.add_argument(
-        "--depth", type=between(1, 60), default=4, help="of the search that plays (4)"
+        "--depth", type=between(1, 60), default=4, help="depth of the search that plays (4)"
     )
     parser.add_argument(
         "--seed",
         type=count_or_none,
         default=1,
-        help="of the matches, and of the order in which they are learnt (1)",
+        help="seed of the matches and of the order in which they are learnt (1)",
     )
     parser.add_argument(
-        "--out", type=Path, help="write the weights here; without it they are not fitted"
+        "--out", type=Path, help="fit the weights and write them here (default: do not fit)"
     )
     parser.add_argument(
         "--on",
         action="store_true",
-        help="begin with the game's weights as they are, not with zeros",
+        help="start from the game's present weights, not from zeros",
     )
-    asked = parser.parse_args(arguments)
-    if not asked.matches and asked.out is None:
+    args = parser.parse_args(arguments)
+    if not args.matches and args.out is None:
         parser.error("there is nothing to do: give --matches or --out")
     try:
         if (
-            asked.out is not None
-            and asked.out.exists()
-            and asked.work.exists()
-            and asked.out.samefile(asked.work)
+            args.out is not None
+            and args.out.exists()
+            and args.work.exists()
+            and args.out.samefile(args.work)
         ):
             raise TuneError("--out would write over the work file")
-        play_matches(asked.work, asked.matches, asked.seed, asked.depth)
-        if asked.out is None:
+        play_matches(args.work, args.matches, args.seed, args.depth)
+        if args.out is None:
             return 0
-        records = read_records(asked.work)
+        records = read_records(args.work)
         if not len(records):
-            raise TuneError(f"{asked.work} has no positions: give --matches")
+            raise TuneError(f"{args.work} has no positions: give --matches")
         start = np.zeros(othello.PHASES * template.PHASE_WORDS, np.int64)
         rates: Sequence[int] = RATES
-        if asked.on:
+        if args.on:
             start = unpacked(Path(othello.__file__).with_name(othello.DATA[0]).read_bytes())
             rates = RATES[2:]
-        asked.out.write_bytes(packed(fit(records, asked.seed, start, rates)))
+        args.out.write_bytes(packed(fit(records, args.seed, start, rates)))
     except (TuneError, OSError) as error:
         print(f"tune: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,6 @@
-"""The work file of `engine.tune.othello`: a line that says how its matches are made, then records
-of eight-byte words.
+"""The work file of `engine.tune.othello`: a line with its origin, then records of 8-byte words.
 
-A file that does not begin with such a line is never written to.
+A file that does not begin with such a line is never overwritten.
 """
 
 import os
@@ -16,25 +15,27 @@ from engine.tune.errors import TuneError
 from engine.tune.othello_template import RECORD
 
 RECORD_BYTES = 8 * RECORD
-#: The first line is filled up with spaces to so many bytes.
+#: Length of the first line in bytes; it is padded with spaces.
 HEAD_BYTES = 256
+#: All 64 cells, as a bitboard.
 FULL = (1 << 64) - 1
 
 
-class Making(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the matches of a work file are made: with the rules of this digest, by a search of this
-    depth.
-    """
+class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the matches of a work file are made."""
 
     tune_othello: Literal[1]
+    #: The digest of the rules.
     rules: str
     seed: int
+    #: Depth of the search that plays.
     depth: int
 
 
-def read_making(path: Path) -> Making | None:
-    """The first line of a work file; None where there is no file yet, or an empty one; TuneError
-    for any other file.
+def read_origin(path: Path) -> Origin | None:
+    """The first line of a work file; None if the file does not exist or is empty.
+
+    Raises TuneError for a file that cannot be read or is no work file.
     """
     try:
         with path.open("rb") as file:
@@ -48,39 +49,38 @@ def read_making(path: Path) -> Making | None:
     try:
         if len(head) < HEAD_BYTES or not head.endswith(b"\n"):
             raise ValueError("its first line is not as long as it has to be")
-        return msgspec.json.decode(head, type=Making)
+        return msgspec.json.decode(head, type=Origin)
     except ValueError as error:
         raise TuneError(
-            f"{path} does not say how its matches were made, so it is no work file of this tuner (or one of an old"
-            f" version, which said nothing): it is left as it is ({error})"
+            f"{path} does not say how its matches were made, so it is no work file of this tuner"
+            f" (or one of an old version, which said nothing): it is left as it is ({error})"
         ) from error
 
 
 def read_records(path: Path) -> Any:
-    """The records of a work file, the last one only if it is whole: there is nothing to learn in a
-    file without.
+    """The records of a work file, without a last one that was cut off.
+
+    Raises TuneError if the file does not exist or is empty.
     """
-    if read_making(path) is None:
+    if read_origin(path) is None:
         raise TuneError(f"{path} has no positions: give --matches")
     return _records(path.read_bytes()[HEAD_BYTES:])
 
 
 class PositionFile:
-    """A work file that is open for more matches; a context manager."""
+    """A context manager that appends matches to a work file."""
 
-    def __init__(self, path: Path, making: Making) -> None:
-        """Begins the file or goes on with it; TuneError when it is another file, or made in another
-        way.
-        """
-        found = read_making(path)
+    def __init__(self, path: Path, origin: Origin) -> None:
+        """Creates or resumes the file; TuneError if it is no work file or has another origin."""
+        found = read_origin(path)
         if found is not None:
-            _expect_same(path, found, making)
+            _expect_same(path, found, origin)
         try:
             self._file = path.open("wb" if found is None else "r+b")
         except OSError as error:
             raise TuneError(f"{path} cannot be written: {error.strerror}") from error
         if found is None:
-            self._file.write(msgspec.json.encode(making).ljust(HEAD_BYTES - 1) + b"\n")
+            self._file.write(msgspec.json.encode(origin).ljust(HEAD_BYTES - 1) + b"\n")
             self.next_match = 0
         else:
             self._file.seek(HEAD_BYTES)
@@ -105,13 +105,14 @@ class PositionFile:
 
 
 def count_matches(path: Path) -> int:
-    """How many matches a file surely has whole: nothing tells whether the last one is."""
-    return 0 if read_making(path) is None else _whole_matches(read_records(path))[0]
+    """The number of matches in a file without the last one, which may be incomplete."""
+    return 0 if read_origin(path) is None else _whole_matches(read_records(path))[0]
 
 
 def _whole_matches(records: Any) -> tuple[int, int]:
-    """The number of the next match, and the records before it: the last match in the file may not
-    be complete.
+    """The number of the next match to play, and the count of records before it.
+
+    The last match in the file may be incomplete, so it is played again.
     """
     if not len(records):
         return 0, 0
@@ -124,10 +125,11 @@ def _records(content: bytes) -> Any:
     return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD)
 
 
-def _expect_same(path: Path, found: Making, wanted: Making) -> None:
+def _expect_same(path: Path, found: Origin, wanted: Origin) -> None:
     old, new = (msgspec.to_builtins(one) for one in (found, wanted))
     wrong = [f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]]
     if wrong:
         raise TuneError(
-            f"{path} was made with {', '.join(wrong)}: take another file, or play no more (--matches 0)"
+            f"{path} was made with {', '.join(wrong)}:"
+            " take another file, or play no more (--matches 0)"
         )

@@ -1,10 +1,10 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
-# (compiled, an int is an np.int64 and the other way round)
-"""The compiled part of `engine.tune.othello`: a pass of learning over positions, in whole numbers.
+# (in compiled code int and np.int64 are the same type)
+"""The compiled part of `engine.tune.othello`: one pass of learning over positions.
 
-So the same positions give the same weights to the bit on every machine. W holds for each phase the
-weights of the patterns and then the extras, as the game's data has them, in parts of a disc: UNIT
-of them.
+It uses integers only, so that the same positions give the same weights to the bit on every machine.
+W holds for each phase the pattern weights and then the extras, in the order of the game's data. A
+weight of UNIT is one disc.
 """
 
 from typing import Any
@@ -34,20 +34,28 @@ from engine.games.othello import (
 from engine.jit import at, popcount
 
 U = np.uint64
+#: A weight of one disc.
 UNIT = 1 << 20
+#: Pattern weights of a phase.
 WEIGHTS = sum(PATTERN_WEIGHTS)
+#: Extras of a phase: see `extras`.
 EXTRA_COUNT = 4
+#: Words of a phase in W.
 PHASE_WORDS = WEIGHTS + EXTRA_COUNT
+#: Places on the board at which a pattern is read.
 PLACES = 38
+#: Words of the scratch memory: start and index of each place, then the extras.
 SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
+#: A learning rate of 1.
 RATE_UNIT = 1024
-#: The extras are summed in every position and most weights rarely: they learn so much slower.
+#: Factor by which the extras learn more slowly than the pattern weights. Every position sums all
+#: extras, but most pattern weights occur rarely.
 EXTRA_SLOWER = 5000
-#: Positions so near to another phase, in empty cells, teach that as well: its weights then fit
-#: where it begins.
+#: Empty cells from a phase's boundary within which a position teaches the neighbouring phase too,
+#: so that the weights of that phase fit at its boundary.
 OVERLAP = 2
-#: Words of a record: the match, the discs of the side to move, the other's, the final lead of the
-#: side to move.
+#: Words of a record: the match, the discs of the side to move, the opponent's discs, and the final
+#: lead of the side to move.
 RECORD = 4
 
 MORE_HOOKS = (
@@ -99,12 +107,12 @@ def phase_of(empty: int) -> int:
 
 
 def index(p: np.uint64, o: np.uint64) -> int:
-    """The index of a pattern's state; below 0 it means the same with the colours exchanged."""
+    """The index of a pattern's state; a negative index is that state with the colours exchanged."""
     return TERNARY[np.int64(p)] - TERNARY[np.int64(o)]
 
 
 def places(p: np.uint64, o: np.uint64, out: Any) -> None:
-    """For each place of a pattern where its weights begin, and its index there."""
+    """Writes for each place of a pattern the start of its weights and its index there."""
     n = 0
     for quarter in range(4):
         out[n] = EDGE
@@ -134,7 +142,11 @@ def places(p: np.uint64, o: np.uint64, out: Any) -> None:
 
 
 def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
-    """What is summed besides the patterns, as in the game's evaluation."""
+    """Writes the terms besides the patterns, as in the game's evaluation.
+
+    They are a constant, the differences in mobility and in empty neighbour cells, and the parity of
+    the empty cells.
+    """
     empty = ~(p | o)
     out[0] = 1
     out[1] = popcount(mobility(p, o)) - popcount(mobility(o, p))
@@ -143,7 +155,7 @@ def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
 
 
 def predicted(scratch: Any, W: Any, twins: Any) -> int:
-    """The lead that the weights of one phase expect for the places and extras in scratch."""
+    """The lead that the weights of one phase predict for the places and extras in scratch."""
     total = 0
     for i in range(PLACES):
         at_index = scratch[2 * i + 1]
@@ -156,7 +168,7 @@ def predicted(scratch: Any, W: Any, twins: Any) -> int:
 
 
 def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
-    """Moves all weights that were summed so that the error becomes less."""
+    """Moves all the weights of the sum in scratch a step that reduces the error."""
     step = error * rate // (RATE_UNIT * PLACES)
     for i in range(PLACES):
         at_index = scratch[2 * i + 1]
@@ -168,12 +180,11 @@ def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
 
 
 def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, errors: Any) -> None:
-    """Moves the weights towards the lead of each record's position in turn: least squares by single
-    steps.
+    """Moves the weights towards the lead of each record in turn (least mean squares).
 
-    `twins` has for each weight the one that it shares its value with by symmetry, times 4, plus 1 +
-    its sign. With rate 0 nothing is learnt. `errors` sums by phase the squared errors, in 64ths of
-    a squared disc, and the positions.
+    `twins` holds for each weight the one with which it shares its value by symmetry, times 4, plus
+    1 + its sign. With rate 0 the weights do not change. `errors` sums by phase the squared errors,
+    in 64ths of a squared disc, and counts the positions.
     """
     for t in range(count):
         record = at(R, RECORD * t)

@@ -1,6 +1,4 @@
-"""Positions with results, from work files of self-play and from files of positions, as the states
-to learn from.
-"""
+"""The training data: states with results, from work files and from files of positions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from engine.game import Game, GameError, Position
 from engine.tune.errors import TuneError
 from engine.tune.games import read_matches, read_plan
 
+#: The first seat's result by its notation in a file of positions.
 RESULTS = {
     "1-0": 1.0,
     "0-1": 0.0,
@@ -27,13 +26,14 @@ RESULTS = {
 
 @dataclass(frozen=True)
 class Samples:
-    """States with what came of them for the side to move, 0 to 1, and what a search thought of them
-    (where known); those of one match have the same number.
-    """
+    """Training positions, as parallel sequences."""
 
     states: list[tuple[int, ...]]
+    #: The result for the side to move, 0 to 1.
     results: Any
+    #: A search's score for the side to move; NaN if it is unknown.
     scores: Any
+    #: The number of the match; positions of one match have the same number.
     matches: Any
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class Samples:
 def read_samples(
     game: Game, work: Iterable[Path], positions: Iterable[Path], options: Mapping[str, str]
 ) -> Samples:
-    """All positions of the files; TuneError when there are none, or one is not of this game."""
+    """All positions of the files; TuneError if there are none or one is not of this game."""
     states, results, scores, matches = [], [], [], []
     lines: list[list[Sample]] = [line for path in work for line in _from_matches(game, path)]
     lines += [[one] for path in positions for one in _from_positions(game, path, options)]
@@ -58,8 +58,8 @@ def read_samples(
     return Samples(states, np.array(results), np.array(scores, float), np.array(matches))
 
 
-#: A position, the first seat's result, and the search's score for the side to move (NaN where it is
-#: not known).
+#: A position, the first seat's result, and the search's score for the side to move (NaN if it is
+#: unknown).
 Sample = tuple[Position, float, float]
 
 
@@ -84,8 +84,9 @@ def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
 
 
 def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Iterator[Sample]:
-    """Lines of a position's text, a semicolon and the result of the first seat: 1-0, 0-1 or
-    1/2-1/2.
+    """The positions of a file whose lines are a position's text, a semicolon and a result.
+
+    The result is the first seat's, such as 1-0, 0-1 or 1/2-1/2.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -97,7 +98,8 @@ def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Itera
         text, _, result = line.rpartition(";")
         if result.strip() not in RESULTS:
             raise TuneError(
-                f"{path}, line {number}: a position, a semicolon and 1-0, 0-1 or 1/2-1/2 are expected"
+                f"{path}, line {number}:"
+                " a position, a semicolon and 1-0, 0-1 or 1/2-1/2 are expected"
             )
         try:
             position = game.position(text.strip(), options)

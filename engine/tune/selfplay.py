@@ -1,4 +1,4 @@
-"""Self-play at fixed nodes from random openings: the positions that the tuner learns from."""
+"""Self-play at fixed nodes from random openings, which gives the tuner its positions."""
 
 import random
 from collections.abc import Callable
@@ -12,15 +12,16 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.tune.games import Plan, Played, WorkFile
 
+#: Size of the search's table, as a power of two of entries.
 TABLE_BITS = 16
-#: A match of more plies counts as a draw.
+#: Plies after which a match counts as a draw.
 LONGEST = 600
-#: So many plies in a row show that a match is decided.
+#: Consecutive plies with a large score that decide a match.
 AGREED = 6
 
 
 class SelfPlay:
-    """Plays the matches of a plan: each depends on its number only."""
+    """Plays the matches of a plan; each match depends on its number only."""
 
     def __init__(self, game: Game, plan: Plan) -> None:
         self.game = game
@@ -32,14 +33,16 @@ class SelfPlay:
     def fill(
         self, file: WorkFile, count: int, on_match: Callable[[int], None] = lambda count: None
     ) -> None:
-        """Plays until the file has so many matches."""
+        """Plays until the file has `count` matches."""
         while file.count < count:
             file.add(self.match(file.count))
             on_match(file.count)
 
     def match(self, number: int) -> Played:
-        """A random opening, then the best moves of both sides; a forced end that is seen is taken
-        for the end, so is a draw that may be claimed, and what the plan calls decided.
+        """Plays a random opening, then the best moves of both sides.
+
+        The match ends early when the search sees a forced win or loss, when a draw may be claimed,
+        and when it is decided by the plan's score.
         """
         position, moves = opening(self.game, self.plan, random.Random(f"{self.plan.seed}:{number}"))
         self._table.memory.array.fill(0)
@@ -75,8 +78,9 @@ class SelfPlay:
 
 
 def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, list[str]]:
-    """So many random moves as the plan wants, and where they lead; others where the match is over
-    by then.
+    """A position after as many random moves as the plan wants, and those moves.
+
+    It draws other moves if the match is already over there.
     """
     while True:
         position = game.start(plan.options)
@@ -93,15 +97,13 @@ def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, li
 
 
 def is_decided(leads: list[int], decided: int) -> bool:
-    """Have both sides agreed for some plies that the same one is ahead by so much?"""
+    """Whether both sides have seen the same side ahead by `decided` for AGREED plies."""
     latest = leads[-AGREED:]
     return len(latest) == AGREED and (min(latest) >= decided or max(latest) <= -decided)
 
 
 def is_quiet(position: Position, best: int) -> bool:
-    """Does an evaluation mean something here: a free choice, and the best move is none that changes
-    much?
-    """
+    """Whether a static evaluation is meaningful: a stable position with a quiet best move."""
     rules: Any = position.game.rules
     state = position.state
     with np.errstate(over="ignore"):
@@ -114,5 +116,5 @@ def is_quiet(position: Position, best: int) -> bool:
 
 
 def _points(turn: int, score: int) -> float:
-    """The first seat's, of a match whose end is forced."""
+    """The first seat's result of a match that the score decides."""
     return float((score > 0) == (turn == 0))

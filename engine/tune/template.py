@@ -1,21 +1,19 @@
-"""What `engine.compiler.native` compiles for the tuner, with a game's `evaluate` in place of the
-stub.
-"""
+"""The code that `engine.compiler.native` compiles for the tuner; a game replaces `evaluate`."""
 
 from typing import Any
 
 from engine.game import State
 from engine.tune.traced import COUNT, FOUND, MARK, traced
 
-#: How far a number is moved to see what that does: far, as an evaluation rounds.
+#: The first step by which a number is varied; it is large because an evaluation rounds.
 STEP = 4096
-#: A change of the evaluation by more than this may have met a limit: then a smaller step is tried.
+#: A larger change of the evaluation may have met a limit, so a smaller step is tried.
 LARGE = 2048
+#: The smallest step by which a number is varied.
 SMALLEST = 8
-#: What a coefficient is told in.
+#: A coefficient of 1.
 UNIT = 1 << 20
-#: Words for each number: its index in DATA, its coefficient, the coefficient when it is moved the
-#: other way.
+#: Words of output for each number: its index in DATA, and its coefficients for a step up and down.
 NOTED = 3
 
 SIGNATURES = {
@@ -30,8 +28,10 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def coefficients(s: State, D: Any, LOG: Any, OUT: Any) -> int:
-    """Writes, for each number that the evaluation reads here, its index and by how much the
-    evaluation goes up and down for each unit that the number does; returns how many there are.
+    """Writes the index and both coefficients of each number that the evaluation reads.
+
+    A coefficient is the change of the evaluation per unit of the number. Returns the count of
+    numbers.
     """
     LOG[COUNT] = 0
     LOG[MARK] += 1

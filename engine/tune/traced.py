@@ -1,10 +1,8 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
-"""DATA that notes which of its numbers are read: compiled rules take it in place of the plain
-pointer.
+"""DATA that logs which of its numbers are read; compiled rules take it in place of the pointer.
 
-So the tuner learns which numbers an evaluation depends on in a position from the evaluation itself,
-be it one of a few numbers or of a hundred thousand, and a game needs no second description of its
-features.
+The evaluation itself thus shows on which numbers it depends in a position, whether it has a few
+numbers or a hundred thousand, and a game needs no second description of its features.
 """
 
 import operator
@@ -18,14 +16,14 @@ from numba.extending import intrinsic, make_attribute_wrapper, models, overload,
 from engine import jit
 from engine.compiler.native import INT, INTS
 
-#: The words of a log: how many numbers were read, what marks those of this evaluation, the size of
-#: DATA; then their indexes, and then for each number of DATA the mark of the evaluation that read
-#: it last.
+#: The words of a log: the count of numbers that were read, the mark of this evaluation, the size of
+#: DATA, and the first index read. After the indexes follows, for each number of DATA, the mark of
+#: the evaluation that read it last.
 COUNT, MARK, SIZE, FOUND = 0, 1, 2, 3
 
 
 def log_words(size: int) -> int:
-    """How long the log of DATA of a size is."""
+    """The length of the log in words, for DATA of `size` words."""
     return FOUND + 2 * size
 
 
@@ -36,7 +34,7 @@ def new_log(size: int) -> Any:
 
 
 class TracedType(types.Type):
-    """DATA, its log, and the index that counts as 0."""
+    """DATA, its log, and the offset of index 0."""
 
     def __init__(self) -> None:
         super().__init__(name="Traced")
@@ -57,7 +55,7 @@ for _name in ("data", "log", "offset"):
 
 @intrinsic
 def _traced(typing_context, data, log, offset):  # type: ignore[no-untyped-def]
-    """The DATA as rules get it, its reads noted in the log."""
+    """DATA as rules receive it, whose reads are logged."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         made = cgutils.create_struct_proxy(TRACED)(context, builder)
@@ -67,7 +65,7 @@ def _traced(typing_context, data, log, offset):  # type: ignore[no-untyped-def]
     return TRACED(INTS, INTS, INT), generate
 
 
-#: Called in compiled code as `traced(data, log, 0)`: numba gives the first argument itself.
+#: Compiled code calls `traced(data, log, 0)`; numba supplies the first parameter.
 traced: Any = _traced
 
 

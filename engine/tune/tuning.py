@@ -1,6 +1,4 @@
-"""One tuning from end to end: positions in, DATA files with better numbers out, and what was gained
-in figures.
-"""
+"""Tunes a game from end to end: takes positions, and writes DATA files with better numbers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,17 +17,22 @@ from engine.tune.samples import Samples
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """What a fit found: losses are mean surprises in nats, measured with the rounded numbers by the
-    evaluation itself; `bent` is the share of coefficients that hold only near the old numbers.
+    """The figures of a fit.
+
+    The losses are mean cross entropies in nats, measured by the evaluation itself with the rounded
+    numbers.
     """
 
     game: str
     positions: int
     matches: int
+    #: The count of tuned numbers.
     numbers: int
+    #: The count of numbers that changed.
     changed: int
     scale: float
     rounds: int
+    #: The share of coefficients that hold only near the old numbers.
     bent: float
     learning_before: float
     learning_after: float
@@ -46,20 +49,23 @@ class Tuned:
 
 
 def require_numbers(game: Game) -> list[NumberFile]:
-    """The files of numbers of a game; TuneError says what it lacks."""
+    """The files of numbers of a game; TuneError if it has none, with what to add."""
     files = number_files(game)
     if not any(row.numbers for file in files for row in file.rows):
         names = ", ".join(game.rules.DATA) or "nothing"
         raise TuneError(
-            f"{game.id} has no numbers to tune: its DATA names {names}. A DATA file whose name ends in .txt, with rows"
-            " such as `man: 100`, holds numbers that its evaluate reads as data[0], data[1] and so on"
+            f"{game.id} has no numbers to tune: its DATA names {names}. A DATA file whose name"
+            " ends in .txt, with rows such as `man: 100`, holds numbers that its evaluate reads"
+            " as data[0], data[1] and so on"
         )
     return files
 
 
 def tuned_indexes(files: Sequence[NumberFile], only: Sequence[str], frozen: Sequence[str]) -> Any:
-    """The places of the numbers to tune: those of all rows, or of the rows named `only`, without
-    the frozen ones.
+    """The indexes in DATA of the numbers to tune.
+
+    They are those of all rows, or of the rows named in `only`, without those in `frozen`. Raises
+    TuneError for an unknown row or if no numbers are left.
     """
     rows = [row for file in files for row in file.rows]
     names = {row.name for row in rows}
@@ -84,8 +90,9 @@ def tune(
     on_round: OnRound = lambda number, learning, validation: None,
     on_state: Callable[[int], None] = lambda i: None,
 ) -> Tuned:
-    """Fits the numbers with these indexes to the samples; positions in which none of them counts
-    are left out.
+    """Fits the numbers with the indexes `tuned` to the samples.
+
+    Positions in which none of them counts are left out; TuneError if that leaves none.
     """
     evaluation = Evaluation(game)
     sums = evaluation.sums(samples.states, tuned, on_state)
@@ -120,22 +127,22 @@ def tune(
 
 
 def _only(sums: Sums, chosen: Any) -> Sums:
-    """The rows that were chosen, where the others have no entries."""
+    """The chosen rows; all other rows must be empty."""
     begins = np.append(sums.begins[chosen], sums.begins[-1])
     return Sums(sums.values[chosen], begins, sums.columns, sums.coefficients, sums.bent)
 
 
 def _targets(results: Any, scores: Any, scale: float, score_weight: float) -> Any:
     known = ~np.isnan(scores)
-    told = sigmoid(np.where(known, scores, 0.0) / scale)
+    expected = sigmoid(np.where(known, scores, 0.0) / scale)
     weight = np.where(known, score_weight, 0.0)
-    return (1 - weight) * results + weight * told
+    return (1 - weight) * results + weight * expected
 
 
 def _losses(
     values: Any, scale: float, targets: Any, matches: Any, settings: Settings
 ) -> tuple[float, float]:
-    """Of learning and validation."""
+    """The losses of learning and validation."""
     held = is_validation(matches, settings)
     first, second = (surprise(values[part] / scale, targets[part]) for part in (~held, held))
     return first, second
@@ -144,7 +151,7 @@ def _losses(
 def write_numbers(
     file: NumberFile, numbers: Any, comments: Sequence[str], path: Path | None = None
 ) -> Path:
-    """Writes a file's rows with their new numbers, and comments at its head; returns where."""
+    """Writes a file's rows with their new numbers, after the comments; returns its path."""
     rows = [
         (row.name, numbers[row.first : row.first + len(row.numbers)].tolist()) for row in file.rows
     ]
@@ -156,14 +163,16 @@ def write_numbers(
 
 
 def comments_of(command: str, gain: Gain, plans: Sequence[str] = ()) -> list[str]:
-    """What the head of a file of tuned numbers says; the plans are the options that its matches
-    were made with.
+    """The comments at the head of a file of tuned numbers.
+
+    `plans` are the options with which its matches were made.
     """
     return [
         "Tuned from self-play; the command that made these numbers, and what it found:",
         command,
         *(f"matches made with {plan}" for plan in plans),
-        f"{gain.positions:,} positions of {gain.matches:,} matches, {gain.numbers:,} numbers, scale {gain.scale}",
+        f"{gain.positions:,} positions of {gain.matches:,} matches, {gain.numbers:,} numbers,"
+        f" scale {gain.scale}",
         f"loss of learning {gain.learning_before:.5f} -> {gain.learning_after:.5f}, of validation"
         f" {gain.validation_before:.5f} -> {gain.validation_after:.5f}",
     ]

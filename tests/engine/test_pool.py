@@ -696,9 +696,12 @@ async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
     assert commands == [("planted", True, False), ("second", False, False)]
 
 
-async def test_giving_way() -> None:
-    """A lower priority, once and for all."""
-    code = "import os; from engine.pool.worker import give_way; give_way(); give_way(); print(os.nice(0))"
+async def test_lower_priority() -> None:
+    """A second call does not lower the priority further."""
+    code = (
+        "import os; from engine.pool.worker import lower_priority as lower;"
+        " lower(); lower(); print(os.nice(0))"
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, env=environment, stdout=subprocess.PIPE

@@ -135,7 +135,7 @@ async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
         ]
         await a_moment()
         assert len(house.commands) == 3, "nobody has asked for a persona"
-        house.warmer.ask("chess", "persona")
+        house.warmer.request("chess", "persona")
         assert await house.ordered() == ("chess", "persona")
         assert [change for change in house.changes if change[1] == "warm"] == [
             ("chess", "warm"), ("connect-four", "warm"),
@@ -146,7 +146,7 @@ async def test_what_is_asked_for_ends_an_idle_compilation(warming: Any) -> None:
     """Its process goes, the game that is asked for is next, and what was ended begins anew."""
     async with warming("chess", "hex") as house:
         assert await house.ordered() == ("chess", "search")
-        house.warmer.ask("gomoku")
+        house.warmer.request("gomoku")
         assert await house.ordered() == ("gomoku", "search")
         assert [process.closed for process in house.processes] == [True, False]
         assert house.warmer.state("chess") == "cold"
@@ -165,17 +165,17 @@ async def test_what_is_asked_for_while_the_process_starts(warming: Any) -> None:
         house.warmer.add_spare("hex")
         while not house.processes:
             await asyncio.sleep(0)
-        house.warmer.ask("gomoku")
+        house.warmer.request("gomoku")
         assert await house.ordered() == ("gomoku", "search")
 
 
 async def test_those_that_are_asked_for_take_turns(warming: Any) -> None:
     """First come, first compiled: one that somebody waits for does not end another one."""
     async with warming() as house:
-        house.warmer.ask("chess")
+        house.warmer.request("chess")
         assert await house.ordered() == ("chess", "search")
-        house.warmer.ask("hex")
-        house.warmer.ask("gomoku")
+        house.warmer.request("hex")
+        house.warmer.request("gomoku")
         house.compiled()
         assert await house.ordered() == ("hex", "search")
         house.compiled()
@@ -188,12 +188,12 @@ async def test_a_search_ends_what_is_less(warming: Any) -> None:
     other.
     """
     async with warming() as house:
-        house.warmer.ask("othello", "solver")
-        house.warmer.ask("othello")
+        house.warmer.request("othello", "solver")
+        house.warmer.request("othello")
         assert await house.ordered() == ("othello", "search")
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
-        house.warmer.ask("chess")
+        house.warmer.request("chess")
         assert await house.ordered() == ("chess", "search")
         house.compiled()
         assert await house.ordered() == ("othello", "solver")
@@ -203,9 +203,9 @@ async def test_wanting_a_solver_does_not_end_the_search_of_its_game(warming: Any
     """Nor of the one that is compiled at idle priority."""
     async with warming("othello") as house:
         assert await house.ordered() == ("othello", "search")
-        house.warmer.ask("othello")
-        house.warmer.ask("othello", "solver")
-        house.warmer.ask("othello", "persona")
+        house.warmer.request("othello")
+        house.warmer.request("othello", "solver")
+        house.warmer.request("othello", "persona")
         await a_moment()
         assert house.warmer.state("othello") == "warming"
         house.compiled()
@@ -223,7 +223,7 @@ async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
     cached: set[Key] = {("hex", "search"), ("hex", "persona")}
     async with warming("chess", cached=cached) as house:
         await house.ordered()
-        house.warmer.ask("hex")
+        house.warmer.request("hex")
         assert house.warmer.state("hex") == "warm"
         assert house.settled == ["hex"]
         assert house.warmer.state("chess") == "warming"
@@ -243,7 +243,7 @@ async def test_a_bar_by_the_processors_time(warming: Any) -> None:
             house.processes[-1].says(Compiling("chess", round(cpu_s * 1000)))
             told.append(house.warmer.percent("chess"))
         assert told == [0, 25, 99]
-        house.warmer.ask("hex")
+        house.warmer.request("hex")
         await house.ordered()
         assert house.warmer.percent("chess") == 0
         house.compiled()
@@ -285,7 +285,7 @@ async def test_a_game_that_does_not_compile(
 async def test_what_the_cache_has_lost_is_compiled_anew(warming: Any) -> None:
     """Before all that nobody asked for."""
     async with warming("hex", cached={("chess", "search")}) as house:
-        house.warmer.ask("chess")
+        house.warmer.request("chess")
         await house.ordered()
         house.cached.clear()
         house.warmer.forget("chess")

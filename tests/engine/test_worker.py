@@ -9,7 +9,7 @@ import pytest
 
 from engine.pool import worker as worker_module
 from engine.pool.messages import Progress, decode_message
-from engine.pool.worker import LIVE_S, Worker
+from engine.pool.worker import PROGRESS_S, Worker
 from engine.rules.registry import load_game
 from engine.search.driver import Control, _live_info
 from engine.search.job import Info
@@ -42,10 +42,10 @@ def test_a_depth_does_not_overtake_a_count() -> None:
         assert may_tell.wait(60)
         return info_of(1, 15)
 
-    companion = threading.Thread(target=worker._tell, args=(7, slowly))
+    companion = threading.Thread(target=worker._send_progress, args=(7, slowly))
     companion.start()
     assert has_read.wait(60)
-    search = threading.Thread(target=worker._tell, args=(7, lambda: info_of(2, 20)))
+    search = threading.Thread(target=worker._send_progress, args=(7, lambda: info_of(2, 20)))
     search.start()
     search.join(0.05)  # without the lock it would be through by now
     may_tell.set()
@@ -60,8 +60,8 @@ def test_a_depth_does_not_overtake_a_count() -> None:
 
 
 def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exactly then and once, however long it goes on; before and after that its count is told now
-    and then.
+    """The companion expires a search once, exactly at its deadline, and reports its node count
+    before and after.
     """
     now_s = [0.0]
     expired: list[float] = []
@@ -73,11 +73,11 @@ def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch
             return now_s[0] > 1.8
 
     monkeypatch.setattr(worker_module, "time", SimpleNamespace(perf_counter=lambda: now_s[0]))
-    monkeypatch.setattr(worker_module, "_live", lambda running: looks.append(now_s[0]))
+    monkeypatch.setattr(worker_module, "_live_info", lambda running: looks.append(now_s[0]))
     worker = Worker(SimpleNamespace(Control=lambda words: words), Pipe()[1], None, 0)
     running = SimpleNamespace(seconds=1.0, expire=lambda: expired.append(now_s[0]))
-    worker._accompany(7, running, Ended())  # type: ignore[arg-type]
+    worker._run_companion(7, running, Ended())  # type: ignore[arg-type]
     assert expired == pytest.approx([1.0])
-    assert min(looks) == pytest.approx(LIVE_S)
+    assert min(looks) == pytest.approx(PROGRESS_S)
     assert max(looks) > 1.0
-    assert max(later - sooner for sooner, later in pairwise(looks)) <= 2 * LIVE_S
+    assert max(later - sooner for sooner, later in pairwise(looks)) <= 2 * PROGRESS_S

@@ -1,7 +1,7 @@
-"""A program that plays one game by heart in three protocols, and fails where it is told to.
+"""A program that plays one scripted game in three protocols, and fails on request.
 
-scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign, mute (says nothing
-at all)
+scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign or mute (the
+program prints nothing at all).
 """
 
 import sys
@@ -16,7 +16,7 @@ def say(text: str) -> None:
 
 
 def next_move(game: str, ply: int, fault: str, at: int) -> str:
-    """The move of the script, unless the fault is due."""
+    """The next move of the script, or the fault if its ply has come."""
     if ply < at or fault == "none":
         return MOVES[game][ply]
     if fault == "hang":
@@ -31,24 +31,22 @@ def uci(fault: str, at: int) -> None:
     for line in sys.stdin:
         words = line.split()
         if words[0] == "uci":
-            say(
-                "id name scripted\noption name Hash type spin default 16\noption name UCI_Elo type spin\nuciok"
-            )
+            say("id name scripted\noption name Hash type spin default 16")
+            say("option name UCI_Elo type spin\nuciok")
         elif words[0] == "isready":
             say("readyok")
         elif words[0] == "position":
             ply = len(words) - words.index("moves") - 1 if "moves" in words else 0
         elif words[0] == "go":
-            say(
-                "info depth 1 score cp 12 nodes 34 pv a2a3\ninfo depth 2 score cp 99 upperbound nodes 56"
-            )
+            say("info depth 1 score cp 12 nodes 34 pv a2a3")
+            say("info depth 2 score cp 99 upperbound nodes 56")
             say(f"bestmove {next_move('chess', ply, fault, at)}")
         elif words[0] == "quit":
             return
 
 
 def xboard(fault: str, at: int) -> None:
-    ply, evasions = 0, False
+    ply, is_forced = 0, False
     for line in sys.stdin:
         words = line.split()
         if words[0] == "protover":
@@ -56,15 +54,15 @@ def xboard(fault: str, at: int) -> None:
         elif words[0] == "ping":
             say(f"pong {words[1]}")
         elif words[0] == "new":
-            ply, evasions = 0, False
+            ply, is_forced = 0, False
         elif words[0] == "force":
-            evasions = True
+            is_forced = True
         elif words[0] == "quit":
             return
         elif words[0] in ("go", "usermove"):
             ply += words[0] == "usermove"
-            evasions = evasions and words[0] != "go"
-            if not evasions:
+            is_forced = is_forced and words[0] != "go"
+            if not is_forced:
                 move = next_move("chess", ply, fault, at)
                 say("1 12 3 34 a2a3")
                 say("resign" if move == "resign" else f"move {move}")

@@ -1,4 +1,4 @@
-"""Ablations: docs/ablations.md says what was played, and no game uses what harms it."""
+"""Ablations: docs/ablations.md matches the logs, and no game uses a feature that harms it."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/ablations.md is what its command prints."""
+    """docs/ablations.md is the output of its command."""
     assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
 
 
 def summaries(game_id: str) -> dict[str, Summary]:
-    """What was measured in a game, by technique."""
+    """The results of a game's matches, by feature."""
     found = {}
     for path in (ROOT / FOLDER / game_id).iterdir():
         header, records, _ = read_log(path)
@@ -51,7 +51,7 @@ def summaries(game_id: str) -> dict[str, Summary]:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_what_does_not_pay_is_out(game_id: str) -> None:
-    """No game uses a technique that harms or does not pay, nor goes without one that pays."""
+    """No game uses a feature that harms or does not pay, and every game uses those that pay."""
     game = load_game(game_id)
     found = summaries(game_id)
     assert found.keys() <= set(usable(game))
@@ -67,7 +67,7 @@ def test_what_does_not_pay_is_out(game_id: str) -> None:
 
 
 def test_matches_were_played_to_their_end() -> None:
-    """A match ended by its test, by its number of games, or by the game's openings."""
+    """Every match ended by its test, by its number of games, or by the game's openings."""
     for path in sorted((ROOT / FOLDER).glob("*/*.jsonl")):
         header, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
@@ -77,9 +77,7 @@ def test_matches_were_played_to_their_end() -> None:
 
 
 def test_what_ends_a_match() -> None:
-    """The test when it is decided, else the number of games, else that the next opening is one that
-    was there.
-    """
+    """A match ends by a decided test, else by its number of games, else by a repeated opening."""
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
     openings = openings_of(header).distinct(GAMES)
@@ -93,7 +91,7 @@ def test_what_ends_a_match() -> None:
 
 
 def test_no_opening_comes_twice(tmp_path: Path) -> None:
-    """A game with few openings has no more pairs of games than those."""
+    """A match has at most one pair of games for each opening of the game."""
     game = load_game("tic-tac-toe")
     play_ablation(game, "table", tmp_path, 60, GAMES, False, 1)
     header, records, _ = read_log(log_path(tmp_path, game, "table"))
@@ -105,7 +103,7 @@ def test_no_opening_comes_twice(tmp_path: Path) -> None:
 
 
 def result(*pairs: int) -> Summary:
-    """The summary of pairs that scored so many half points."""
+    """The summary of pairs with these scores in half points."""
     summary = summarise([half for pair in pairs for half in (min(pair, 2), max(0, pair - 2))], TEST)
     assert summary is not None
     return summary
@@ -115,14 +113,14 @@ def test_verdicts() -> None:
     """A verdict needs error bars on one side of zero, or a decided test."""
     assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
     assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
-    assert verdict(result(*[4, 0] * 5)) == "cannot be told"
+    assert verdict(result(*[4, 0] * 5)) == "cannot be printed"
     assert verdict(result(*[3, 1] * 450)) == "does not pay"
     assert verdict(result(*[2] * 900)) == "makes no difference"
-    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
+    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be printed"
 
 
 def test_techniques_by_game() -> None:
-    """A game can use what it gives the rules for, and everything general."""
+    """A game can use all general features, and those for which it has the hooks."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
         assert general <= set(usable(load_game(game_id))) <= set(layout.FEATURE)
@@ -132,7 +130,7 @@ def test_techniques_by_game() -> None:
 
 
 def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a game uses a technique or not, its match is with against without, in this order."""
+    """The first player has the feature, whether the game uses it or not."""
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
     monkeypatch.setattr(game.rules, "DISABLED", ("lmr",), raising=False)
@@ -142,33 +140,33 @@ def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_buckets_are_measured_with_a_full_table() -> None:
-    """A search of so many nodes has more positions than its table has entries."""
+    """The match over buckets has a table of fewer entries than nodes."""
     players = header_of(load_game("othello"), "buckets", 10_000).players
     assert players == ("nodes=10000,table_bits=12", "nodes=10000,table_bits=12,without=buckets")
 
 
 def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command plays each match once, and goes on with one that was cut; the logs hold results
-    and nothing more.
-    """
+    """The command plays each match once and resumes a truncated one; the logs hold results only."""
     command = ["tic-tac-toe", "--technique", "lmr", "table", "--games", "6", "--nodes", "40"]
     command += ["--folder", str(tmp_path)]
     assert main(command) == 0
-    told = capsys.readouterr().out
-    assert [line.split()[1] for line in told.splitlines()] == ["lmr:", "table:"]
+    printed = capsys.readouterr().out
+    assert [line.split()[1] for line in printed.splitlines()] == ["lmr:", "table:"]
     paths = [log_path(tmp_path, load_game("tic-tac-toe"), name) for name in ("lmr", "table")]
     before = [path.read_bytes() for path in paths]
     assert before[0].count(b"\n") == 7
     assert len(before[0]) < 600
     paths[0].write_bytes(before[0][:-90])
     assert main(command) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == printed
     assert [path.read_bytes() for path in paths] == before
 
 
 def test_matches_of_other_rules(tmp_path: Path) -> None:
-    """One that is over stands when rules have changed, or nodes where none are asked for; one that
-    broke off is not gone on with, nor is one at other nodes than are asked for taken for an answer.
+    """A finished match stands after a change of rules, and of nodes if none are requested.
+
+    An unfinished match with other rules is not resumed, and a match with other nodes than requested
+    is refused.
     """
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
@@ -184,7 +182,7 @@ def test_matches_of_other_rules(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command says so in a line."""
+    """The command exits with 2, and its last line names the file."""
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(SystemExit) as ended:

@@ -1,4 +1,4 @@
-"""Players as text: what is written is what plays, and what cannot be is refused with what could be."""
+"""Descriptions of players: a valid one gives its player, a wrong one an error with the choices."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from engine.search.job import Limit
 
 
 def test_limits_and_clocks() -> None:
-    """Limits add up; a clock is base and increment."""
+    """A player has all the limits of its description; a clock is base and increment."""
     player = parse_description("nodes=20000, depth=6,clock=3000+50,table_bits=16")
     assert (player.kind, player.limit, player.clock) == (
         "search",
@@ -98,9 +98,7 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
 
 
 def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A game does without extensions by itself; a player may have them back, lose others, or name
-    all that it has.
-    """
+    """A player starts from the game's features, and may add some, remove some, or name them all."""
     game = load_game("draughts")
     monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
     usual = default_features(game)
@@ -117,8 +115,9 @@ def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.Monkey
 
 
 def test_players_that_always_play_alike() -> None:
-    """They say so as long as neither a clock nor a seed comes into a move: a level by its settings,
-    others never.
+    """A player always plays alike if its moves depend on neither time nor a seed.
+
+    A level's settings decide it; personas, greedy, two-ply and programs never do.
     """
     game = load_game("connect-four")
     alike = [

@@ -1,4 +1,4 @@
-"""Ladders: what docs/levels.md says was played, and comes out the same when it is played again."""
+"""Ladders: docs/levels.md matches the logs, and replayed games come out as they were logged."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -39,7 +39,7 @@ QUICK_NODES = 10_000
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/levels.md is what its command prints."""
+    """docs/levels.md is the output of its command."""
     assert (ROOT / "docs/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
@@ -47,9 +47,7 @@ def test_the_page_is_made_from_the_logs() -> None:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_ladders_are_whole(game_id: str) -> None:
-    """There is a log for each step, with its players and as many games as the game is owed, none of
-    them forfeited.
-    """
+    """Each step has a log with its players and enough games, none of them forfeited."""
     game = load_game(game_id)
     expected = {f"{step.name}.jsonl": step for step in steps(game, top_nodes_of(game))}
     more = (
@@ -71,9 +69,7 @@ def test_ladders_are_whole(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
-    """Each level scores 65 to 85 % against the one below, and level 1 no more than half against its
-    yardstick.
-    """
+    """Each level scores 65 to 85 % against the one below; level 1 at most half of its games."""
     game = load_game(game_id)
     for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
         _, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
@@ -85,9 +81,7 @@ def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", sorted(YARDSTICK_OF))
 def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
-    """Where a greedy player does not win what is won, level 1 meets one that does, and loses half
-    at least.
-    """
+    """If a greedy player cannot win won games, level 1 plays two-ply and loses at least half."""
     game = load_game(game_id)
     step = next(steps(game, top_nodes_of(game)))
     assert step.players == ("level=1", "two-ply")
@@ -96,22 +90,19 @@ def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
 
 
 def test_what_is_wanted() -> None:
-    """A step is wanted at 65 to 85 %. Level 1 should lose half of its games; where it draws much,
-    the page says so.
-    """
+    """A step should score 65 to 85 %; level 1 should lose half, or score at most half."""
 
-    def told(number: int, won: int, drawn: int, lost: int) -> str:
+    def verdict(number: int, won: int, drawn: int, lost: int) -> str:
         return as_wanted(number, summarise([2] * won + [1] * drawn + [0] * lost))
 
-    assert [told(2, won, 0, 100 - won) for won in (64, 65, 85, 86)] == ["no", "yes", "yes", "no"]
-    assert [told(1, 50, 0, 50), told(1, 0, 50, 50), told(1, 2, 50, 48), told(1, 26, 50, 24)] == [
-        "yes", "yes", "by score", "no",
-    ]  # fmt: skip
+    assert [verdict(2, won, 0, 100 - won) for won in (64, 65, 85, 86)] == ["no", "yes", "yes", "no"]
+    results = (50, 0, 50), (0, 50, 50), (2, 50, 48), (26, 50, 24)
+    assert [verdict(1, *result) for result in results] == ["yes", "yes", "by score", "no"]
     assert as_wanted(3, None) == "no"
 
 
 def quick_games() -> Iterator[tuple[str, Header, Record]]:
-    """Twenty games of the ladders, spread over all steps that take no more than a moment."""
+    """Twenty games of the ladders, spread over all steps with at most QUICK_NODES."""
     logs = []
     for game_id in MEASURED:
         game = load_game(game_id)
@@ -129,10 +120,9 @@ def quick_games() -> Iterator[tuple[str, Header, Record]]:
     ("name", "header", "record"), [pytest.param(*game, id=game[0]) for game in quick_games()]
 )
 def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, record: Record) -> None:
-    """Played again with its seed, a game has the same moves: levels, search and rules are those
-    that were measured.
+    """A replayed game has the logged moves: levels, search and rules are those that were measured.
 
-    When this fails because one of them was changed on purpose, the game's ladder is measured anew
+    If this fails because one of them was changed on purpose, measure the game's ladder anew
     (docs/levels.md).
     """
     assert not changed_games(header, [record]), (
@@ -143,7 +133,7 @@ def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, recor
 @pytest.mark.long
 @pytest.mark.parametrize("game_id", MEASURED)
 def test_a_game_of_each_step_comes_out_the_same(game_id: str) -> None:
-    """So does one of each step of every ladder, those of the high levels included."""
+    """A replayed game of each step of every ladder has the logged moves, even at high levels."""
     game = load_game(game_id)
     for i, step in enumerate(steps(game, top_nodes_of(game))):
         header, records, _ = read_log(ROOT / FOLDER / game_id / f"{step.name}.jsonl")
@@ -152,9 +142,7 @@ def test_a_game_of_each_step_comes_out_the_same(game_id: str) -> None:
 
 
 def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command plays each step once, says how it went, and has nothing left to play when it is
-    asked again.
-    """
+    """The command plays each step once and prints its result; run again, it only prints."""
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
     told = capsys.readouterr().out
@@ -167,8 +155,9 @@ def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step that was measured with other files stands if some of its games come out the same, and
-    is refused if not; one that was not played to its end is refused too.
+    """A step with other rules stands if some of its games come out the same, else it is refused.
+
+    An incomplete step with other rules is refused too.
     """
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
@@ -194,7 +183,7 @@ def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command says so in a line."""
+    """The command exits with 2, and its last line names the file."""
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(SystemExit) as ended:
@@ -206,8 +195,9 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_how_far_the_top_reaches_is_measured_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One match more tells how the top scores, itself where it is exact, else with ten times the
-    nodes; the page says below the table what came of it.
+    """--reach measures the top itself if it is exact, else with ten times the nodes.
+
+    The page has the result below the table.
     """
     assert reach(load_game("chess"), 25_000).players == ("nodes=250000", "level=7")
     command = ["tic-tac-toe", "--folder", str(tmp_path), "--games", "2"]
@@ -220,13 +210,13 @@ def test_how_far_the_top_reaches_is_measured_and_said(
     assert header.players == ("level=3", "level=2")
     assert len(records) == 2
     assert (
-        "Level 3 itself, which plays perfectly, since it looks to the end of the game, scores"
+        "Level 3 itself, which plays perfectly because it searches to the end of the game, scores"
         in page(tmp_path)
     )
 
 
 def exact_value(position: Position, known: dict[str, int]) -> int:
-    """What the side to move reaches with best play: 1, 0 or -1, by looking at everything."""
+    """The value for the side to move with best play, 1, 0 or -1, by exhaustive search."""
     digest = position.digest()
     if digest not in known:
         outcome = position.outcome()
@@ -265,8 +255,7 @@ def lines_of_the_top(game: Game, seat: int) -> Iterator[tuple[Position, Position
 
 @pytest.mark.parametrize("game_id", sorted(set(EXACT) - {"connect-four"}))
 def test_the_top_plays_perfectly(game_id: str) -> None:
-    """Where the page says that the top level is exact, it never gives away what it has, whatever
-    the other side plays.
+    """An exact top level keeps the value of every position, whatever the opponent plays.
 
     Connect four has tests of its own for this.
     """
@@ -281,9 +270,7 @@ def test_the_top_plays_perfectly(game_id: str) -> None:
 
 
 class Curve(Scale):
-    """A scale on which strength is known: points differ by Elo, and the top is so far above the
-    bottom.
-    """
+    """A scale with known strength: it rises linearly, by `range_elo` from bottom to top."""
 
     def __init__(self, range_elo: float) -> None:
         self.range_elo = range_elo
@@ -299,9 +286,7 @@ class Curve(Scale):
 
 
 def test_calibration_begins_below_where_it_has_to() -> None:
-    """Where the weak end of the scale is too strong for the second level, that one is taken from
-    below.
-    """
+    """If the weak end of the scale is too strong for level 2, that level comes from below it."""
     scale = Curve(600)
     found = climb(scale, (-500_000, 0, 0), 0.75)
     assert found is not None
@@ -315,8 +300,9 @@ def test_calibration_begins_below_where_it_has_to() -> None:
     ("range_elo", "levels"), [(100, 1), (300, 1), (450, 2), (900, 4), (3000, None)]
 )
 def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None) -> None:
-    """Each level scores the target against the one below, the top no more than wanted; too long a
-    way is refused.
+    """Each level scores the target against the one below, and the top at most 85 %.
+
+    A range that needs too many levels is refused.
     """
     scale = Curve(range_elo)
     found = climb(scale, (0, 0, 0), 0.75)

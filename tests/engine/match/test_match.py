@@ -1,4 +1,4 @@
-"""Matches: fair, repeatable, gone on with after a kill; players play what they promise."""
+"""Matches: they are fair, repeatable and resumed after a kill; players keep their promises."""
 
 import errno
 import json
@@ -57,18 +57,18 @@ def played(
 
 
 def test_pairs_are_fair() -> None:
-    """Both games of a pair have the same opening, once from each side; no two pairs have the same."""
+    """Both games of a pair have the same opening, with sides swapped; pairs differ in it."""
     records = played(header_of("connect-four", "depth=2", "depth=1"), 12)
     assert [record.seat for record in records] == [0, 1] * 6
     assert all(
         one.opening == other.opening for one, other in zip(records[::2], records[1::2], strict=True)
     )
     assert len({record.opening for record in records}) == 6
-    assert sum(record.half_points for record in records) > 12, "who looks deeper wins more"
+    assert sum(record.half_points for record in records) > 12, "the deeper search wins more"
 
 
 def test_the_order_of_players_is_told_right() -> None:
-    """The same match with the players exchanged is told from the other side."""
+    """The same match with the players exchanged has the reversed results."""
     ours = played(header_of("connect-four", "depth=4", "depth=2"), 8)
     theirs = played(header_of("connect-four", "depth=2", "depth=4"), 8)
     by_game = {(record.opening, record.seat): record for record in theirs}
@@ -80,9 +80,7 @@ def test_the_order_of_players_is_told_right() -> None:
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 200, 333, 500, -1])
 def test_going_on(cut: int, tmp_path: Path) -> None:
-    """A log that was cut anywhere becomes the same file, byte for byte; so it does with two seats
-    of other kinds.
-    """
+    """A match resumed from a log cut anywhere completes it to the same file, byte for byte."""
     header = header_of("tic-tac-toe", "level=1", "persona=random", plies=1)
     whole, part = tmp_path / "whole", tmp_path / "part"
     played(header, 10, whole)
@@ -94,9 +92,7 @@ def test_going_on(cut: int, tmp_path: Path) -> None:
 
 
 def test_a_log_of_another_match(tmp_path: Path) -> None:
-    """It is refused and left as it was, and the message says what differs; fresh, it is
-    overwritten.
-    """
+    """A log of another match is refused, unchanged, with the difference; --fresh overwrites it."""
     path = tmp_path / "log"
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     played(header, 2, path)
@@ -118,9 +114,7 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be(tmp_path: Path) -> None:
-    """A folder in place of the file, or a file in place of the folder: it is said, and no file is
-    left behind.
-    """
+    """A folder in place of the file, or the reverse, is a LogError and leaves no file behind."""
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file" / "log", Path("")):
@@ -137,7 +131,7 @@ def test_a_log_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The match breaks off with the reason."""
+    """A full disk is a LogError with the reason."""
 
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -150,9 +144,7 @@ def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
-    """The match ends before any game and says which player it was; a log that was there stays as it
-    is.
-    """
+    """The match ends before its first game and names the player; an existing log is unchanged."""
     header = header_of("chess", "uci=no-such-program,depth=1", "depth=1")
     for player, says in (
         ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
@@ -172,9 +164,7 @@ def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
 
 
 def test_a_program_that_dies_in_a_match() -> None:
-    """It loses this game and the others that it does not live through; the match goes on to its
-    end.
-    """
+    """A program that dies loses each of its games, and the match continues to its end."""
     script = Path(__file__).with_name("scripted_engine.py")
     header = header_of("chess", f"uci={sys.executable} -IS {script} uci die 0", "depth=1")
     records = played(header, 4)
@@ -183,8 +173,9 @@ def test_a_program_that_dies_in_a_match() -> None:
 
 
 def test_players_that_always_play_alike_play_an_opening_once() -> None:
-    """A match ends where the same games would come again, at once or gone on with; what is left to
-    a seed goes on.
+    """A match ends when its games would repeat, also when it is resumed.
+
+    A match whose players depend on a seed continues.
     """
     header = header_of("sticks", "depth=1", "depth=3", plies=1)
     openings = openings_of(header).distinct(200)
@@ -200,7 +191,7 @@ def test_players_that_always_play_alike_play_an_opening_once() -> None:
 
 
 def test_processes_play_the_same_match(tmp_path: Path) -> None:
-    """Two processes log what one does, in the same order."""
+    """Two processes write the same log as one, in the same order."""
     header = header_of("tic-tac-toe", "depth=1,margin=50", "persona=random", plies=1)
     played(header, 14, tmp_path / "one")
     played(header, 14, tmp_path / "two", concurrency=2)
@@ -209,12 +200,10 @@ def test_processes_play_the_same_match(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_killed_and_started_again(tmp_path: Path) -> None:
-    """After SIGKILL in the middle its processes end too, and the same command makes the same file
-    as without.
-    """
+    """After SIGKILL the match's processes end too, and the same command completes the same file."""
     command = [
-        sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=20000", "--player=level=3", "--games=40",
-        "--compact", "--concurrency=2", "--log",
+        sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=20000",
+        "--player=level=3", "--games=40", "--compact", "--concurrency=2", "--log",
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     subprocess.run([*command, str(tmp_path / "whole")], env=environment, check=True, timeout=120)
@@ -234,13 +223,11 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
 
 
 def test_openings(searcher_of: Searchers) -> None:
-    """They depend on the seed only, are legal, all different while there are enough, and more
-    balanced than by lot.
-    """
+    """Openings depend on the seed only, are legal and distinct, and are balanced."""
     searcher = searcher_of("othello")
     openings = Openings(searcher, {}, 5, 6)
     again = Openings(searcher, {}, 5, 6)
-    assert again[19] == openings[19], "in whatever order they are asked for"
+    assert again[19] == openings[19], "the order of access does not matter"
     positions = []
     for number in range(20):
         position = load_game("othello").start()
@@ -254,7 +241,7 @@ def test_openings(searcher_of: Searchers) -> None:
 
 
 def test_games_with_few_openings(searcher_of: Searchers) -> None:
-    """Openings become longer and at last come again; also where all of them are decided."""
+    """Openings become longer and finally repeat, even if all of them are decided."""
     short = Openings(searcher_of("tic-tac-toe"), {}, 1, 1)
     lengths = [len(short[number].moves) for number in range(60)]
     assert lengths[:9] == [1] * 9
@@ -269,9 +256,7 @@ def test_games_with_few_openings(searcher_of: Searchers) -> None:
 def test_openings_that_come_again(
     game_id: str, options: dict[str, str], searcher_of: Searchers
 ) -> None:
-    """They are told, however they are asked for: before the first one that repeats no two positions
-    are alike.
-    """
+    """`distinct` and `repeats` find the first opening that repeats a position."""
     game = load_game(game_id)
     options = game.check_options(options)
     openings = Openings(searcher_of(game_id), options, 1, 1)
@@ -299,7 +284,7 @@ def test_openings_that_come_again(
     ("game_id", "plies"), [("tic-tac-toe", 9), ("tic-tac-toe", 50), ("sticks", 60)]
 )
 def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Searchers) -> None:
-    """There are none, and it is said; of the longest that there can be, all are found."""
+    """Openings longer than the game raise NoOpening; the longest possible ones are all found."""
     game = load_game(game_id)
     with pytest.raises(NoOpening, match=f"always over after {plies} random plies"):
         Openings(searcher_of(game_id), game.check_options({}), 1, plies)[0]
@@ -311,9 +296,7 @@ def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Se
     ("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)]
 )
 def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searchers) -> None:
-    """A level's move here is the answer to the whole job that a server would send: start and all
-    moves.
-    """
+    """A level's move is the answer to the server's whole job, with start and all moves."""
     game = load_game(game_id)
     player = make_player(parse_description(f"level={level}"), game, game.check_options({}))
     player.begin(0)
@@ -343,7 +326,7 @@ def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searcher
 
 
 def test_a_job_keeps_what_can_come_again() -> None:
-    """Knights that go out and home are in the job, the pawn move before them is not."""
+    """A job has the moves since the last irreversible one: knights' moves, not a pawn's."""
     start = position = load_game("chess").start()
     tokens = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1")
     for token in tokens:
@@ -357,7 +340,7 @@ def test_a_job_keeps_what_can_come_again() -> None:
 
 
 def best_by_hand(position: Position) -> set[str]:
-    """The moves after which the evaluation, or the end, is best for the side that moves."""
+    """The moves with the best evaluation or result after them, for the side that moves."""
     game, scores = position.game, {}
     for move in position.moves():
         child = position.play(move)
@@ -374,7 +357,7 @@ def best_by_hand(position: Position) -> set[str]:
 
 @pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
 def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
-    """Its moves are those that are best by hand, and all of them come up."""
+    """The greedy player plays the best moves of one ply, and varies between equal ones."""
     game = load_game(game_id)
     player = make_player(parse_description("greedy"), game, {})
     position = game.start()
@@ -390,7 +373,7 @@ def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
 def test_two_ply_looks_at_the_answers(game_id: str) -> None:
-    """Its moves are those that a plain minimax of two plies puts first, and all of them come up."""
+    """The two-ply player plays the best moves of minimax to two plies, and varies between them."""
     game = load_game(game_id)
     player = make_player(parse_description("two-ply"), game, {})
     position = game.start()
@@ -409,9 +392,7 @@ def test_two_ply_looks_at_the_answers(game_id: str) -> None:
 
 
 def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
-    """King and queen against a bare king in the corner: the greedy player stalemates it, the
-    two-ply player never.
-    """
+    """With a queen against a king in the corner, greedy stalemates and two-ply never does."""
     game = load_game("chess")
     ends: dict[str, set[str]] = {}
     for kind in ("greedy", "two-ply"):
@@ -431,7 +412,7 @@ def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
 
 
 class Scripted:
-    """Plays the first legal move, with the score and the time that it is told to take."""
+    """Plays the first legal move, and reports the given score after the given time."""
 
     def __init__(
         self, score: int | None = None, seconds: float = 0, clock: Clock | None = None
@@ -455,7 +436,7 @@ class Scripted:
 
 
 def test_clocks() -> None:
-    """Each move takes its time from its own clock and adds the increment; who oversteps it loses."""
+    """A move costs its time and adds the increment; a player that exceeds its clock loses."""
     slow, quick = (
         Scripted(seconds=0.9, clock=Clock(1000, 100)),
         Scripted(seconds=0.05, clock=Clock(1000, 100)),
@@ -470,7 +451,7 @@ def test_clocks() -> None:
 
 
 def test_adjudication() -> None:
-    """Only what both players have said for long enough ends a game, and only where it is wanted."""
+    """A game is adjudicated only if both scores agree for long enough, and only on request."""
     game = load_game("othello")
     rule = Adjudication(max_plies=40, score=500, plies=6)
 
@@ -487,9 +468,7 @@ def test_adjudication() -> None:
 
 
 def test_a_claim_is_a_draw() -> None:
-    """Knights that go to and fro end a game at the third repetition, where the rules let a player
-    claim it.
-    """
+    """A game ends as a draw at the third repetition, which the rules let a player claim."""
 
     class Shuffler(Scripted):
         def choose(self, situation: Situation) -> Choice:
@@ -501,7 +480,7 @@ def test_a_claim_is_a_draw() -> None:
 
 
 def test_who_cannot_begin_loses() -> None:
-    """A player that fails before its first move loses to the other one."""
+    """A player that fails before its first move loses the game."""
 
     class Broken(Scripted):
         def begin(self, seat: int) -> None:
@@ -513,9 +492,7 @@ def test_who_cannot_begin_loses() -> None:
 
 
 def test_another_checkout(tmp_path: Path) -> None:
-    """This very checkout as a player of itself plays the same match; a wrong description ends it
-    with the reason.
-    """
+    """This checkout as a player of itself plays the same match; a wrong description is an error."""
     here = Path(__file__).parents[3]
     header = header_of("tic-tac-toe", "depth=2,margin=20", "depth=1,margin=9", plies=1)
     direct = played(header, 4)
@@ -529,11 +506,11 @@ def test_another_checkout(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints one JSON object, goes on with its log, and its log says how each game went."""
+    """The command prints one JSON object and resumes its log, which describes each game."""
     log = tmp_path / "log"
     command = [
-        "sticks", "--player", "depth=9", "--player", "persona=random", "--option", "rows=1-3-5-7", "--log", str(log),
-        "--json",
+        "sticks", "--player", "depth=9", "--player", "persona=random", "--option", "rows=1-3-5-7",
+        "--log", str(log), "--json",
     ]  # fmt: skip
     assert main([*command, "--games", "5"]) == 0
     first = json.loads(capsys.readouterr().out)
@@ -588,7 +565,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_wrong_commands(
     arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They end with 2 and say what was expected."""
+    """A wrong command exits with 2 and says what was expected."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2

@@ -1,6 +1,4 @@
-"""Programs as players: each protocol is spoken so that a game comes to its end, and who fails loses
-with a reason.
-"""
+"""Programs as players: each protocol plays a whole game, and a program that fails loses it."""
 
 import sys
 from contextlib import ExitStack, closing
@@ -20,7 +18,7 @@ GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What hangs is given up soon."""
+    """Timeouts are short in this module."""
     for module in (external, uci, gtp):
         monkeypatch.setattr(module, "START_S", 0.5)
     monkeypatch.setattr(xboard, "FEATURES_S", 0.5)
@@ -32,7 +30,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def game_with(
     protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4
 ) -> Played:
-    """The game by heart: the faulty program has seat 0, a sound one seat 1."""
+    """The scripted game: a program with the fault in seat 0 plays one without in seat 1."""
     game = load_game(GAMES[protocol])
     with ExitStack() as stack:
         first, second = (
@@ -52,7 +50,7 @@ def game_with(
 
 @pytest.mark.parametrize("protocol", GAMES)
 def test_a_game_comes_to_its_end(protocol: str) -> None:
-    """The moves go to and fro, and the rules, not the programs, say how it ended."""
+    """Both programs play the script, and the rules, not the programs, decide the result."""
     played = game_with(protocol)
     assert not played.forfeit
     if protocol == "gtp":
@@ -78,13 +76,11 @@ def test_a_game_comes_to_its_end(protocol: str) -> None:
     ],
 )
 def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
-    """A program that hangs, dies, resigns or breaks the rules forfeits its game, which keeps the
-    moves before.
-    """
+    """A program that hangs, dies, resigns or breaks the rules forfeits; earlier moves are kept."""
     if (protocol, fault) == ("uci", "resign"):
-        reason = "not a move"  # UCI knows no resignation
+        reason = "not a move"  # UCI has no resignation
     if (protocol, fault) == ("xboard", "mute"):
-        reason = "hangs"  # it tells no features, which is allowed, and then no move
+        reason = "hangs"  # it sends no features, which is allowed, and then no move
     played = game_with(protocol, fault, 2)
     assert (played.winner, played.forfeit) == (1, True)
     assert reason in played.reason
@@ -92,14 +88,14 @@ def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
 
 
 def test_options_of_a_program() -> None:
-    """An option that the program does not have is an error, one that it has is set."""
+    """An option that the program has is set; any other one is an error."""
     assert "no option Contempt" in game_with("uci", more=",set.Contempt=1").reason
     assert "no option UCI_LimitStrength" in game_with("uci", more=",set.Hash=1,elo=1500").reason
     assert not game_with("uci", more=",set.Hash=1").forfeit
 
 
 def test_a_program_that_is_not_there() -> None:
-    """It forfeits, and the match goes on."""
+    """A program that cannot be started forfeits the game."""
     game = load_game("chess")
     missing, other = (
         make_player(parse_description(text), game, {})
@@ -112,7 +108,7 @@ def test_a_program_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("protocol", GAMES)
 def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
-    """The next game of the same player is whole again up to its fault."""
+    """A player restarts its program after a failure and plays the next game up to the fault."""
     game = load_game(GAMES[protocol])
     text = f"{protocol}={sys.executable} -IS {SCRIPT} {protocol}"
     faulty, sound = (
@@ -126,10 +122,8 @@ def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
             assert "ended with code 3" in played.reason
 
 
-def test_a_program_may_refuse_to_be_told_a_pass() -> None:
-    """It then passes by itself (as GRhino does), and is asked for its move; to refuse another move
-    is a fault.
-    """
+def test_a_program_may_refuse_a_pass() -> None:
+    """A program that refuses a pass (as GRhino does) still plays; refusing another move fails."""
     game = load_game("othello")
     start = game.position("OX-------------------------XX------XX--------------------------- X")
     assert start.tokens() == ["pass"]

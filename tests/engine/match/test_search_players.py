@@ -1,4 +1,4 @@
-"""Search players: threads, contempt, and thinking on in the other side's time."""
+"""Search players: threads, contempt and pondering."""
 
 from collections.abc import Iterator
 from concurrent.futures import wait
@@ -34,27 +34,25 @@ def after(position: Position, *tokens: str) -> Position:
     return position
 
 
-def asked(player: SearchPlayer, game_id: str, *tokens: str) -> Choice:
+def choice_after(player: SearchPlayer, game_id: str, *tokens: str) -> Choice:
     """The player's answer after these moves of a game."""
     start = load_game(game_id).start()
     return player.choose(Situation(start, tokens, after(start, *tokens), seed=1))
 
 
 def test_contempt_is_what_a_draw_costs() -> None:
-    """Tic-tac-toe is a draw, and each player says what it thinks of that; its moves are still best
-    ones.
-    """
+    """A drawn game scores minus the contempt, and the player still plays best moves."""
     game = load_game("tic-tac-toe")
     other = search_player("tic-tac-toe", "depth=9")
     for contempt in (0, 25, -40, 1000, -1000):
         player = search_player("tic-tac-toe", f"depth=9,contempt={contempt}")
-        assert asked(player, "tic-tac-toe").score == -contempt
+        assert choice_after(player, "tic-tac-toe").score == -contempt
         assert play_game(game, {}, (), (player, other), 1, Adjudication()).winner is None
 
 
 @pytest.mark.parametrize("text", ["depth=1", "time_ms=10,ponder=yes", "level=2"])
 def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
-    """A player that has begun has what it needs to search: no move waits for it."""
+    """`begin` compiles or loads the search, so that no move waits for it."""
     searcher = driver.Searcher(load_game("sticks"))
     player = (LevelPlayer if text.startswith("level") else SearchPlayer)(
         parse_description(text), searcher
@@ -65,7 +63,7 @@ def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
 
 
 def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many search as the text says."""
+    """A search runs on the number of threads in its description."""
     together: list[int] = []
     real = helper_threads
 
@@ -81,47 +79,46 @@ def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
         ("nodes=20000,threads=3", 3),
         ("time_ms=5,threads=2", 2),
     ):
-        choice = asked(search_player("connect-four", text), "connect-four", "d")
+        choice = choice_after(search_player("connect-four", text), "connect-four", "d")
         assert choice.move in ("a", "b", "c", "d", "e", "f", "g")
         assert together.pop() == threads
     assert not together
 
 
 def test_pondering_wins_time() -> None:
-    """When what it expected is played, it goes on with what it has: a depth that its own time would
-    never do.
-    """
+    """After a ponder hit the player answers from a depth that its own time would not reach."""
     game_id = "connect-four"
     player = search_player(game_id, "depth=14,time_ms=1,ponder=yes")
-    alone = asked(search_player(game_id, "depth=14"), game_id)
+    alone = choice_after(search_player(game_id, "depth=14"), game_id)
     with closing(player):
-        first = asked(player, game_id)
+        first = choice_after(player, game_id)
         assert first.nodes < alone.nodes
         pondering = player.pondering
         assert pondering is not None
         wait([pondering.search])
         expected = pondering.search.result()
         assert expected.depth == 14
-        second = asked(player, game_id, *pondering.expected)
+        second = choice_after(player, game_id, *pondering.expected)
         assert (second.score, second.nodes) == (expected.score, expected.nodes)
 
 
 def test_pondering_ends_when_the_other_side_surprises() -> None:
-    """The answer is to the position that there is, and the other search has ended; so it does with
-    the game.
+    """After an unexpected move, and at the end of a game, the ponder search is cancelled.
+
+    The answer is a move for the actual position.
     """
     player = search_player("connect-four", "time_ms=20,ponder=yes")
     with closing(player):
-        mine = asked(player, "connect-four").move
+        mine = choice_after(player, "connect-four").move
         pondering = player.pondering
         assert pondering is not None
         here = after(load_game("connect-four").start(), mine)
         surprise = next(token for token in here.tokens() if token != pondering.expected[1])
-        answer = asked(player, "connect-four", mine, surprise)
+        answer = choice_after(player, "connect-four", mine, surprise)
         assert answer.move in after(here, surprise).tokens()
         assert isinstance(pondering.search.exception(), Cancelled)
         for seat in (1, None):
-            asked(player, "connect-four")
+            choice_after(player, "connect-four")
             pondering = player.pondering
             assert pondering is not None
             if seat is None:
@@ -132,13 +129,13 @@ def test_pondering_ends_when_the_other_side_surprises() -> None:
 
 
 def test_after_the_expected_move_time_counts() -> None:
-    """A search without any other limit ends in the player's own time, though the hit comes at once."""
+    """A search limited by time only ends in the player's own time, even after an early hit."""
     hits = 0
     tokens: tuple[str, ...] = ()
     with closing(search_player("connect-four", "time_ms=20,ponder=yes")) as player:
         for _ in range(4):
             before = player.pondering
-            tokens = (*tokens, asked(player, "connect-four", *tokens).move)
+            tokens = (*tokens, choice_after(player, "connect-four", *tokens).move)
             hits += before is not None and before.search.exception() is None
             assert player.pondering is not None
             tokens = player.pondering.expected
@@ -146,12 +143,8 @@ def test_after_the_expected_move_time_counts() -> None:
 
 
 def test_games_between_players_that_ponder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of them at once keep to the rules, from an opening to the end, and neither hangs over its
-    clock.
-    """
-    monkeypatch.setattr(
-        play, "GRACE_MS", 60_000
-    )  # a busy machine may take what a clock does not give
+    """Two pondering players play legal games from an opening to the end, and neither hangs."""
+    monkeypatch.setattr(play, "GRACE_MS", 60_000)  # a busy machine may exceed the clock
     game = load_game("connect-four")
     first, second = (
         search_player("connect-four", f"clock=300+20,ponder=yes{more}")

@@ -1,4 +1,4 @@
-"""Statistics: against simulated matches whose truth is known."""
+"""Statistics, checked against simulated matches with a known strength."""
 
 from random import Random
 
@@ -17,9 +17,7 @@ from engine.match.statistics import (
 
 
 def simulated(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
-    """Half points of games between players so far apart; openings favour a side, so the games of a
-    pair differ.
-    """
+    """The half points of games between players `elo` apart; each opening favours a side."""
     halves = []
     for _ in range(pairs):
         lean = chance.uniform(-0.2, 0.2)
@@ -32,7 +30,7 @@ def simulated(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> lis
 
 @pytest.mark.parametrize("elo", [-400, -35.5, 0, 10, 700])
 def test_elo_and_score(elo: float) -> None:
-    """They are each other's reverse; 400 Elo are ten to one."""
+    """`elo_of` and `expected_score` are inverse; 400 Elo are odds of ten to one."""
     assert elo_of(expected_score(elo)) == pytest.approx(elo)
     assert expected_score(400) == pytest.approx(10 / 11)
     assert elo_of(0) is None
@@ -40,7 +38,7 @@ def test_elo_and_score(elo: float) -> None:
 
 
 def test_counts() -> None:
-    """Games are paired in order; the odd one at the end does not count."""
+    """Games are paired in order; an odd last game does not count."""
     assert pair_counts([0, 0, 0, 1, 2, 0, 1, 1, 2, 1, 2, 2, 2]) == (1, 1, 2, 1, 1)
     summary = summarise([2, 2, 0, 0, 1, 2, 2])
     assert summary is not None
@@ -51,7 +49,7 @@ def test_counts() -> None:
 
 @pytest.mark.parametrize("elo", [0, 60, 180])
 def test_the_bounds_hold_the_truth(elo: float) -> None:
-    """95 of 100 simulated matches have the true difference within their bounds."""
+    """The bounds contain the true difference in 95 of 100 simulated matches."""
     chance = Random(elo)
     within = 0
     for _ in range(400):
@@ -64,9 +62,7 @@ def test_the_bounds_hold_the_truth(elo: float) -> None:
 
 
 def test_pairs_know_more_than_games() -> None:
-    """Where openings decide, both games of a pair cancel out, and the bounds are narrower than of
-    single games.
-    """
+    """If openings decide, the games of a pair cancel out and the bounds are narrower."""
     fixed = [2, 0] * 100
     mixed = [2, 2, 0, 0] * 50
     narrow, wide = summarise(fixed), summarise(mixed)
@@ -78,7 +74,7 @@ def test_pairs_know_more_than_games() -> None:
 
 
 def test_the_two_players_see_the_same_match() -> None:
-    """Told from the other side, the difference changes its sign, and so does a symmetric test."""
+    """From the other player's side the difference and a symmetric test change their sign."""
     halves = simulated(Random(3), 60, 40)
     ours, theirs = summarise(halves), summarise([2 - half for half in halves])
     assert ours is not None
@@ -94,9 +90,7 @@ def test_the_two_players_see_the_same_match() -> None:
 
 @pytest.mark.parametrize(("elo", "right"), [(0, "H0"), (30, "H1")])
 def test_sprt_keeps_its_risks(elo: float, right: str) -> None:
-    """With risks of 5 % hardly more than 5 of 100 simulated matches come to the wrong verdict, and
-    all come to one.
-    """
+    """With risks of 5 % about 5 of 100 simulated matches reach the wrong verdict; all reach one."""
     chance = Random(right)
     test = Sprt(0, 30)
     wrong, pairs_played = 0, []
@@ -116,7 +110,7 @@ def test_sprt_keeps_its_risks(elo: float, right: str) -> None:
 
 
 def test_equal_pairs_are_not_certain() -> None:
-    """A few pairs that all came out the same do not decide a test, and leave a bound on each side."""
+    """A few equal pairs do not decide a test, and still have a lower bound."""
     summary = summarise([2, 2] * 3, Sprt(0, 10))
     assert summary is not None
     assert (summary.elo, summary.elo_high, summary.accepted) == (None, None, None)
