@@ -69,15 +69,9 @@ POINTS = (
 )
 ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
 COLUMNS = (
-    (0, 9, 21),
-    (3, 10, 18),
-    (6, 11, 15),
-    (1, 4, 7),
-    (16, 19, 22),
-    (8, 12, 17),
-    (5, 13, 20),
-    (2, 14, 23),
-)
+    (0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7),
+    (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23),
+)  # fmt: skip
 LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
 
 
@@ -93,17 +87,8 @@ NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 #: Having 0 to 9 men; an empty point that would close a mill of the side to move, and of the other
 #: side; a mill; a free step; a man that cannot step; a man where four lines meet; having the move.
 #: PHASE is the number of weights of one phase.
-MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP, STUCK, CROSS, TEMPO, PHASE = (
-    0,
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-)
+MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP = 0, 10, 11, 12, 13
+STUCK, CROSS, TEMPO, PHASE = 14, 15, 16, 17
 CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
 POSITION_TEXT = re.compile(

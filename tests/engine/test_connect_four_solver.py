@@ -251,16 +251,16 @@ def test_a_book_is_made_and_found(tmp_path: Path) -> None:
     def is_hard(board: Board) -> bool:
         return key_of(board)[0] % 29 == 0
 
-    def lowest(board: Board, least: int, from_nothing: bool) -> tuple[Entry, int]:
-        asked.append((board[1].bit_count(), from_nothing))
+    def lowest(board: Board, least: int, from_empty: bool) -> tuple[Entry, int]:
+        asked.append((board[1].bit_count(), from_empty))
         key, turned = key_of(board)
         own = max(columns(board)) if turned else min(columns(board))
         return Entry(key % 40 - 20, own), HARD_NODES + is_hard(board)
 
     work = tmp_path / "work"
     entries = make_book(lowest, 5, work, lambda plies, done, total: None)
-    assert all(from_nothing == (count > 5) for count, from_nothing in asked)
-    assert sum(not from_nothing for _, from_nothing in asked) < len(entries) < len(asked)
+    assert all(from_empty == (count > 5) for count, from_empty in asked)
+    assert sum(not from_empty for _, from_empty in asked) < len(entries) < len(asked)
     book = Book(to_words(entries))
     assert len(book) == len(entries)
     levels: list[list[Board]] = [[(0, 0)], [drop((0, 0), column) for column in range(7)]]
@@ -390,8 +390,8 @@ def searched_result(board: Board) -> int:
     if is_over(board):
         return LOST if has_four(board[0] ^ board[1]) else 0
     by, control = solver(), Control()
-    by._forget()
-    by._begin(Limit(), control)
+    by._clear_table()
+    by._start_search(Limit(), control)
     return result_of(by._score(board, -1, 1, control))
 
 

@@ -197,7 +197,7 @@ def pawn_terms(
 
 @rule
 def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) -> int:
-    """Pawn shelter and storm: on three files, each side's nearest pawn before the king, by its row."""
+    """Pawn shelter and storm: each side's nearest pawn before the king on three files, by row."""
     total = NO_TERMS
     file = min(max(king & 7, 1), 6) - 1
     ahead = FULL << U(king & 56)

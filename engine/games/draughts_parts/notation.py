@@ -107,8 +107,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match or int(match[4]) > DRAW_PLIES:
         raise ValueError(
-            "the side to move, each side's squares (K before kings) and the plies since a capture or"
-            " a man's move are expected: B:W18,24,K10:B12,16:H0"
+            "the side to move, each side's squares (K before kings) and the plies since a capture"
+            " or a man's move are expected: B:W18,24,K10:B12,16:H0"
         )
     white, white_kings = _pieces(match[2], int(FIRST_ROW))
     black, black_kings = _pieces(match[3], int(LAST_ROW))

@@ -136,10 +136,10 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
         ("BOARD = U(TWO_ROWS |", "BOARD = U(1 << 8 | TWO_ROWS |"),
         ("    if was_king or end &", "    if end &"),
         ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
-        ("    return GOES_ON if s[0] else LOST", "    return GOES_ON if s[0] else 1"),
+        ("    return ONGOING if s[0] else LOST", "    return ONGOING if s[0] else 1"),
         (
-            "def stuck(s: State) -> int:\n    return LOST",
-            "def stuck(s: State) -> int:\n    return 3",
+            "def no_moves_result(s: State) -> int:\n    return LOST",
+            "def no_moves_result(s: State) -> int:\n    return 3",
         ),
     ],
     ids=[

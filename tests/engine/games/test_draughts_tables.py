@@ -22,7 +22,13 @@ from engine.search import layout
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
-from engine.solvers.draughts_files import keep, load, make_tables, ready_tables, slice_pairs
+from engine.solvers.draughts_files import (
+    load,
+    load_or_make_tables,
+    make_tables,
+    slice_pairs,
+    store_tables,
+)
 from tests.engine.games import draughts_tables_check as checker
 
 ROOM = 256
@@ -40,7 +46,7 @@ def rules() -> Any:
 
 @cache
 def tables() -> Any:
-    return ready_tables(game())
+    return load_or_make_tables(game())
 
 
 @cache
@@ -183,7 +189,7 @@ def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
 def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
     """What was kept comes back; with one bit changed, cut short or gone it counts as not there."""
     path = tmp_path / "draughts.tables"
-    keep(path, tables())
+    store_tables(path, tables())
     content = path.read_bytes()
     assert (load(path) == tables()).all()
     path.write_bytes(content[:4096] + bytes([content[4096] ^ 1]) + content[4097:])
