@@ -1,6 +1,4 @@
-"""The solver of connect four: its scores are those of a plain alpha-beta, and the top level plays
-by them.
-"""
+"""The solver of connect four: its scores equal a plain search, and the top level uses them."""
 
 import importlib.util
 import json
@@ -56,7 +54,8 @@ from engine.solvers.connect_four_results import (
 )
 
 BOOK_PLIES = solve.BOOK_PLIES
-#: What is not hard by its nodes may take more in its mirror image: the longest 4.8 M.
+#: The most nodes behind the book. The mirror image of an easy position may take more than
+#: HARD_NODES: 4.8 M at most.
 BEHIND_NODES = 3 * HARD_NODES
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
 Searchers = Callable[[str], Searcher]
@@ -68,7 +67,7 @@ def solver() -> ConnectFourSolver:
 
 
 def randomly(rng: random.Random, discs: int) -> Position:
-    """A position after so many random moves, where the match goes on."""
+    """An unfinished position after `discs` random moves."""
     while True:
         position = load_game("connect-four").start()
         while position.moves() and int(position.state[1]).bit_count() < discs:
@@ -94,14 +93,12 @@ def mirrored(position: Position) -> Position:
 
 
 def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
-    """Late positions: score, best move and the score of each move, in plies, are those of the
-    general search.
-    """
+    """Asserts that score, best move and other moves of late positions equal the general search."""
     rng = random.Random(4)
     table = Table(18)
 
     def searched(after: Position) -> int:
-        """The value of the move that led here, for who made it."""
+        """The value of the move that led here, for the side that made it."""
         outcome = after.outcome()
         if outcome is not None:
             return 0 if outcome.winner is None else MATE - 1
@@ -126,19 +123,17 @@ def scores_are_those_of_the_suite(by: ConnectFourSolver) -> None:
 
 
 def test_late_positions_are_solved_like_by_the_search(searcher_of: Searchers) -> None:
-    """The general search to the end finds the same, for every move."""
+    """On late positions the solver and the general search agree on every move."""
     agrees_with_search(searcher_of("connect-four"), solver(), 14)
 
 
 def test_the_suite() -> None:
-    """Positions from the opening to the end have the scores that are written beside them."""
+    """Positions from all phases have the scores in the suite."""
     scores_are_those_of_the_suite(solver())
 
 
 def test_equations() -> None:
-    """A position is worth what its best move is, its mirror image the same, and a batch finds what
-    single calls do.
-    """
+    """A position scores as its best move and its mirror image do, and as in a batch."""
     rng = random.Random(7)
     positions = [
         randomly(rng, discs) for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
@@ -154,7 +149,7 @@ def test_equations() -> None:
 
 
 def score_of(after: Position) -> int:
-    """The score of the move that led here, for who made it."""
+    """The score of the move that led here, for the side that made it."""
     outcome = after.outcome()
     if outcome is None:
         return -solved(after).score
@@ -163,7 +158,7 @@ def score_of(after: Position) -> int:
 
 
 def test_a_line_is_played_to_its_end() -> None:
-    """The line of a late position ends the match as the score says, and when it says."""
+    """The line of a late position ends the match with the stated result at the stated ply."""
     rng = random.Random(8)
     for _ in range(30):
         position = randomly(rng, 28)
@@ -181,18 +176,14 @@ def test_a_line_is_played_to_its_end() -> None:
 
 
 def test_two_wins_cannot_both_be_blocked() -> None:
-    """The search proper never meets a side with two wins at once on the other side, but a position
-    may be one.
-    """
+    """A position where the other side has two wins at once is scored; no search node is one."""
     position = solver().problem("33445", {}).position
     assert solved(position).score == -18
     assert [score_of(position.play(move)) for move in position.moves()] == [-18] * 7
 
 
 def test_limits() -> None:
-    """A limit of nodes, an expired time and a cancelled search give no result, and the next search
-    is right again.
-    """
+    """A node limit and a cancelled search give no result, and the next search is right again."""
     position = solver().problem("11", {}).position
     entry = solver().book.find(board_of(position))
     assert entry is None or not is_exact(entry)
@@ -221,13 +212,13 @@ def test_limits() -> None:
     ],
 )
 def test_bad_positions(text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no position is told."""
+    """A text that is no position is reported."""
     assert solve.main(["connect-four", "--position", text]) == 2
     assert told in capsys.readouterr().err
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The score in the game's own terms, in text and in JSON."""
+    """The command prints the score in the game's own terms, as text and as JSON."""
     assert solve.main(["connect-four", "--position", "52753311433677442422121"]) == 0
     assert "score       +8, a win in 5 plies" in capsys.readouterr().out
     assert solve.main(["connect-four", "--position", "52753311433677442422121", "--json"]) == 0
@@ -243,8 +234,9 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_book_is_made_and_found(tmp_path: Path) -> None:
-    """A book of a made-up solver has all positions that its moves lead to, and behind those the
-    hard ones; a run that was cut goes on.
+    """A book has all positions that its moves lead to, and the hard ones behind them.
+
+    An interrupted run continues.
     """
     asked: list[tuple[int, bool]] = []
 
@@ -302,9 +294,7 @@ def book_of_the_game() -> Book:
 
 @cache
 def book_levels() -> tuple[list[Board], ...]:
-    """The positions that whoever plays by the book can meet as long as it goes, by the number of
-    discs.
-    """
+    """The positions that a player who follows the book can meet, by the number of discs."""
     levels: list[dict[Board, None]] = [{} for _ in range(CELLS + 3)]
     levels[0] = {(0, 0): None}
     levels[1] = dict.fromkeys(drop((0, 0), column) for column in range(7))
@@ -331,8 +321,9 @@ def turned(board: Board) -> Board:
 
 
 def test_the_book_has_all_that_its_player_can_meet() -> None:
-    """Whatever the other side does, up to its last ply; and beyond few discs, where it has the
-    result of each position, nothing is in it that its player cannot meet.
+    """The book has every position that its player can meet, up to its last ply.
+
+    Beyond RESULT_DISCS discs it has no others.
     """
     for boards in book_levels()[: BOOK_PLIES + 1]:
         entries = [book_of_the_game().find(board) for board in boards]
@@ -353,8 +344,9 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_agree_with_each_other() -> None:
-    """Each position with few discs is worth the best that a move leaves, and the entry's move
-    leaves that; of the empty board and the first moves the results are those of the theory.
+    """Each position with few discs has the best result of its moves, and its move reaches that.
+
+    The results of the first moves are those of the theory.
     """
     book, levels = book_of_the_game(), list(levels_of(RESULT_DISCS))
     assert [len(level) for level in levels] == [1, 4, 25, 121, 568, 2144, 8231]
@@ -386,7 +378,7 @@ def known_result(board: Board) -> int:
 
 
 def searched_result(board: Board) -> int:
-    """The result by search alone."""
+    """The result by a search without the book."""
     if is_over(board):
         return LOST if has_four(board[0] ^ board[1]) else 0
     by, control = solver(), Control()
@@ -396,7 +388,7 @@ def searched_result(board: Board) -> int:
 
 
 def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
-    """Some of those with the most discs: their result, and what their move leaves."""
+    """A search confirms the results of some positions with the most discs, and their moves."""
     last = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
     for key in random.Random(8).sample(sorted(last), 4):
         entry = book_of_the_game().find(last[key])
@@ -406,8 +398,9 @@ def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
 
 
 def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
-    """Of a made-up search: positions that are known are left out and counted on, the others follow
-    from the last ones; what was searched is not searched again.
+    """Results follow from the last positions; known positions are left out.
+
+    A later run does not search a position again.
     """
     asked: list[Board] = []
 
@@ -436,7 +429,7 @@ def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
 
 
 def random_won(rng: random.Random, discs: int) -> Position:
-    """A position after so many random moves that the side to move wins."""
+    """A position after `discs` random moves that the side to move wins."""
     while True:
         position = randomly(rng, discs)
         board = board_of(position)
@@ -445,7 +438,7 @@ def random_won(rng: random.Random, discs: int) -> Position:
 
 
 def keeps_what_is_won(position: Position) -> None:
-    """The answer of the solver within the top level's patience wins, and says so."""
+    """Asserts that the solver's answer within the top level's time wins and says so."""
     patience_ms = load_game("connect-four").rules.PATIENCE_MS  # type: ignore[attr-defined]
     solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
     assert solution is not None
@@ -462,8 +455,9 @@ def keeps_what_is_won(position: Position) -> None:
 def test_random_positions_that_are_won_are_kept(
     discs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also beside the lines of the book's player, with so few discs that their exact scores take
-    too long: with the exact score where that is found, and without.
+    """The solver keeps the win in positions off the lines of the book with few discs.
+
+    It does so with the exact score and without it.
     """
     position = random_won(random.Random(discs), discs)
     keeps_what_is_won(position)
@@ -474,7 +468,7 @@ def test_random_positions_that_are_won_are_kept(
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_1000_random_positions_that_are_won_are_kept(searcher_of: Searchers) -> None:
-    """The same, often, and by the top level itself with its clock; up to 9 discs."""
+    """The same in 1000 positions of up to 9 discs, by the top level with its clock."""
     rng = random.Random(13)
     for number in range(1000):
         position = random_won(rng, number % 9 + 1)
@@ -484,7 +478,7 @@ def test_1000_random_positions_that_are_won_are_kept(searcher_of: Searchers) -> 
 
 
 def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
-    """What the top level answers within its time, as a worker runs it."""
+    """The answer of the top level within its time, as a worker runs it."""
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=game.levels)
 
@@ -500,9 +494,7 @@ def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
 def test_only_a_solver_gets_the_patience(
     searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The top level has 3 s there; where the solver has no answer (it is lost), the search takes no
-    longer than 1 s.
-    """
+    """The top level has 3 s; in a lost position, which the solver leaves open, the search has 1 s."""
     assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
     assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
     position = next(
@@ -526,11 +518,10 @@ def test_only_a_solver_gets_the_patience(
 
 
 def test_the_book_agrees_with_itself() -> None:
-    """A position is worth what the worst is that the other side can make of it after the book's
-    move.
+    """The score of a position is the worst after the book's move and any reply.
 
-    So all its scores are right if those at its end are, where no other move is better: of the empty
-    board the book of the second side says that.
+    So all scores are right if those at the end of the book are, and if no other move is better. For
+    the empty board the book of the second side shows that.
     """
     book = book_of_the_game()
     for count, boards in enumerate(book_levels()[: BOOK_PLIES - 1]):
@@ -551,7 +542,7 @@ def test_the_book_agrees_with_itself() -> None:
 
 
 def worth_then(board: Board, book: Book) -> int:
-    """What a position after a reply is worth to the side to move: by the book, or it is over."""
+    """The score of a position after a reply for the side to move, from the book or by its end."""
     if is_over(board):
         return -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
     entry = book.find(board)
@@ -560,7 +551,7 @@ def worth_then(board: Board, book: Book) -> int:
 
 
 def scores_without_book(boards: list[Board]) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-    """Scores and nodes of positions by search alone, each from a small empty table."""
+    """The scores and nodes of positions without the book, each from a small empty table."""
     game = load_game("connect-four")
     positions = [Position(game, {}, (np.uint64(mine), np.uint64(discs))) for mine, discs in boards]
     batch = solver().solve_batch(positions, Limit(), Control())
@@ -568,7 +559,7 @@ def scores_without_book(boards: list[Board]) -> tuple[tuple[int | None, ...], tu
 
 
 def check_ends(boards: list[Board]) -> None:
-    """Each entry says what a search finds, and its move reaches that."""
+    """Asserts that a search confirms the score of each entry, and its move."""
     entries = [entry for board in boards if (entry := book_of_the_game().find(board)) is not None]
     assert len(entries) == len(boards)
     scores, _ = scores_without_book(boards)
@@ -583,7 +574,7 @@ def check_ends(boards: list[Board]) -> None:
 
 
 def ends_of_the_book() -> list[Board]:
-    """Its last positions of either side, and those behind them that are in it for being hard."""
+    """The last positions of the book for either side, and the hard ones behind them."""
     return [
         board
         for boards in book_levels()[BOOK_PLIES - 1 :]
@@ -593,7 +584,7 @@ def ends_of_the_book() -> list[Board]:
 
 
 def behind_the_book() -> list[Board]:
-    """The first positions that its player meets without it."""
+    """The first positions that a player of the book meets behind it."""
     return [
         board
         for boards in book_levels()
@@ -603,14 +594,12 @@ def behind_the_book() -> list[Board]:
 
 
 def test_the_book_ends_with_what_a_search_finds() -> None:
-    """Some of its last positions are solved without it."""
+    """A search confirms some of the last positions of the book."""
     check_ends(random.Random(5).sample(ends_of_the_book(), 12))
 
 
 def test_behind_the_book_a_search_is_soon_done() -> None:
-    """The top level has the result in time there: with so few nodes that a slow machine does not
-    need half a second.
-    """
+    """Behind the book the top level solves in time: in half a second on a slow machine."""
     _, nodes = scores_without_book(random.Random(6).sample(behind_the_book(), 40))
     assert max(nodes) < BEHIND_NODES
 
@@ -618,19 +607,19 @@ def test_behind_the_book_a_search_is_soon_done() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_ends_of_the_book() -> None:
-    """All of its last positions are solved without it."""
+    """A search confirms all of the last positions of the book."""
     check_ends(ends_of_the_book())
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_positions_behind_the_book() -> None:
-    """No position there takes long."""
+    """No position behind the book takes many nodes."""
     _, nodes = scores_without_book(behind_the_book())
     assert max(nodes) < BEHIND_NODES
 
 
-# --- the seat
+# --- the AI seat
 
 
 def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -> tuple[str, Info]:
@@ -641,7 +630,7 @@ def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -
 
 
 def test_the_top_level_shows_what_it_knows(searcher_of: Searchers) -> None:
-    """The glass box has score, line and the scores of all moves, in the units of the search."""
+    """The info has score, line and the scores of all moves, in the units of the search."""
     position = solver().problem("52753311433677442422121", {}).position
     move, info = thought(searcher_of("connect-four"), position, 8)
     assert (move, info.score, info.pv[0], len(info.pv)) == ("e", MATE - 5, "e", 5)
@@ -652,22 +641,20 @@ def test_the_top_level_shows_what_it_knows(searcher_of: Searchers) -> None:
 
 
 def worth_to_side(position: Position) -> int:
-    """The exact score, out of the book as far as it goes."""
+    """The exact score, from the book if it has the position."""
     entry = solver().book.find(board_of(position))
     return exact(position) if entry is None else entry.score
 
 
 def exact(position: Position) -> int:
-    """The score by search alone."""
+    """The score by a search without the book."""
     score = solver().solve_batch([position], Limit(), Control()).scores[0]
     assert score is not None
     return score
 
 
 def best_replies(position: Position) -> list[int]:
-    """The moves of the other side that lose nothing: what follows each is in the book, or is
-    solved.
-    """
+    """The best moves of the other side, by the book or by the solver."""
     scores = {}
     for move in position.moves():
         after = position.play(move)
@@ -676,9 +663,7 @@ def best_replies(position: Position) -> list[int]:
 
 
 def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
-    """A match of the top level from the empty board; none of its moves gives anything away. How
-    many it made.
-    """
+    """Plays a match of the top level and asserts that no move loses score; its number of moves."""
     position = load_game("connect-four").start()
     moves, worth = 0, -22
     while position.moves():
@@ -715,8 +700,9 @@ OTHERS = ("random", "level 7", "the solver")
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Searchers) -> None:
-    """From the empty board no move of the top level is worth less than its position, on either
-    side: against random moves, level 7 and somebody who knows the best moves as well.
+    """From the empty board the top level never loses score, on either side.
+
+    Its opponents are random moves, level 7 and the solver.
     """
     rng = random.Random(11)
     for side in range(2):
@@ -729,7 +715,7 @@ def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Se
 def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
     other: str, games: int, searcher_of: Searchers
 ) -> None:
-    """The same, often."""
+    """The same in 200 games."""
     rng = random.Random(12)
     assert (
         sum(
@@ -744,9 +730,7 @@ def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
 
 
 def keys(kernel: ModuleType) -> None:
-    """Early in the game two positions have one key if they are mirror images, and only then; later
-    they never do.
-    """
+    """Asserts that only mirror images share a key, and only early in the game."""
     rng = random.Random(9)
     names: dict[tuple[bool, int], set[frozenset[str]]] = {}
     for _ in range(400):
@@ -765,7 +749,7 @@ def keys(kernel: ModuleType) -> None:
 
 
 def test_mirror_images_share_an_entry() -> None:
-    """And no other positions do."""
+    """Early mirror images share an entry, and no other positions do."""
     keys(connect_four_kernel)
 
 
@@ -799,7 +783,7 @@ FAULTS = {
 
 
 def limits(by: ConnectFourSolver) -> None:
-    """A search that was stopped leaves a table that is right."""
+    """Asserts that a stopped search leaves a correct table."""
     problems = [by.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
     for nodes in (3_000, 10_000, 30_000, 100_000, 300_000):
         for problem in problems:
@@ -812,7 +796,7 @@ def limits(by: ConnectFourSolver) -> None:
 def test_a_planted_fault_is_found(
     fault: str | None, plant: Callable[[str, str], ModuleType], searcher_of: Searchers
 ) -> None:
-    """With one wrong line in the solver's kernel these checks fail; without one they do not."""
+    """The checks fail with one wrong line in the solver's kernel, and pass without one."""
     right, wrong = FAULTS[fault] if fault is not None else ("", "")
     kernel = plant(right, wrong)
     by = ConnectFourSolver(load_game("connect-four"), kernel)
@@ -832,7 +816,7 @@ def test_a_planted_fault_is_found(
 
 @pytest.fixture
 def plant(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
-    """The solver's kernel with one piece of text replaced, as a module of its own."""
+    """Loads the solver's kernel with one piece of text replaced, as a new module."""
     source = Path(connect_four_kernel.__file__).read_text("utf-8")
     name = "planted_connect_four_kernel"
 
