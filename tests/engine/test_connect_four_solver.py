@@ -66,7 +66,7 @@ def solver() -> ConnectFourSolver:
     return make_solver(load_game("connect-four"))
 
 
-def randomly(rng: random.Random, discs: int) -> Position:
+def random_position(rng: random.Random, discs: int) -> Position:
     """An unfinished position after `discs` random moves."""
     while True:
         position = load_game("connect-four").start()
@@ -92,7 +92,7 @@ def mirrored(position: Position) -> Position:
     return position.game.position("/".join(row[::-1] for row in rows))
 
 
-def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
+def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
     """Asserts that score, best move and other moves of late positions equal the general search."""
     rng = random.Random(4)
     table = Table(18)
@@ -106,7 +106,7 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
         return value - (value > 0) + (value < 0)
 
     for _ in range(count):
-        position = randomly(rng, rng.randrange(24, 41))
+        position = random_position(rng, rng.randrange(24, 41))
         solution = solved(position, by)
         values = {move: searched(position.play(move)) for move in position.moves()}
         assert solution.value == max(values.values()), position.text()
@@ -116,27 +116,28 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
                 assert move.value == values[move.move], position.text()
 
 
-def scores_are_those_of_the_suite(by: ConnectFourSolver) -> None:
+def check_suite(by: ConnectFourSolver) -> None:
     problems = solve.read_suite(by, SUITE, {})
     suite = solve.solve_suite(by, problems, Limit(), 600)
     assert (suite.wrong, suite.open) == ([], [])
 
 
-def test_late_positions_are_solved_like_by_the_search(searcher_of: Searchers) -> None:
+def test_late_positions_agree_with_the_search(searcher_of: Searchers) -> None:
     """On late positions the solver and the general search agree on every move."""
-    agrees_with_search(searcher_of("connect-four"), solver(), 14)
+    check_against_search(searcher_of("connect-four"), solver(), 14)
 
 
 def test_the_suite() -> None:
     """Positions from all phases have the scores in the suite."""
-    scores_are_those_of_the_suite(solver())
+    check_suite(solver())
 
 
 def test_equations() -> None:
     """A position scores as its best move and its mirror image do, and as in a batch."""
     rng = random.Random(7)
     positions = [
-        randomly(rng, discs) for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
+        random_position(rng, discs)
+        for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
     ]
     batch = solver().solve_batch([*positions, *map(mirrored, positions)], Limit(), Control())
     assert batch.scores[: len(positions)] == batch.scores[len(positions) :]
@@ -161,7 +162,7 @@ def test_a_line_is_played_to_its_end() -> None:
     """The line of a late position ends the match with the stated result at the stated ply."""
     rng = random.Random(8)
     for _ in range(30):
-        position = randomly(rng, 28)
+        position = random_position(rng, 28)
         solution = solved(position)
         here = position
         for move in solution.line:
@@ -201,7 +202,7 @@ def test_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("1111111", "disc 7 cannot be dropped into column 1"),
         ("1212121", "the match is over"),
@@ -211,10 +212,10 @@ def test_limits() -> None:
         ("hello", "six rows of seven"),
     ],
 )
-def test_bad_positions(text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_positions(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A text that is no position is reported."""
     assert solve.main(["connect-four", "--position", text]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -397,20 +398,20 @@ def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
         assert -searched_result(drop(last[key], entry.column)) == result_of(entry.score)
 
 
-def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
+def test_results_are_made_and_a_run_continues(tmp_path: Path) -> None:
     """Results follow from the last positions; known positions are left out.
 
     A later run does not search a position again.
     """
     asked: list[Board] = []
 
-    def weigh(board: Board) -> Entry:
+    def find_result(board: Board) -> Entry:
         asked.append(board)
         return Entry((WON, LOST, 0)[key_of(board)[0] % 3], columns(board)[-1])
 
     work = tmp_path / "results"
     known = {key_of(drop((0, 0), 3))[0]: Entry(-5, 3)}
-    made = make_results(known, weigh, 3, work, lambda plies, done, total: None)
+    made = make_results(known, find_result, 3, work, lambda plies, done, total: None)
     assert len(made) == 1 + 4 + 25 + 121 - 1
     assert made[key_of((0, 0))[0]] == Entry(WON, 3)
     for level in levels_of(3)[:3]:
@@ -423,7 +424,7 @@ def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
     text = work.read_text()
     work.write_text(text[: len(text) // 2])
     before = len(asked)
-    assert make_results(known, weigh, 3, work, lambda plies, done, total: None) == made
+    assert make_results(known, find_result, 3, work, lambda plies, done, total: None) == made
     assert 0 < len(asked) - before < before
     assert work.read_text() == text
 
@@ -431,13 +432,13 @@ def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
 def random_won(rng: random.Random, discs: int) -> Position:
     """A position after `discs` random moves that the side to move wins."""
     while True:
-        position = randomly(rng, discs)
+        position = random_position(rng, discs)
         board = board_of(position)
         if (known_result(board) if discs <= RESULT_DISCS else searched_result(board)) == WON:
             return position
 
 
-def keeps_what_is_won(position: Position) -> None:
+def check_win_is_kept(position: Position) -> None:
     """Asserts that the solver's answer within the top level's time wins and says so."""
     patience_ms = load_game("connect-four").rules.PATIENCE_MS  # type: ignore[attr-defined]
     solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
@@ -460,9 +461,9 @@ def test_random_positions_that_are_won_are_kept(
     It does so with the exact score and without it.
     """
     position = random_won(random.Random(discs), discs)
-    keeps_what_is_won(position)
+    check_win_is_kept(position)
     monkeypatch.setattr(connect_four, "EXACT_NODES", 1)
-    keeps_what_is_won(position)
+    check_win_is_kept(position)
 
 
 @pytest.mark.long
@@ -472,12 +473,12 @@ def test_1000_random_positions_that_are_won_are_kept(searcher_of: Searchers) -> 
     rng = random.Random(13)
     for number in range(1000):
         position = random_won(rng, number % 9 + 1)
-        token, _ = timed_thought(searcher_of("connect-four"), position)
+        token, _ = timed_answer(searcher_of("connect-four"), position)
         after = drop(board_of(position), position.parse_move(token))
         assert (known_or_none(after) or searched_result(after)) == LOST, position.text()
 
 
-def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
+def timed_answer(searcher: Searcher, position: Position) -> tuple[str, Info]:
     """The answer of the top level within its time, as a worker runs it."""
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=game.levels)
@@ -491,15 +492,15 @@ def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
     return result.move, result.info
 
 
-def test_only_a_solver_gets_the_patience(
+def test_only_the_solver_gets_the_longer_time(
     searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The top level has 3 s; in a lost position, which the solver leaves open, the search has 1 s."""
+    """The top level has 3 s; in a lost position, which the solver leaves open, it searches 1 s."""
     assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
     assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
     position = next(
         position
-        for position in (randomly(random.Random(seed), 4) for seed in range(99))
+        for position in (random_position(random.Random(seed), 4) for seed in range(99))
         if (entry := book_of_the_game().find(board_of(position))) is not None
         and entry.score == LOST
     )
@@ -513,7 +514,7 @@ def test_only_a_solver_gets_the_patience(
 
     found = Searcher.search
     monkeypatch.setattr(Searcher, "search", search)
-    thought(searcher, position, 8)
+    answer_at(searcher, position, 8)
     assert limits == [Limit(time_ms=1000)]
 
 
@@ -534,14 +535,14 @@ def test_the_book_agrees_with_itself() -> None:
                 assert entry.score == 22 - (count + 2) // 2
             else:
                 assert entry.score == min(
-                    worth_then(drop(after, column), book) for column in columns(after)
+                    score_after_reply(drop(after, column), book) for column in columns(after)
                 ), board
     first = [book.find(drop((0, 0), column)) for column in range(7)]
     assert [entry.score for entry in first if entry] == [2, 1, 0, -1, 0, 1, 2]
     assert book.find((0, 0)) == Entry(1, 3)
 
 
-def worth_then(board: Board, book: Book) -> int:
+def score_after_reply(board: Board, book: Book) -> int:
     """The score of a position after a reply for the side to move, from the book or by its end."""
     if is_over(board):
         return -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
@@ -622,7 +623,9 @@ def test_all_positions_behind_the_book() -> None:
 # --- the AI seat
 
 
-def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -> tuple[str, Info]:
+def answer_at(
+    searcher: Searcher, position: Position, level: int, seed: int = 0
+) -> tuple[str, Info]:
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=level, seed=seed)
     result = driver.answer(job, searcher, lambda: Table(16), Control())
@@ -632,11 +635,11 @@ def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -
 def test_the_top_level_shows_what_it_knows(searcher_of: Searchers) -> None:
     """The info has score, line and the scores of all moves, in the units of the search."""
     position = solver().problem("52753311433677442422121", {}).position
-    move, info = thought(searcher_of("connect-four"), position, 8)
+    move, info = answer_at(searcher_of("connect-four"), position, 8)
     assert (move, info.score, info.pv[0], len(info.pv)) == ("e", MATE - 5, "e", 5)
     assert {scored.move for scored in info.moves} == set(position.tokens())
     assert info.moves[0].score == info.score
-    _, below = thought(searcher_of("connect-four"), position, 7)
+    _, below = answer_at(searcher_of("connect-four"), position, 7)
     assert below.nodes != info.nodes
 
 
@@ -662,7 +665,7 @@ def best_replies(position: Position) -> list[int]:
     return [move for move, score in scores.items() if score == max(scores.values())]
 
 
-def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
+def play_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
     """Plays a match of the top level and asserts that no move loses score; its number of moves."""
     position = load_game("connect-four").start()
     moves, worth = 0, -22
@@ -672,7 +675,7 @@ def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: in
             entry = solver().book.find(board_of(position))
             before, worth = worth, worth_to_side(position)
             assert worth >= before, position.text()
-            token, _ = thought(searcher, position, 8)
+            token, _ = answer_at(searcher, position, 8)
             move = position.parse_move(token)
             assert entry is None or entry.column == move
             position = position.play(move)
@@ -682,7 +685,7 @@ def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: in
         elif other == "random":
             position = position.play(rng.choice(position.moves()))
         elif other == "level 7":
-            token, _ = thought(searcher, position, 7, rng.randrange(1 << 30))
+            token, _ = answer_at(searcher, position, 7, rng.randrange(1 << 30))
             position = position.play(position.parse_move(token))
         else:
             position = position.play(rng.choice(best_replies(position)))
@@ -706,7 +709,7 @@ def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Se
     """
     rng = random.Random(11)
     for side in range(2):
-        assert plays_perfectly(searcher_of("connect-four"), rng, other, side) > 3
+        assert play_perfectly(searcher_of("connect-four"), rng, other, side) > 3
 
 
 @pytest.mark.long
@@ -719,7 +722,7 @@ def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
     rng = random.Random(12)
     assert (
         sum(
-            plays_perfectly(searcher_of("connect-four"), rng, other, game % 2)
+            play_perfectly(searcher_of("connect-four"), rng, other, game % 2)
             for game in range(games)
         )
         > 3 * games
@@ -729,12 +732,12 @@ def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
 # --- planted faults
 
 
-def keys(kernel: ModuleType) -> None:
+def check_keys(kernel: ModuleType) -> None:
     """Asserts that only mirror images share a key, and only early in the game."""
     rng = random.Random(9)
     names: dict[tuple[bool, int], set[frozenset[str]]] = {}
     for _ in range(400):
-        position = randomly(rng, rng.randrange(1, 16))
+        position = random_position(rng, rng.randrange(1, 16))
         for one in (position, mirrored(position)):
             mine, discs = one.state
             count = int(discs).bit_count()
@@ -750,7 +753,7 @@ def keys(kernel: ModuleType) -> None:
 
 def test_mirror_images_share_an_entry() -> None:
     """Early mirror images share an entry, and no other positions do."""
-    keys(connect_four_kernel)
+    check_keys(connect_four_kernel)
 
 
 FAULTS = {
@@ -782,7 +785,7 @@ FAULTS = {
 }
 
 
-def limits(by: ConnectFourSolver) -> None:
+def check_stopped_searches(by: ConnectFourSolver) -> None:
     """Asserts that a stopped search leaves a correct table."""
     problems = [by.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
     for nodes in (3_000, 10_000, 30_000, 100_000, 300_000):
@@ -802,10 +805,10 @@ def test_a_planted_fault_is_found(
     by = ConnectFourSolver(load_game("connect-four"), kernel)
 
     def check() -> None:
-        keys(kernel)
-        scores_are_those_of_the_suite(by)
-        agrees_with_search(searcher_of("connect-four"), by, 30)
-        limits(by)
+        check_keys(kernel)
+        check_suite(by)
+        check_against_search(searcher_of("connect-four"), by, 30)
+        check_stopped_searches(by)
 
     if fault is None:
         check()

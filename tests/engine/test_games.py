@@ -92,7 +92,7 @@ def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) ->
 
 @given(text=st.text(max_size=60), game_id=st.sampled_from(game_ids()))
 def test_any_text_is_a_position_or_a_typed_error(text: str, game_id: str) -> None:
-    """Any text is a position or raises a PositionError."""
+    """Any text is read as a position or a move, or raises a GameError."""
     game = load_game(game_id)
     for read in (game.position, game.start().parse_move):
         with suppress(GameError):

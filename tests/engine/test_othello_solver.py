@@ -110,7 +110,7 @@ def test_scores_are_those_of_a_plain_minimax_in_more_positions() -> None:
 
 
 @contextmanager
-def spoilt(at: int, words: object) -> Iterator[None]:
+def changed_table(at: int, words: object) -> Iterator[None]:
     """Changes some of the fixed tables of the solver in a block."""
     solver().prepare()
     memory = solver()._words
@@ -134,9 +134,9 @@ def spoilt(at: int, words: object) -> Iterator[None]:
     ],
     ids=["a cell without neighbours", "a cell without rays", "wrong parity", "all edges stable"],
 )
-def test_a_wrong_table_is_seen(at: int, words: object, request: pytest.FixtureRequest) -> None:
+def test_a_wrong_table_is_found(at: int, words: object, request: pytest.FixtureRequest) -> None:
     """The comparison fails with a planted fault, except in parity, which only orders moves."""
-    with spoilt(at, words):
+    with changed_table(at, words):
         if "parity" in request.node.callspec.id:
             check_scores(seed=1, count=20, most=6)
             return
@@ -170,7 +170,7 @@ def test_stable_discs_are_never_turned_over() -> None:
 
 def test_a_wrong_edge_is_not_stable() -> None:
     """The property fails with a table that calls all edge discs stable."""
-    with spoilt(last.EDGES, np.full(8192, FULL, np.uint64)), pytest.raises(AssertionError):
+    with changed_table(last.EDGES, np.full(8192, FULL, np.uint64)), pytest.raises(AssertionError):
         stable_claims(60)
 
 

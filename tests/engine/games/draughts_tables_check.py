@@ -129,7 +129,7 @@ def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> No
 
 
 def check(pieces: int, G: Any, V: Any, A: Any) -> int:
-    """Checks the positions of `pieces` pieces with either side to move; the number of wrong ones."""
+    """Checks the positions of `pieces` pieces with either side to move; counts the wrong ones."""
     place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
     place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
     return int(V[WRONG])

@@ -119,7 +119,7 @@ def test_evaluation_knows_no_colour() -> None:
 
 
 def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
-    """Where the evaluation calls a race surely won, the search finds a win of the same length."""
+    """If the evaluation calls a race surely won, a search of that length finds the win."""
     sure = [
         position
         for position in random_positions(seed=5, matches=60)

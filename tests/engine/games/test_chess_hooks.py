@@ -75,7 +75,7 @@ def check_pass(game: Game, position: Position, board: chess.Board) -> None:
     assert rules.reversible(after) == 0
 
 
-def test_noise_tension_and_passing() -> None:
+def test_tactical_unstable_and_passing() -> None:
     """Tactical moves are captures and promotions; unstable means check; a pass moves no piece."""
     assert check_hooks(load_game("chess"), 600) > 1_000
 
@@ -150,7 +150,7 @@ def test_exchanges() -> None:
     ],
 )
 def test_order(text: str, order: str) -> None:
-    """The moves before the bar come in this order before the quiet moves, the others behind them."""
+    """The moves before the bar come before the quiet moves in this order, the others after them."""
     game = load_game("chess")
     rules: Any = game.rules
     position = game.position(text)

@@ -222,7 +222,7 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
         ),
     ],
 )
-def test_what_counts_besides(better: str, worse: str, by: int) -> None:
+def test_contact_terms(better: str, worse: str, by: int) -> None:
     """Squares that one side attacks and the other does not have value."""
     assert value(better) >= value(worse) + by
 

@@ -27,7 +27,7 @@ def positions(game: Game, seed: int, matches: int) -> list[Position]:
     return found
 
 
-def crowns(position: Position, move: int) -> bool:
+def promotes(position: Position, move: int) -> bool:
     """True if a move makes a king and captures nothing."""
     after = position.play(move).state
     before = position.state
@@ -36,7 +36,7 @@ def crowns(position: Position, move: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_hints_are_what_the_moves_show(kind: str) -> None:
+def test_hooks_agree_with_the_moves(kind: str) -> None:
     """A position is unstable if its moves are captures; else its promotions are tactical.
 
     Only captures and promotions have a rank.
@@ -48,7 +48,7 @@ def test_hints_are_what_the_moves_show(kind: str) -> None:
     for position in positions(game, seed=3, matches=20):
         moves = position.moves()
         captures = "x" in position.format_move(moves[0])
-        crowning = [move for move in moves if crowns(position, move)]
+        crowning = [move for move in moves if promotes(position, move)]
         assert bool(rules.unstable(position.state)) == captures, position.text()
         tactical = buffer[: rules.tactical(position.state, buffer)]
         assert sorted(tactical) == sorted([] if captures else crowning), position.text()
@@ -127,7 +127,7 @@ def set_of(squares: Iterable[Square], pair: int) -> int:
     )
 
 
-def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
+def region_index(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
     """The men on the squares left and left + 1 of four rows, as a number to base three."""
     eight = [
         (row, 2 * x + 1 - row % 2)
@@ -140,7 +140,7 @@ def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
     )
 
 
-def half(
+def terms_of_side(
     rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]
 ) -> tuple[int, int, int]:
     """The terms of one side: for the full board, for the empty board, and for both."""
@@ -162,7 +162,7 @@ def half(
     always += rows["only_kings"][0] if kings and not other.keys() - men(other) else 0
     for pair in range(2):
         for left in range(4):
-            way = way_of(own, men(other), pair, left)
+            way = region_index(own, men(other), pair, left)
             always += rows["region"][6561 * (4 * pair + left) + way]
     wing = abs(sum((column // 2 < 2) - (column // 2 > 2) for _, column in own))
     return first, last, always + rows["balance"][wing]
@@ -186,11 +186,11 @@ def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
     return able
 
 
-def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
+def plain_evaluation(position: Position, rows: dict[str, list[int]]) -> int:
     """The evaluation of international draughts, computed from squares."""
     mine, other = sides(position)
-    ours = half(rows, mine, other)
-    theirs = half(rows, turned_round(other), turned_round(mine))
+    ours = terms_of_side(rows, mine, other)
+    theirs = terms_of_side(rows, turned_round(other), turned_round(mine))
     first, last, always = (a - b for a, b in zip(ours, theirs, strict=True))
     first += threats(other, mine) * rows["threat_first"][0] + rows["turn_first"][0]
     last += threats(other, mine) * rows["threat_last"][0] + rows["turn_last"][0]
@@ -215,7 +215,7 @@ def test_international_draughts_by_squares() -> None:
     compiled = compile_game(game).function("rule_evaluate")
     kings = 0
     for position in positions(game, seed=5, matches=6):
-        expected = told_anew(position, rows)
+        expected = plain_evaluation(position, rows)
         with np.errstate(over="ignore"):
             assert int(rules.evaluate(position.state, numbers)) == expected, position.text()
         assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, (

@@ -162,7 +162,7 @@ def test_sixteen_symmetries() -> None:
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
-def test_noise_is_capture() -> None:
+def test_tactical_moves_are_captures() -> None:
     """The tactical moves are the captures, and they have the highest ranks."""
     rules: Any = load_game(GAME).rules
     captures = 0
