@@ -259,20 +259,12 @@ def evaluate(s: State, data: Any) -> int:
         return run if s[2] == NONE else -run
     white, black = s[0], s[1]
     total = shape(white, black, data) + data[RUNNER] * run
-    up_1, up_2, down_1, down_2 = (
-        above_left(white),
-        above_right(white),
-        below_left(black),
-        below_right(black),
-    )
-    white_loose, white_weak = (
-        loose(white, down_1, down_2, up_1, up_2),
-        weak(white, down_1, down_2, up_1, up_2),
-    )
-    black_loose, black_weak = (
-        loose(black, up_1, up_2, down_1, down_2),
-        weak(black, up_1, up_2, down_1, down_2),
-    )
+    up_1, up_2 = above_left(white), above_right(white)
+    down_1, down_2 = below_left(black), below_right(black)
+    white_loose = loose(white, down_1, down_2, up_1, up_2)
+    white_weak = weak(white, down_1, down_2, up_1, up_2)
+    black_loose = loose(black, up_1, up_2, down_1, down_2)
+    black_weak = weak(black, up_1, up_2, down_1, down_2)
     if s[2] == NONE:
         total += data[LOOSE] * black_loose + data[WEAK] * black_weak + data[TEMPO]
         return int(total + data[LOOSE + 1] * white_loose + data[WEAK + 1] * white_weak)

@@ -126,9 +126,7 @@ def write(cells: Quad, buf: Any, n: int) -> int:
 
 @rule
 def moves(s: State, buf: Any) -> int:
-    """Wins first, then blocks of a win, then fours of either side, then cells near stones, then the
-    rest.
-    """
+    """Writes wins first, then blocks, fours of either side, cells near stones, and the rest."""
     stones = (s[0] | s[4], s[1] | s[5], s[2] | s[6], s[3] | s[7])
     empty = without(BOARD, stones)
     n = 0
@@ -175,7 +173,7 @@ def size_of(p: Quad) -> int:
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    """A weighted sum of lines; about SURE when a win within three plies cannot be stopped."""
+    """A weighted sum of lines; about SURE or -SURE if nothing can stop a win within three plies."""
     if count_of(s[9], 4) and (s[8] & EXACT == NONE or size_of(wins(s)) > 0):
         return SURE
     blocks = size_of(threats(s))
@@ -218,11 +216,8 @@ def tactical(s: State, buf: Any) -> int:
 @rule
 def rank(s: State, m: int) -> int:
     """Fives, then fours and open threes of either side; moves that join no two stones come last."""
-    own, against, valid = (
-        star((s[0], s[1], s[2], s[3]), m),
-        star((s[4], s[5], s[6], s[7]), m),
-        ON_BOARD[m],
-    )
+    own, valid = star((s[0], s[1], s[2], s[3]), m), ON_BOARD[m]
+    against = star((s[4], s[5], s[6], s[7]), m)
     if has_five(own | MIDDLE, s[8] & EXACT):
         return 1000
     mine, mine_open = rows_of(own | MIDDLE, valid & ~against)

@@ -117,10 +117,8 @@ def down(p: Pair, by: int) -> Pair:
 @rule
 def near(p: Pair) -> Pair:
     """The cells beside those of `p`."""
-    inner, outer = (
-        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
-        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
-    )
+    inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
+    outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
     a, b, c = up(inner, 1), up(outer, 10), up(p, 11)
     d, e, f = down(outer, 1), down(inner, 10), down(p, 11)
     return (
@@ -132,10 +130,8 @@ def near(p: Pair) -> Pair:
 @rule
 def touched(p: Pair) -> tuple[Pair, Pair]:
     """The cells beside those of `p`, and the cells beside at least two of them."""
-    inner, outer = (
-        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
-        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
-    )
+    inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
+    outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
     once, twice = up(p, 11), EMPTY
     for q in (up(inner, 1), up(outer, 10), down(outer, 1), down(inner, 10), down(p, 11)):
         twice = (twice[0] | (once[0] & q[0]), twice[1] | (once[1] & q[1]))
@@ -236,14 +232,8 @@ def distance(
             return STEP * (steps + 1)
         # Now the other region grows.
         reached_a, reached_b, once_a, once_b = reached_b, reached_a, once_b, once_a
-        sure_a, sure_b, held_a, held_b, edge_a, edge_b = (
-            sure_b,
-            sure_a,
-            held_b,
-            held_a,
-            edge_b,
-            edge_a,
-        )
+        sure_a, sure_b, held_a, held_b = sure_b, sure_a, held_b, held_a
+        edge_a, edge_b = edge_b, edge_a
     return STEP * 2 * SIZE
 
 

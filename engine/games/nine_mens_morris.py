@@ -344,11 +344,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
         raise ValueError(f"this match is played with flying: {options['flying']}")
     cells = match[1].replace("/", "")
     men = [sum(1 << point for point, c in enumerate(cells) if c == man) for man in "WB"]
-    hands, count, side = (
-        [int(match[3]), int(match[4])],
-        int(match[5]),
-        NAMES.index(match[2].capitalize()),
-    )
+    hands, count = [int(match[3]), int(match[4])], int(match[5])
+    side = NAMES.index(match[2].capitalize())
     if hands[1] != hands[0] + (side if any(hands) else 0):
         raise ValueError("White places a man first, then Black")
     if any(now.bit_count() + hand > 9 for now, hand in zip(men, hands, strict=True)):

@@ -99,13 +99,8 @@ def squares(number: int, count: int, free: np.uint64) -> np.uint64:
 
 def slice_size(code: int) -> int:
     """The number of positions of a slice."""
-    men, kings, their_men, their_kings, at_home = (
-        code >> 8,
-        code >> 6 & 3,
-        code >> 4 & 3,
-        code >> 2 & 3,
-        code & 3,
-    )
+    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
     of_men = CHOOSE[4, at_home] * CHOOSE[24, men - at_home] * CHOOSE[28 - men + at_home, their_men]
     return int(of_men * CHOOSE[free, kings] * CHOOSE[free - kings, their_kings])
@@ -113,13 +108,8 @@ def slice_size(code: int) -> int:
 
 def position_of(code: int, number: int) -> State:
     """The position with that number in a slice, with Black to move."""
-    men, kings, their_men, their_kings, at_home = (
-        code >> 8,
-        code >> 6 & 3,
-        code >> 4 & 3,
-        code >> 2 & 3,
-        code & 3,
-    )
+    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
     ways = CHOOSE[free - kings, their_kings]
     of_their_kings = number % ways

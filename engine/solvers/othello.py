@@ -152,9 +152,10 @@ class EndgameSolver:
         outcome = self._search(position, -1, 1, control)
         if outcome is None or outcome.bound == "exact":
             return outcome
-        low, high = (
-            (outcome.score - 1, BEYOND) if outcome.score > 0 else (-BEYOND, outcome.score + 1)
-        )
+        if outcome.score > 0:
+            low, high = outcome.score - 1, BEYOND
+        else:
+            low, high = -BEYOND, outcome.score + 1
         return self._search(position, low, high, control) or outcome
 
     def _search(

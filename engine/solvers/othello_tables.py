@@ -56,8 +56,6 @@ def odd_quadrants(empty: int) -> int:
 
 def _beside(column: int, row: int) -> int:
     """The cells next to a cell."""
-    columns, rows = (
-        range(max(column - 1, 0), min(column + 2, 8)),
-        range(max(row - 1, 0), min(row + 2, 8)),
-    )
+    columns = range(max(column - 1, 0), min(column + 2, 8))
+    rows = range(max(row - 1, 0), min(row + 2, 8))
     return sum(1 << (x + 8 * y) for x in columns for y in rows if (x, y) != (column, row))

@@ -93,11 +93,8 @@ ROOK_MOBILITY, QUEEN_MOBILITY = _FIRST["rook mobility"], _FIRST["queen mobility"
 ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
 PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
 OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
-CONNECTED, ISOLATED, DOUBLED = (
-    _FIRST["connected pawn"],
-    _FIRST["isolated pawn"],
-    _FIRST["doubled pawn"],
-)
+CONNECTED, ISOLATED = _FIRST["connected pawn"], _FIRST["isolated pawn"]
+DOUBLED = _FIRST["doubled pawn"]
 BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FIRST["bad bishop"]
 OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
 PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
@@ -369,10 +366,8 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
     by_officers = answer[0] | answer[1] | answer[2] | answer[3] | guarded
     holes = reached & ~by_officers
     safe = ~mine & (~held | holes & twice)
-    along, across = (
-        straight_attacks(enemy_king, occupied) & safe,
-        diagonal_attacks(enemy_king, occupied) & safe,
-    )
+    along = straight_attacks(enemy_king, occupied) & safe
+    across = diagonal_attacks(enemy_king, occupied) & safe
     if KNIGHT_STEPS[enemy_king] & by_knights & safe:
         total = term(data, SAFE_CHECK)
     else:

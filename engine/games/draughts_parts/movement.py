@@ -28,7 +28,7 @@ MAX_MOVES = 68
 # A move has its origin in bits 0 to 5 and its target in bits 6 to 11. From bit 12 a capture has a
 # leading 1 and two bits for the direction of each jump, the last jump lowest. The board has room
 # for nine jumps at most.
-#: The least capture.
+#: A move is a capture from this value on.
 JUMP = 1 << 12
 
 

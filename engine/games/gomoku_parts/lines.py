@@ -55,14 +55,10 @@ def column_of(p: Quad, column: int) -> np.uint64:
     A multiplication gathers four bits that are 16 apart.
     """
     by = U(column)
-    a, b = (
-        ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15),
-        ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4),
-    )
-    c, d = (
-        ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8),
-        ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12),
-    )
+    a = ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15)
+    b = ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4)
+    c = ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8)
+    d = ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12)
     return a | b | c | d
 
 

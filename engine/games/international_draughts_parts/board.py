@@ -34,7 +34,7 @@ NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}
 
 @rule
 def step(here: np.uint64, way: int) -> np.uint64:
-    """The next square in direction `way`: 0 NEAR and 1 FAR down, 2 NEAR and 3 FAR up the board."""
+    """The next square in direction `way`: 0 down left, 1 down right, 2 up right, 3 up left."""
     if way == 0:
         return here << NEAR
     if way == 1:

@@ -27,7 +27,7 @@ MAX_MOVES = 512
 
 # A move has its origin in bits 0 to 5, its target in bits 6 to 11, and from bit 12 the squares of
 # the pieces that it takes, one bit each.
-#: The least capture.
+#: A move is a capture from this value on.
 CAPTURE = 1 << 12
 #: A list of captures is described by one number: FOUND * (pieces that each takes) + length.
 FOUND = 1024
