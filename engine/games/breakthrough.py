@@ -12,7 +12,8 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "breakthrough"
 TITLE = "Breakthrough"
-WORDS = 3  # White's men, Black's men, the side to move; bit = column + 8 * row
+#: White's men, Black's men, the side to move (0 White, 1 Black); bit = column + 8 * row.
+WORDS = 3
 MAX_MOVES = 48  # 16 men, 3 ways each
 LEVELS = 8
 LEVEL_TABLE = (
@@ -28,39 +29,45 @@ OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
 DISABLED = ("null-move", "replies")  # see docs/ablations.md
 DATA = ("data/breakthrough.txt",)
-RULES = """White and Black have sixteen men each on the two rows next to them. White begins.
+RULES = """White and Black have sixteen men each on the two rows nearest to them. White begins.
 
-A man moves one square straight or diagonally forward, to an empty square. Diagonally forward it may also capture a man
-of the other side: it takes its place. Straight ahead it cannot capture: any man in front blocks it.
-Nobody has to capture.
+A man moves one square straight or diagonally forward, to an empty square. Diagonally forward it
+may also capture a man of the other side by taking its place. Straight ahead it cannot capture:
+any man in front blocks it. Capturing is never compulsory.
 
-Whoever first brings a man to the row at the far side of the board wins. So does whoever captures all men of the other
-side. There are no draws: a man that stands farthest ahead can always move."""
+The first player to bring a man to the row at the far side of the board wins. A player who
+captures all men of the other side wins as well. There are no draws: the man that is farthest
+ahead can always move."""
 
 ONE, NONE = U(1), U(0)
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
 ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
-# DATA: what the numbers of data/breakthrough.txt count, each for White's men less the same for
-# Black's
-#: A man, by the rows behind it and the columns to the nearer side: 7 rows of 4.
+# Where the weights stand in data/breakthrough.txt. Each multiplies a count of White's men less the
+# same count of Black's.
+#: A man, by the rows behind it and the columns to the nearer side: 7 rows of 4 weights.
 PLACE = 0
-#: A man that another one guards, by the rows behind it.
+#: A man that another man guards, by the rows behind it: 7 weights.
 GUARDED = 28
-#: Men side by side, men in front of each other, men with anyone straight ahead; then for the side
-#: to move: the first man that nobody can stop any more, and the move itself.
-PAIR, FILE, BLOCKED, RUNNER, TEMPO = 35, 36, 37, 38, 39
-#: Men that are attacked and not guarded, and that are attacked twice and guarded once at most:
-#: those of the side that has just moved, then those of the side to move.
+#: Two men side by side, two men one behind the other, and a man with any man straight ahead.
+PAIR, FILE, BLOCKED = 35, 36, 37
+#: Likely winning the race of the men that can no longer be stopped.
+RUNNER = 38
+#: Having the move.
+TEMPO = 39
+#: Men that are attacked and not guarded, and men that are attacked twice and guarded once: each for
+#: the side that has just moved, then for the side to move.
 LOOSE, WEAK = 40, 42
-#: A race that can only be won.
+#: The value of a race that is certainly won, before its plies are subtracted.
 SURE = 15_000
+#: Rows to go for a side without a runner: more than any runner has.
 NEVER = 99
 
 SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
 BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
+#: The squares of each place for White.
 PLACES = np.array([(1 << c | 128 >> c) << 8 * row for row in range(7) for c in range(4)], np.uint64)
-#: The squares of each place for White, and for Black.
+#: The squares of each place for Black.
 FAR_PLACES = np.array(
     [(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64
 )
@@ -83,8 +90,9 @@ def status(s: State) -> int:
 
 @rule
 def write(targets: np.uint64, step: int, side: int, buf: Any, n: int) -> int:
-    """Adds the moves to these squares, the farthest ahead first, each from the square a step before
-    it.
+    """Writes the moves to `targets`, the farthest ahead first, each from `step` bits before.
+
+    Returns the new number of moves in the buffer.
     """
     while targets:
         to = msb(targets) if side == 0 else lsb(targets)
@@ -135,7 +143,7 @@ def key(s: State) -> np.uint64:
 
 @rule
 def below(p: np.uint64) -> np.uint64:
-    """All squares that men on these could come to by moving down the board, and their own."""
+    """The squares that men on `p` can ever reach by moving down the board, with their own."""
     for _ in range(7):
         p |= (p >> U(8)) | ((p & NOT_A) >> U(9)) | ((p & NOT_H) >> U(7))
     return p
@@ -143,7 +151,7 @@ def below(p: np.uint64) -> np.uint64:
 
 @rule
 def above(p: np.uint64) -> np.uint64:
-    """The same up the board."""
+    """The squares that men on `p` can ever reach by moving up the board, with their own."""
     for _ in range(7):
         p |= (p << U(8)) | ((p & NOT_A) << U(7)) | ((p & NOT_H) << U(9))
     return p
@@ -151,7 +159,7 @@ def above(p: np.uint64) -> np.uint64:
 
 @rule
 def above_left(p: np.uint64) -> np.uint64:
-    """The squares next to these, up the board and towards column a."""
+    """The squares diagonally ahead of `p`, up the board and towards column a."""
     return (p & NOT_A) << U(7)
 
 
@@ -172,7 +180,7 @@ def below_right(p: np.uint64) -> np.uint64:
 
 @rule
 def hits_up(p: np.uint64) -> np.uint64:
-    """The squares that men on these guard and attack, up the board."""
+    """The squares that White's men on `p` guard or attack."""
     return above_left(p) | above_right(p)
 
 
@@ -183,15 +191,18 @@ def hits_down(p: np.uint64) -> np.uint64:
 
 @rule
 def race(s: State) -> int:
-    """For White: who comes first when men run that nobody can stop. SURE less the moves it takes
-    when that is certain, 1 when it is likely, 0 when nobody runs.
+    """Who wins the race of the men that can no longer be stopped, positive for White.
+
+    SURE less the moves to the goal when the result is certain, 1 when it is only likely, 0 when
+    neither side has such a man.
     """
     white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])
     if white == NONE and black == NONE:
         return 0
     white_run = 7 - (msb(white) >> 3) if white else NEVER
     black_run = lsb(black) >> 3 if black else NEVER
-    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3  # as fast as anybody could be
+    # The rows that the foremost man of each side has to go, if nothing stops it.
+    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3
     white_moves = 1 if s[2] == NONE else 0
     if white_run < black_first + white_moves:
         return SURE - white_run
@@ -202,7 +213,7 @@ def race(s: State) -> int:
 
 @rule
 def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
-    """White's men less Black's, by place and by who stands beside them."""
+    """The value of White's men less that of Black's, by place and by their neighbours."""
     total = 0
     for i in range(28):
         total += data[PLACE + i] * (popcount(white & PLACES[i]) - popcount(black & FAR_PLACES[i]))
@@ -227,7 +238,7 @@ def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
 def loose(
     men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
 ) -> int:
-    """Men that are attacked and not guarded."""
+    """The number of men that are attacked and not guarded."""
     return popcount(men & (hit_1 | hit_2) & ~(guard_1 | guard_2))
 
 
@@ -235,7 +246,7 @@ def loose(
 def weak(
     men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
 ) -> int:
-    """Men that are attacked twice and guarded once."""
+    """The number of men that are attacked twice and guarded once."""
     return popcount(men & hit_1 & hit_2 & (guard_1 ^ guard_2))
 
 
@@ -248,20 +259,12 @@ def evaluate(s: State, data: Any) -> int:
         return run if s[2] == NONE else -run
     white, black = s[0], s[1]
     total = shape(white, black, data) + data[RUNNER] * run
-    up_1, up_2, down_1, down_2 = (
-        above_left(white),
-        above_right(white),
-        below_left(black),
-        below_right(black),
-    )
-    white_loose, white_weak = (
-        loose(white, down_1, down_2, up_1, up_2),
-        weak(white, down_1, down_2, up_1, up_2),
-    )
-    black_loose, black_weak = (
-        loose(black, up_1, up_2, down_1, down_2),
-        weak(black, up_1, up_2, down_1, down_2),
-    )
+    up_1, up_2 = above_left(white), above_right(white)
+    down_1, down_2 = below_left(black), below_right(black)
+    white_loose = loose(white, down_1, down_2, up_1, up_2)
+    white_weak = weak(white, down_1, down_2, up_1, up_2)
+    black_loose = loose(black, up_1, up_2, down_1, down_2)
+    black_weak = weak(black, up_1, up_2, down_1, down_2)
     if s[2] == NONE:
         total += data[LOOSE] * black_loose + data[WEAK] * black_weak + data[TEMPO]
         return int(total + data[LOOSE + 1] * white_loose + data[WEAK + 1] * white_weak)
@@ -269,12 +272,12 @@ def evaluate(s: State, data: Any) -> int:
     return int(-(total - data[LOOSE + 1] * black_loose - data[WEAK + 1] * black_weak))
 
 
-# --- for the search
+# --- hooks for the search
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Captures, and steps to the far side."""
+    """Captures and steps to the goal row."""
     if s[2] == NONE:
         goals = ROW_8 & ~s[0]
         n = write(above_left(s[0]) & (s[1] | goals), 7, 0, buf, 0)
@@ -288,13 +291,13 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def unstable(s: State) -> int:
-    """A man of the other side is one step from the far side: it must be captured."""
+    """1 when a man of the other side is one step from its goal and has to be captured."""
     return int((s[1] & ROW_2 if s[2] == NONE else s[0] & ROW_7) != NONE)
 
 
 @rule
 def evasions(s: State, buf: Any) -> int:
-    """Wins with this move, else the captures of the man that is one step from the far side."""
+    """The captures of the man that is one step from its goal; 0 moves where a step wins at once."""
     if s[2] == NONE:
         last, near = s[0] & ROW_7, s[1] & ROW_2
         if last:
@@ -310,9 +313,7 @@ def evasions(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Wins, then captures, of the man farthest ahead first; a step to where one may be captured for
-    nothing is last.
-    """
+    """Wins first, then captures, of the farthest man first; a step that loses a man comes last."""
     start, to = m & 63, m >> 6
     target = ONE << U(to)
     is_white = s[2] == NONE
@@ -330,7 +331,7 @@ def rank(s: State, m: int) -> int:
 
 @rule
 def may_pass(s: State) -> int:
-    """Hardly ever before men are few: then it may be better not to move."""
+    """1 while each side has more than five men: with fewer, zugzwang becomes possible."""
     return int(popcount(s[0]) > 5 and popcount(s[1]) > 5)
 
 
@@ -358,7 +359,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "eight rows of W, B or ., row 8 first, / between them, and the side to move are expected"
+            "eight rows of W, B or ., row 8 first, / between them,"
+            " and the side to move are expected"
         )
     cells = match[1].replace("/", "")
     bits = [1 << bit for row in TEXT_ROWS for bit in row]

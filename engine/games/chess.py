@@ -1,7 +1,6 @@
-"""Chess, complete: castling, en passant, promotion, and the draws by material, by repetition and by
-counting moves.
+"""Chess with castling, en passant, promotion, and draws by material, repetition and move count.
 
-The rules are in the PARTS; this file names them, in the order of `engine.game.Rules`.
+The rules are in the PARTS; this file collects them, in the order of `engine.game.Rules`.
 """
 
 from collections.abc import Mapping
@@ -88,30 +87,35 @@ PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_
 REPETITION = 5
 CLAIM_REPETITION = 3
 MARGIN = 90
-RULES = """White begins, then the players move in turn, one piece to a square that is empty or held by an enemy piece, \
-which is captured and leaves the board.
+RULES = """White begins, then the players move in turn. A move takes one piece to a square that
+is empty or held by an enemy piece, which is captured and leaves the board.
 
-Rook: any distance along a row or column. Bishop: any distance along a diagonal. Queen: like rook or bishop. None of \
-them passes over another piece. Knight: two squares straight and one aside, over whatever stands between. King: one \
-square in any direction. Pawn: one square straight ahead, from its first square also two, if they are empty; it \
-captures one square diagonally ahead and in no other way.
+Rook: any distance along a row or column. Bishop: any distance along a diagonal. Queen: like rook
+or bishop. None of them passes over another piece. Knight: two squares straight and one aside,
+over whatever stands between. King: one square in any direction. Pawn: one square straight ahead,
+or two from its first square, if the squares are empty; it captures one square diagonally ahead
+and in no other way.
 
-Check: a king that could be captured by the next move is in check. No move may leave one's own king in check, so a \
-check must be answered: move the king, capture the piece that gives check, or put a piece between.
+Check: a king that could be captured by the next move is in check. No move may leave one's own
+king in check, so a check must be answered: move the king, capture the piece that gives check, or
+put a piece between.
 
-Castling: a king that has not moved goes two squares towards a rook that has not moved, and the rook jumps to the \
-square that the king passed. All squares between them must be empty, and the king may not be in check, nor pass or \
-reach a square that the enemy attacks. Move the king by two squares to castle.
+Castling: a king that has not moved goes two squares towards a rook that has not moved, and the
+rook jumps to the square that the king passed. All squares between them must be empty, and the
+king may not be in check, nor pass or reach a square that the enemy attacks. Move the king by two
+squares to castle.
 
-En passant: when a pawn goes two squares and lands beside an enemy pawn, that pawn may capture it as if it had gone \
-one square only; but only with the very next move.
+En passant: when a pawn goes two squares and lands beside an enemy pawn, that pawn may capture it
+as if it had gone one square only; but only with the very next move.
 
-Promotion: a pawn that reaches the last row becomes a queen, rook, bishop or knight of its colour, whichever its \
-player chooses.
+Promotion: a pawn that reaches the last row becomes a queen, rook, bishop or knight of its
+colour. Its player chooses which.
 
-The end: whoever is in check and has no legal move is checkmated and loses. Whoever is not in check and has no legal \
-move is stalemated: a draw. The match is also a draw when neither side has the pieces to mate (king against king, \
-perhaps with one knight, or with bishops that all stand on one colour), when a position comes for the fifth time, and \
-when each player has made 75 moves in a row without a capture or a pawn move (unless the last one mates). A player to \
-move may claim a draw when the position is there for the third time, or after 50 such moves of each. Positions are \
-the same when the same side is to move and the same moves are possible, castling and en passant included."""
+The end: a player who is in check and has no legal move is checkmated and loses. A player who is
+not in check and has no legal move is stalemated, and the match is a draw. The match is also a
+draw when neither side has the pieces to mate (king against king, perhaps with one knight, or
+with bishops that all stand on squares of one colour), when a position occurs for the fifth time,
+and when each player has made 75 moves in a row without a capture or a pawn move (unless the last
+one mates). A player to move may claim a draw when the position occurs for the third time, or
+after 50 such moves by each player. Positions are the same when the same side is to move and the
+same moves are possible, castling and en passant included."""

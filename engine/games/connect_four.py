@@ -1,4 +1,4 @@
-"""Connect four: four in a row on seven columns of six, discs fall to the lowest free cell."""
+"""Connect four: four in a row on seven columns of six cells; discs fall to the lowest free cell."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,9 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "connect-four"
 TITLE = "Connect four"
-WORDS = 2  # the discs of the side to move, all discs; bit = row + 7 * column: an empty bit is above each column
+#: The discs of the side to move, then all discs; bit = row + 7 * column. The bit above each column
+#: stays empty.
+WORDS = 2
 MAX_MOVES = 7
 LEVELS = 8
 LEVEL_TABLE = (
@@ -29,8 +31,8 @@ DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
 PATIENCE_MS = 3000
 DISABLED = ("iir", "mate-distance")  # see docs/ablations.md
-RULES = """Red and Yellow take turns to drop a disc into one of the seven columns; it falls to the lowest free cell.
-Red begins. Whoever first has four of their own in a row, across, up or diagonally, wins.
+RULES = """Red and Yellow take turns to drop a disc into a column; it falls to the lowest free cell.
+Red begins. The first player with four discs in a row, across, up or diagonally, wins.
 A full board without such a row is a draw."""
 
 ONE = U(1)
@@ -38,7 +40,7 @@ BOTTOM = U(0x0040810204081)
 TOP = U(0x0040810204081 << 5)
 BOARD = U(0x0040810204081 * 63)
 CENTRE = U(63 << 21)
-ORDER = (3, 2, 4, 1, 5, 0, 6)  # the middle first: it takes part in most rows
+ORDER = (3, 2, 4, 1, 5, 0, 6)  # the middle first: it is part of most rows of four
 
 COLUMNS = "abcdefg"
 BITS = tuple(
@@ -55,7 +57,7 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def aligned(p: np.uint64) -> bool:
-    """Are four of these discs in a row?"""
+    """True if `p` has four discs in a row."""
     m = p & (p >> U(7))
     if m & (m >> U(14)):
         return True
@@ -105,7 +107,7 @@ def key(s: State) -> np.uint64:
 
 @rule
 def gaps(p: np.uint64, all_discs: np.uint64) -> np.uint64:
-    """The free cells that would complete a row of four."""
+    """The free cells that would complete a row of four of `p`."""
     r = (p << U(1)) & (p << U(2)) & (p << U(3))
     t = (p << U(7)) & (p << U(14))
     r |= t & (p << U(21))
@@ -153,7 +155,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     rows = text.split("/")
     if [len(row) for row in rows] != [7] * 6 or set(text) - set("RY./"):
         raise ValueError(
-            "six rows of seven characters R, Y or . are expected, the top row first, with / between them"
+            "six rows of seven characters R, Y or . are expected,"
+            " the top row first, with / between them"
         )
     cells = [
         (1 << bit, c)
@@ -200,7 +203,7 @@ def board(options: Mapping[str, str]) -> BoardView:
 
 
 def _rows_of_four(p: int) -> int:
-    """All discs that are part of a row of four."""
+    """The discs of `p` that are part of a row of four."""
     found = 0
     for step in STEPS:
         starts = p & p >> step & p >> 2 * step & p >> 3 * step
@@ -209,7 +212,7 @@ def _rows_of_four(p: int) -> int:
 
 
 def _landing(discs: int, column: int) -> str:
-    """The cell that the next disc of a column falls into."""
+    """The cell that the next disc dropped into a column reaches."""
     return f"{COLUMNS[column]}{(discs >> 7 * column & 63).bit_length() + 1}"
 
 

@@ -1,6 +1,4 @@
-"""Draughts on 64 squares, English rules (American checkers): short kings, any capture is
-compulsory.
-"""
+"""English draughts (American checkers) on 64 squares: short kings, capturing is compulsory."""
 
 import re
 from collections.abc import Mapping
@@ -78,7 +76,9 @@ __all__ = [
 
 NAME = "draughts"
 TITLE = "Draughts"
-WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with the quiet plies
+#: The pieces of the side to move, those of the other side, the kings of both; then the side to move
+#: in bit 0 (0 Black) and from bit 1 the quiet plies by kings.
+WORDS = 4
 LEVELS = 8
 LEVEL_TABLE = (
     (1, 24, 50),
@@ -94,27 +94,32 @@ DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
-#: Captures are played out at the horizon: a ply for each made the trees 15 times as large. A look
-#: into the table at each state there costs more time than it saves. The rest: docs/ablations.md.
+#: The quiescence search plays captures out, and a ply of extension for each made the tree 15 times
+#: as large. A table probe at each quiescence node costs more time than it saves. For the rest see
+#: docs/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
-RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player. The dark squares have
-numbers: 1 to 12 are Black's at the start, 21 to 32 are White's. Black begins, and the sides take turns.
+RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player.
+The dark squares are numbered: 1 to 12 are Black's at the start, 21 to 32 are White's. Black
+begins, and the sides take turns.
 
-A man moves one square forward along a diagonal. A man that comes to the last row becomes a king, and its move ends
-there. A king moves one square along a diagonal, forward or backward.
+A man moves one square forward along a diagonal. A man that reaches the last row becomes a king,
+and its move ends there. A king moves one square along a diagonal, forward or backward.
 
-A piece captures an adjacent piece of the other side by jumping over it to the free square behind it: men only forward,
-kings in all four directions. If it can then jump again it must, in the same move, until it can jump no more; all pieces
-that it jumped over are taken off. Whoever can capture must capture. With several captures to choose from you may
-take any of them, also one that takes fewer pieces, but you must finish the one that you began.
+A piece captures an adjacent piece of the other side by jumping over it to the free square behind
+it: men only forward, kings in all four directions. If it can then jump again it must, in the
+same move, until it can jump no more; all pieces that it jumped over are taken off. A player who
+can capture must capture. With several captures to choose from you may take any of them, also one
+that takes fewer pieces, but you must finish the one that you began.
 
-Whoever has no move, because no piece is left or all are blocked, has lost.
+A player who has no move, because no piece is left or all are blocked, loses.
 
-The match is drawn when the same position with the same side to move is there for the third time, and when both sides
-have made 40 moves in a row in which nothing was captured and no man moved. By the rules of the World Checkers/Draughts
-Federation a player has to claim these draws; here they come by themselves.
+The match is drawn when the same position with the same side to move occurs for the third time,
+and when both sides have made 40 moves in a row in which nothing was captured and no man moved.
+By the rules of the World Checkers/Draughts Federation a player has to claim these draws; here
+they are automatic.
 
-A move is written with the numbers of its squares: 11-15, and 22x15 for a capture, 1x10x17 when it jumps on."""
+A move is written with the numbers of its squares: 11-15, and 22x15 for a capture, 1x10x17 with
+two jumps."""
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("Black", "White")
@@ -171,7 +176,7 @@ def ending(s: State) -> str:
 
 
 def _row_names(row: int) -> tuple[str | None, ...]:
-    """A row as Black sees it, who begins and sits below: squares 4 to 1 on the row nearest to them."""
+    """The cell names of a row, left to right with Black at the bottom: 4 to 1 on the first row."""
     numbers = [str(4 * row + 4 - i) for i in range(4)]
     cells = [
         cell for number in numbers for cell in ((number, None) if row % 2 == 0 else (None, number))

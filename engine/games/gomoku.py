@@ -1,4 +1,4 @@
-"""Gomoku: five in a row on the crossings of 15 lines by 15."""
+"""Gomoku: five stones in a row on the crossings of 15 by 15 lines."""
 
 import re
 from collections.abc import Mapping
@@ -40,12 +40,13 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "gomoku"
 TITLE = "Gomoku"
-#: Four words with the stones of the side to move, four with those of the other, bit = column + 16 *
-#: row: four rows a word, and an empty column between rows. Then by bits: 0 exactly five wins, 1 the
-#: last stone has won, from 8 on how many stones there are. Then counts of rows, kept up with each
-#: stone, 16 bits each: of the side to move, where five crossings in a row hold one, two, three,
-#: four of its stones and none of the other; the same of the other side; and where four crossings
-#: between two empty ones hold two and three, of the side to move and then of the other.
+#: Words 0 to 3 hold the stones of the side to move, 4 to 7 those of the other side; bit = column +
+#: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 says that exactly
+#: five wins, bit 1 that the last stone has won, and from bit 8 stands the number of stones. Words 9
+#: to 11 hold counts of 16 bits each, which `play` updates. Word 9: the lines of five crossings with
+#: one, two, three and four stones of the side to move and none of the other side. Word 10: the same
+#: for the other side. Word 11: the lines of four crossings between two empty ones with two and
+#: three stones, of the side to move and then of the other side.
 WORDS = 12
 MAX_MOVES = 225
 LEVELS = 5
@@ -63,21 +64,20 @@ OPTIONS: Mapping[str, Option] = {
 }
 DATA = ("data/gomoku.txt",)
 PARTS = (board_part, lines, threats_part)
-RULES = """Black and White take turns to put a stone on any empty crossing of the lines.
-Black begins. Stones never move.
+RULES = """Black and White take turns to put a stone on any empty crossing of the lines. Black
+begins. Stones never move.
 
-Whoever first has five of their own stones in an unbroken row, across, up or diagonally, wins.
-A full board without such a row is a draw.
+The first player with five stones in an unbroken row, across, up or diagonally, wins. A full
+board without such a row is a draw.
 
-A row of six stones or more wins as well. In a match that is made with "exactly five" it does not: there only a row of
-five, with no further stone of the same colour at either end, wins."""
+A row of six stones or more wins as well. In a match with "exactly five" it does not: there only
+a row of five, with no further stone of the same colour at either end, wins."""
 CENTRE = (NONE, U(1 << 3 * 16 + 7), NONE, NONE)
 
-#: DATA: what a row of five crossings is worth with one, two, three and four stones of the side to
-#: move, and one of four between two empty ones with two and three; the same of the other side; and
-#: the move itself.
+#: Where the weights stand in DATA: six for each side, for lines of five with one to four stones
+#: and for open lines of four with two and three; then one for having the move.
 MINE, OTHERS, TEMPO = 0, 6, 12
-#: A win that nothing can stop; it counts a little less the later it comes.
+#: The value of a win that nothing can stop, less one for each ply to it.
 SURE = 19_000
 NAMES = ("Black", "White")
 BITS = tuple(
@@ -117,7 +117,7 @@ def write_word(word: np.uint64, first: int, buf: Any, n: int) -> int:
 
 @rule
 def write(cells: Quad, buf: Any, n: int) -> int:
-    """Adds a move to each of these crossings."""
+    """Writes a move to each of `cells` and returns the new number of moves."""
     n = write_word(cells[0], 0, buf, n)
     n = write_word(cells[1], 64, buf, n)
     n = write_word(cells[2], 128, buf, n)
@@ -126,9 +126,7 @@ def write(cells: Quad, buf: Any, n: int) -> int:
 
 @rule
 def moves(s: State, buf: Any) -> int:
-    """Wins come first, then what the other side would win with, then fours of either side, then
-    what is near to stones, then all the rest.
-    """
+    """Writes wins first, then blocks, fours of either side, cells near stones, and the rest."""
     stones = (s[0] | s[4], s[1] | s[5], s[2] | s[6], s[3] | s[7])
     empty = without(BOARD, stones)
     n = 0
@@ -161,7 +159,7 @@ def key(s: State) -> np.uint64:
 
 @rule
 def sum_of(rows: np.uint64, open_rows: np.uint64, first: int, data: Any) -> int:
-    """What the rows of a side are worth, with the numbers from an index on."""
+    """The value of a side's lines; its weights begin at `first`."""
     total = data[first + 4] * count_of(open_rows, 1) + data[first + 5] * count_of(open_rows, 2)
     for stones in range(1, 5):
         total += data[first + stones - 1] * count_of(rows, stones)
@@ -175,9 +173,7 @@ def size_of(p: Quad) -> int:
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    """A win with the next stone, or with the one after it where nothing can stop it, is told as
-    such.
-    """
+    """A weighted sum of lines; about SURE or -SURE if nothing can stop a win within three plies."""
     if count_of(s[9], 4) and (s[8] & EXACT == NONE or size_of(wins(s)) > 0):
         return SURE
     blocks = size_of(threats(s))
@@ -191,25 +187,26 @@ def evaluate(s: State, data: Any) -> int:
     return int(min(max(total, -SURE // 2), SURE // 2))
 
 
-# --- for the search
+# --- hooks for the search
 
 
 @rule
 def unstable(s: State) -> int:
-    """The other side has a row of four: it must be stopped, unless one can win at once."""
+    """1 when the other side threatens five and the side to move cannot win at once."""
     return int(count_of(s[10], 4) != 0 and count_of(s[9], 4) == 0)
 
 
 @rule
 def evasions(s: State, buf: Any) -> int:
-    """The stones that stop a row of four."""
+    """The moves that stop a four of the other side."""
     return write(threats(s), buf, 0)
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Fives, else what must be stopped. Not fours: the horizon has no limit, and chains of fours
-    take no end there.
+    """The moves that win, else the moves that stop a five.
+
+    Fours are left out: quiescence has no depth limit, and chains of fours would not end.
     """
     if count_of(s[9], 4):
         return write(wins(s), buf, 0)
@@ -218,12 +215,9 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Fives, then fours and open threes of either side; what joins no two stones to a row is last."""
-    own, against, valid = (
-        star((s[0], s[1], s[2], s[3]), m),
-        star((s[4], s[5], s[6], s[7]), m),
-        ON_BOARD[m],
-    )
+    """Fives, then fours and open threes of either side; moves that join no two stones come last."""
+    own, valid = star((s[0], s[1], s[2], s[3]), m), ON_BOARD[m]
+    against = star((s[4], s[5], s[6], s[7]), m)
     if has_five(own | MIDDLE, s[8] & EXACT):
         return 1000
     mine, mine_open = rows_of(own | MIDDLE, valid & ~against)
@@ -243,8 +237,9 @@ def rank(s: State, m: int) -> int:
 
 @rule
 def may_pass(s: State) -> int:
-    """A stone more never harms; near the end of the board the count of stones, which a pass adds
-    to, matters.
+    """1 while fewer than 180 stones are on the board: an extra stone never harms.
+
+    Later the count of stones matters, to which a pass adds one.
     """
     return int(s[8] < U(180 << 8))
 
@@ -285,7 +280,7 @@ def _quad(stones: int) -> Quad:
 
 
 def _winning(stones: int, exact: bool) -> int:
-    """All stones that are part of a row that wins."""
+    """The stones that are part of a winning row."""
     found = 0
     for step in STEPS:
         for begin in (
@@ -302,20 +297,20 @@ def _winning(stones: int, exact: bool) -> int:
 
 
 def _with_rows(s: State) -> State:
-    """The state with the counts of rows that its stones make, which are kept up with each stone."""
+    """The state with its counts of lines computed anew from its stones."""
     state: State = (NONE,) * 12
     for bit in CELL_AT:
         owner = next((i for i in (0, 4) if s[i + (bit >> 6)] >> U(bit & 63) & ONE), None)
         if owner is not None:
-            # The one whose stone it is moves: sides are changed before where it is the other, and
-            # after.
+            # `play` puts a stone for the side to move: swap the sides before it where the stone is
+            # the other side's, and after it otherwise.
             state = play(state if owner == 0 else _turned(state), bit)
             state = _turned(state) if owner == 0 else state
     return (*s[:9], *state[9:])
 
 
 def _turned(s: State) -> State:
-    """The same for the other side to move."""
+    """The state with the sides exchanged."""
     return (*s[4:8], *s[:4], s[8], s[10], s[9], s[11] >> U(32) | s[11] << U(32))
 
 
@@ -349,7 +344,8 @@ def format_position(s: State) -> str:
         "B" if black >> bit & 1 else "W" if white >> bit & 1 else "." for _, bit in BITS
     )
     rows = [cells[start : start + SIZE] for start in range(0, SIZE * SIZE, SIZE)]
-    return f"{'/'.join(rows[::-1])} {NAMES[turn(s)].lower()} {'exactly-five' if s[8] & EXACT else 'five-or-more'}"
+    win = "exactly-five" if s[8] & EXACT else "five-or-more"
+    return f"{'/'.join(rows[::-1])} {NAMES[turn(s)].lower()} {win}"
 
 
 def ending(s: State) -> str:

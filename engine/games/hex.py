@@ -1,6 +1,4 @@
-"""Hex: two sides, each with two opposite edges of a board of hexagons; whoever joins theirs by a
-chain wins.
-"""
+"""Hex: each side owns two opposite edges of a board of hexagons and wins by joining them."""
 
 import re
 from collections.abc import Mapping
@@ -14,12 +12,12 @@ from engine.view import BoardView, Border, Kind, MoveView, PositionView, SeatVie
 
 NAME = "hex"
 TITLE = "Hex"
-#: Sets of two words each, bit = column + 11 * row: the stones of the side to move, those that are
-#: joined to its first edge, those that are joined to its second edge; then the same of the other
-#: side. In the last word, bit 0 is the side to move and bit 1 the swap rule. What is joined to an
-#: edge grows with each stone, so that a win is seen at once.
+#: Sets of two words each, bit = column + 11 * row: the stones of the side to move, those joined to
+#: its first edge and those joined to its second edge; then the same for the other side. In the last
+#: word bit 0 is the side to move and bit 1 the swap rule. `play` updates the joined stones, so that
+#: `status` sees a win at once.
 WORDS = 13
-MAX_MOVES = 121  # the swap takes the place of the cell that Red filled
+MAX_MOVES = 121  # the swap is possible when one cell is filled, so it adds none
 LEVELS = 7
 LEVEL_TABLE = (
     (1, 20, 80),
@@ -33,17 +31,19 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
 DISABLED = ("killers",)  # see docs/ablations.md
-RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins. Stones never move.
+RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins.
+Stones never move.
 
-The top and bottom edges belong to Red, the left and right edges to Blue; a corner cell belongs to both edges that meet
-there. Whoever first joins their two edges by an unbroken chain of their own stones wins. There are no draws:
-a full board always holds exactly one such chain.
+The top and bottom edges belong to Red, the left and right edges to Blue; a corner cell belongs
+to both edges that meet there. The first player to join their two edges by an unbroken chain of
+their own stones wins. There are no draws: a full board always holds exactly one such chain.
 
-To begin is a great advantage. So Blue may, instead of a first stone, swap: Red's stone is taken away, and a blue stone
-is put on the cell that is its mirror image in the long diagonal (c2 becomes b3), which is worth to Blue exactly what
-the other was worth to Red. Then it is Red's turn. A match can be made without this rule."""
+The first move is a great advantage. So Blue may swap instead of putting a first stone: Red's
+stone is taken away, and a blue stone is put on its mirror image in the long diagonal (c2 becomes
+b3), where it is worth to Blue exactly what the other was worth to Red. Then it is Red's turn. A
+match can be played without this rule."""
 
-#: A set of cells.
+#: A set of cells: bits 0 to 63 and 64 to 120.
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
 
 SIZE = 11
@@ -71,9 +71,9 @@ MIDDLE_FIRST = sorted(
 )
 ORDER = np.array(MIDDLE_FIRST, np.int64)
 
-#: What a stone that is still needed is worth.
+#: The value of one stone of distance.
 STEP = 12
-#: So many cells to join two halves on are counted; more are no better.
+#: The most meeting cells that `distance` counts; more are no better.
 WAYS = 5
 
 POSITION_TEXT = re.compile(r"([RB.]{11}(?:/[RB.]{11}){10}) (red|blue) (swap|no-swap)")
@@ -116,11 +116,9 @@ def down(p: Pair, by: int) -> Pair:
 
 @rule
 def near(p: Pair) -> Pair:
-    """The cells beside these."""
-    inner, outer = (
-        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
-        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
-    )
+    """The cells beside those of `p`."""
+    inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
+    outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
     a, b, c = up(inner, 1), up(outer, 10), up(p, 11)
     d, e, f = down(outer, 1), down(inner, 10), down(p, 11)
     return (
@@ -131,11 +129,9 @@ def near(p: Pair) -> Pair:
 
 @rule
 def touched(p: Pair) -> tuple[Pair, Pair]:
-    """The cells beside these, and those beside two of these or more."""
-    inner, outer = (
-        (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1]),
-        (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1]),
-    )
+    """The cells beside those of `p`, and the cells beside at least two of them."""
+    inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
+    outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
     once, twice = up(p, 11), EMPTY
     for q in (up(inner, 1), up(outer, 10), down(outer, 1), down(inner, 10), down(p, 11)):
         twice = (twice[0] | (once[0] & q[0]), twice[1] | (once[1] & q[1]))
@@ -145,7 +141,7 @@ def touched(p: Pair) -> tuple[Pair, Pair]:
 
 @rule
 def joined(seed: Pair, stones: Pair) -> Pair:
-    """The seed and all of the stones that hang together with it."""
+    """The seed and all stones connected to it."""
     while True:
         grown = near(seed)
         grown = (seed[0] | (grown[0] & stones[0]), seed[1] | (grown[1] & stones[1]))
@@ -156,7 +152,7 @@ def joined(seed: Pair, stones: Pair) -> Pair:
 
 @rule
 def hold(held: Pair, stone: Pair, around: Pair, edge: Pair, stones: Pair) -> Pair:
-    """What is joined to an edge once a stone is there."""
+    """The stones joined to an edge after a stone is put down."""
     if (stone[0] & edge[0]) | (stone[1] & edge[1]) | (around[0] & held[0]) | (around[1] & held[1]):
         return joined((held[0] | stone[0], held[1] | stone[1]), stones)
     return held
@@ -194,9 +190,7 @@ def key(s: State) -> np.uint64:
 
 @rule
 def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair:
-    """The cells that are reached with one more stone: on the edge, beside held stones, or where
-    there is a sure way.
-    """
+    """The cells reached with one more stone: on the edge, beside held stones, or by a sure way."""
     if held[0] | held[1]:
         beside = near(held)
         sure = (sure[0] | beside[0], sure[1] | beside[1])
@@ -208,9 +202,7 @@ def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair
 
 @rule
 def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
-    """The stones that are held, with those that there is a sure way to, and what hangs together
-    with them.
-    """
+    """The held stones, those with a sure way to them, and all stones connected to these."""
     seed = (held[0] | (stones[0] & sure[0]), held[1] | (stones[1] & sure[1]))
     if seed == held:
         return held
@@ -221,12 +213,11 @@ def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
 def distance(
     stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair
 ) -> int:
-    """How far a side is from joining its edges: STEP for each stone that it needs against
-    resistance, less a little for each cell where two halves, which grow in turn from both edges,
-    can meet.
+    """How far a side is from joining its edges: STEP for each stone it needs against resistance.
 
-    The other side can close one way of two. So a way is sure where a cell lies beside two reached
-    ones; a single way counts one stone more.
+    Two regions grow in turn from the two edges; each cell where they can meet takes 1 off, up to
+    WAYS. The other side can close one of two ways. So the way to a cell is sure when the cell lies
+    beside two reached cells, and a single way costs one more stone.
     """
     reached_a, reached_b, once_a, once_b, sure_a, sure_b = EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
     for steps in range(2 * SIZE):
@@ -239,16 +230,10 @@ def distance(
         held_a = extend(held_a, sure_a, stones)
         if (held_a[0] & held_b[0]) | (held_a[1] & held_b[1]):
             return STEP * (steps + 1)
-        # Now it is the other half's turn to grow.
+        # Now the other region grows.
         reached_a, reached_b, once_a, once_b = reached_b, reached_a, once_b, once_a
-        sure_a, sure_b, held_a, held_b, edge_a, edge_b = (
-            sure_b,
-            sure_a,
-            held_b,
-            held_a,
-            edge_b,
-            edge_a,
-        )
+        sure_a, sure_b, held_a, held_b = sure_b, sure_a, held_b, held_a
+        edge_a, edge_b = edge_b, edge_a
     return STEP * 2 * SIZE
 
 
@@ -281,7 +266,7 @@ def format_move(s: State, m: int) -> str:
 
 
 def _held(stones: int, side: int) -> tuple[np.uint64, ...]:
-    """The six words of a side: its stones and those joined to its two edges."""
+    """The six words of a side: its stones, and the stones joined to each of its two edges."""
     words = _pair(stones)
     edges = ((TOP, BOTTOM), (LEFT, RIGHT))[side]
     first, second = (joined((words[0] & edge[0], words[1] & edge[1]), words) for edge in edges)
@@ -292,7 +277,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "eleven rows of R, B or ., row 1 first, / between them, side to move, swap rule are expected"
+            "eleven rows of R, B or ., row 1 first, / between them, side to move, swap rule"
+            " are expected"
         )
     if (match[3] == "swap") != (options["swap"] == "yes"):
         raise ValueError(f"this match is played with swap: {options['swap']}")

@@ -1,6 +1,4 @@
-"""International draughts on 100 squares: flying kings, and the capture that takes most pieces is
-compulsory.
-"""
+"""International draughts on 100 squares: flying kings, and the largest capture is compulsory."""
 
 import re
 from collections.abc import Mapping
@@ -67,7 +65,9 @@ __all__ = [
 
 NAME = "international-draughts"
 TITLE = "International draughts"
-WORDS = 4  # pieces of the side to move, of the other side, the kings among them, the side to move with three counts
+#: The pieces of the side to move, those of the other side, the kings of both; then the side to move
+#: with three counts of plies (see the board part).
+WORDS = 4
 LEVELS = 8
 LEVEL_TABLE = (
     (1, 32, 80),
@@ -83,28 +83,33 @@ OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)
 REPETITION = 3
-RULES = """Twenty men a side stand on the dark squares of the four rows nearest to their player. The dark squares have
-numbers: 1 to 20 are Black's at the start, 31 to 50 are White's. White begins, and the sides take turns.
+RULES = """Twenty men a side stand on the dark squares of the four rows nearest to their player.
+The dark squares are numbered: 1 to 20 are Black's at the start, 31 to 50 are White's. White
+begins, and the sides take turns.
 
-A man moves one square forward along a diagonal. A man whose move ends on the last row becomes a king. A king moves any
-number of free squares along a diagonal, forward or backward.
+A man moves one square forward along a diagonal. A man whose move ends on the last row becomes a
+king. A king moves any number of free squares along a diagonal, forward or backward.
 
-A man captures an adjacent piece of the other side, forward or backward, by jumping over it to the free square behind.
-A king captures a piece at any distance along a diagonal, if all squares in between are free, and may come down on any
-free square behind it as far as the next piece. Whoever can jump on with the same piece must, in the same move. Pieces
-that were jumped over are taken off when the move is over: until then they stand in the way, and none may be jumped
-over twice. A man that comes by the last row and captures on from there stays a man.
+A man captures an adjacent piece of the other side, forward or backward, by jumping over it to
+the free square behind. A king captures a piece at any distance along a diagonal, if all squares
+in between are free, and may land on any free square behind it as far as the next piece. If the
+same piece can then jump again it must, in the same move. Pieces that were jumped over are taken
+off when the move is over: until then they stand in the way, and none may be jumped over twice. A
+man that passes the last row and captures on from there stays a man.
 
-Whoever can capture must, and must take as many pieces as possible; men and kings count the same. Between captures of
-equally many you may choose. Ways that begin and end on the same squares and take the same pieces are one move.
+A player who can capture must capture, and must take as many pieces as possible; men and kings
+count the same. Between captures of equally many you may choose. Ways that begin and end on the
+same squares and take the same pieces are one move.
 
-Whoever has no move, because no piece is left or all are blocked, has lost.
+A player who has no move, because no piece is left or all are blocked, loses.
 
-The match is drawn when the same position with the same side to move is there for the third time; when both sides have
-made 25 moves in a row with kings and without a capture; when both have made 16 moves since one side has only a king
-left against three pieces with a king among them; and when both have made 5 since it is against two such pieces or one.
+The match is drawn when the same position with the same side to move occurs for the third time;
+when both sides have made 25 moves in a row with kings and without a capture; when both have made
+16 moves since one side was left with a single king against three pieces with a king among them;
+and when both have made 5 moves since it was left against one or two such pieces.
 
-A move is written with the numbers of its squares: 32-28, and 28x19 for a capture, 28x19x10 when it jumps on."""
+A move is written with the numbers of its squares: 32-28, and 28x19 for a capture, 28x19x10 with
+two jumps."""
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("White", "Black")
@@ -127,7 +132,7 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def counted_out(s: State) -> bool:
-    """Is one of the three counts of moves without an end at its end?"""
+    """True if one of the three counts of plies has reached its draw."""
     quiet, three, two = (s[3] >> ONE) & PLIES, (s[3] >> U(9)) & PLIES, (s[3] >> U(17)) & PLIES
     return bool(quiet >= U(KING_PLIES) or three >= U(THREE_PLIES) or two >= U(TWO_PLIES))
 
@@ -173,7 +178,7 @@ def ending(s: State) -> str:
 
 
 def _row_names(row: int) -> tuple[str | None, ...]:
-    """A row as White sees it, counted from below: squares 46 to 50 on the row nearest to them."""
+    """The cell names of a row, left to right with White at the bottom: 46 to 50 on the lowest."""
     numbers = [str(46 - 5 * row + i) for i in range(5)]
     return tuple(
         [

@@ -12,11 +12,11 @@ from engine.view import BoardView, Kind, MoveView, PositionView, SeatView, Site,
 
 NAME = "nine-mens-morris"
 TITLE = "Nine men's morris"
-#: The men of the side to move, those of the other; then by bits: 0 the hand of the side to move, 4
-#: that of the other, 8 the side to move, 9 whether there is no flying, 16 the plies since the last
-#: man was placed or captured.
+#: The men of the side to move, then those of the other side. The last word holds from bit 0 the
+#: men in hand of the side to move, from bit 4 those of the other side, in bit 8 the side to move,
+#: in bit 9 that there is no flying, and from bit 16 the plies since the last placing or capture.
 WORDS = 3
-MAX_MOVES = 288  # far from reached: 32 steps along the lines, 9 men to choose a victim from
+MAX_MOVES = 288  # never reached: 32 steps along the lines, each with up to 9 victims
 LEVELS = 8
 LEVEL_TABLE = (
     (1, 40, 360),
@@ -34,29 +34,33 @@ DATA = ("data/nine_mens_morris.txt",)
 DISABLED = ("killers", "quiet-table")  # see docs/ablations.md
 MARGIN = 40
 REPETITION = 3
-RULES = """The board has 24 points on three squares that lie inside each other, joined by four lines.
-White and Black have nine men each. White begins.
+RULES = """The board has 24 points on three squares that lie inside each other, joined by four
+lines. White and Black have nine men each. White begins.
 
-First the men are placed, one a turn, on any empty point. When all are on the board, a turn is to slide one of your men
-along a line to the next point, if that is empty. A side that has only three men left may fly instead: its men go to any
-empty point (unless the match was made without flying).
+First the men are placed, one a turn, on any empty point. When all are on the board, a turn is to
+slide one of your men along a line to the next point, if that is empty. A side that has only
+three men left may fly instead: its men go to any empty point (unless the match is played without
+flying).
 
-Three of your men in a row along a line are a mill. Whenever you close one, by placing or by moving, you take a man of
-the other side off the board, for good. You may not take it out of a mill, unless all of that side's men are in mills.
-A man that leaves a mill can come back and close it again. Two mills at once still take one man.
+Three of your men in a row along a line are a mill. Whenever you close one, by placing or by
+moving, you take a man of the other side off the board for good. You may not take a man out of a
+mill, unless all men of that side are in mills. A man that leaves a mill can come back and close
+it again. Two mills closed at once still take one man.
 
-A side that has fewer than three men left, on the board and in hand, has lost; so has one that cannot move.
-The match is a draw when the same position is there for the third time, or when both sides have made fifty moves each
-after the placing without a mill."""
+A side that has fewer than three men left, on the board and in hand, loses; so does a side that
+cannot move. The match is a draw when the same position occurs for the third time, or when both
+sides have made fifty moves each after the placing without a mill."""
 
 ONE, NONE = U(1), U(0)
 FULL = U(0xFFFFFF)
 HAND = U(15)
 SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
-PATIENCE = 100  # plies
-#: From so many plies without a mill on, the key counts them: before, the draw is farther than one
-#: sees.
+#: Plies without a mill after which the match is drawn.
+PATIENCE = 100
+#: Plies without a mill from which the key includes the count. Before that the draw is beyond the
+#: horizon of a search.
 REMEMBERED = 60
+#: The start of a man that is placed, and the victim of a move that closes no mill.
 NOWHERE = 24
 
 POINTS = (
@@ -65,40 +69,26 @@ POINTS = (
 )
 ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
 COLUMNS = (
-    (0, 9, 21),
-    (3, 10, 18),
-    (6, 11, 15),
-    (1, 4, 7),
-    (16, 19, 22),
-    (8, 12, 17),
-    (5, 13, 20),
-    (2, 14, 23),
-)
+    (0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7),
+    (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23),
+)  # fmt: skip
 LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
 
 
 def _neighbours(point: int) -> int:
-    """The points one step away, as a set."""
+    """The points one step away, as a bitboard."""
     at = [(line, line.index(point)) for line in ROWS + COLUMNS if point in line]
     return sum(1 << line[i] for line, middle in at for i in (middle - 1, middle + 1) if 0 <= i < 3)
 
 
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
-#: DATA, once as long as men are placed and once afterwards: what it is worth to have no man to nine
-#: men; an empty point that would close a mill of the side to move, and of the other; a mill; a way
-#: to step; a man that cannot step; a man where four ways meet; and the move itself.
-MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP, STUCK, CROSS, TEMPO, PHASE = (
-    0,
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-    17,
-)
+#: Where the weights stand in DATA, which has them twice: for the placing and for the time after it.
+#: Having 0 to 9 men; an empty point that would close a mill of the side to move, and of the other
+#: side; a mill; a free step; a man that cannot step; a man where four lines meet; having the move.
+#: PHASE is the number of weights of one phase.
+MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP = 0, 10, 11, 12, 13
+STUCK, CROSS, TEMPO, PHASE = 14, 15, 16, 17
 CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
 POSITION_TEXT = re.compile(
@@ -119,7 +109,7 @@ def status(s: State) -> int:
 
 @rule
 def closing(men: np.uint64) -> np.uint64:
-    """The points where one more man would make a mill, whether they are empty or not."""
+    """The points where one more man would make a mill, empty or not."""
     points: np.uint64 = NONE
     for line in LINES:
         missing = line & ~men
@@ -130,7 +120,7 @@ def closing(men: np.uint64) -> np.uint64:
 
 @rule
 def victims(men: np.uint64) -> np.uint64:
-    """The men that may be captured: those outside of mills, or all when there are none."""
+    """The men that may be captured: those outside mills, or all when every man is in a mill."""
     free = men
     for line in LINES:
         if men & line == line:
@@ -140,7 +130,7 @@ def victims(men: np.uint64) -> np.uint64:
 
 @rule
 def reach(s: State, point: int) -> np.uint64:
-    """The points to which a man of the side to move may go."""
+    """The points that a man of the side to move may go to."""
     empty: np.uint64 = FULL & ~(s[0] | s[1])
     if popcount(s[0]) == 3 and s[2] & NO_FLYING == NONE:
         return empty
@@ -149,8 +139,9 @@ def reach(s: State, point: int) -> np.uint64:
 
 @rule
 def write(start: int, targets: np.uint64, prey: np.uint64, buf: Any, n: int) -> int:
-    """Adds the moves from a point to these, each with each man that it may capture; without prey
-    there is no mill.
+    """Writes the moves from a point to `targets`, one for each man of `prey`.
+
+    An empty `prey` means that the moves close no mill.
     """
     while targets:
         move = lsb(targets) | (start << 5)
@@ -215,7 +206,7 @@ def drawn(s: State) -> int:
     if s[2] >> U(16) < U(PATIENCE):
         return 0
     men = s[0]
-    while men:  # whoever cannot move has lost, also now
+    while men:  # a side that cannot move has lost, even at the count of plies
         if reach(s, lsb(men)):
             return 1
         men &= men - ONE
@@ -224,7 +215,10 @@ def drawn(s: State) -> int:
 
 @rule
 def repetition(s: State) -> np.uint64:
-    """All but the count. The other hand follows from the one that is in it: White places first."""
+    """The state without the count of plies.
+
+    One hand is enough, because White places first and the other hand follows from it.
+    """
     return (
         (ONE << U(63))
         | s[0]
@@ -248,7 +242,7 @@ def key(s: State) -> np.uint64:
 
 @rule
 def strength(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any) -> int:
-    """What the men of a side are worth against the others, but for the mills that it could close."""
+    """The value of a side's men, except for the mills that it could close."""
     empty = FULL & ~(men | other)
     total: int = data[first + MEN + popcount(men) + hand] + data[first + CROSS] * popcount(
         men & CROSSES
@@ -277,12 +271,12 @@ def evaluate(s: State, data: Any) -> int:
     return total
 
 
-# --- for the search
+# --- hooks for the search
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """The moves that close a mill: they capture."""
+    """The moves that close a mill and so capture."""
     if s[2] & HAND:
         return write(NOWHERE, closing(s[0]) & FULL & ~(s[0] | s[1]), victims(s[1]), buf, 0)
     n = 0
@@ -297,9 +291,7 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, of men that wait for a mill before others; then what stands in the way of a
-    mill.
-    """
+    """Captures first, of men about to close a mill before others; then moves that block a mill."""
     victim, to = m >> 10, m & 31
     if victim != NOWHERE:
         left = s[1] ^ (ONE << U(victim))
@@ -312,7 +304,7 @@ def turn(s: State) -> int:
 
 
 def _parts(m: int) -> tuple[str | None, str, str | None]:
-    """Where a move comes from, where it goes and whom it captures."""
+    """The start, the target and the victim of a move; None for a placing or without a capture."""
     start, to, victim = m >> 5 & 31, m & 31, m >> 10
     return (
         (None if start == NOWHERE else POINTS[start]),
@@ -335,7 +327,7 @@ def format_move(s: State, m: int) -> str:
 
 
 def _sides(s: State) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Men and hand of White, and of Black."""
+    """The men and the hand of White, then those of Black."""
     rest = int(s[2])
     mine, other = (int(s[0]), rest & 15), (int(s[1]), rest >> 4 & 15)
     return (mine, other) if turn(s) == 0 else (other, mine)
@@ -345,17 +337,15 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "points in rows from a7 to g1, side to move, hands, plies without a mill, flying are expected"
+            "points in rows from a7 to g1, side to move, hands, plies without a mill, flying"
+            " are expected"
         )
     if (match[6] == "flying") != (options["flying"] == "yes"):
         raise ValueError(f"this match is played with flying: {options['flying']}")
     cells = match[1].replace("/", "")
     men = [sum(1 << point for point, c in enumerate(cells) if c == man) for man in "WB"]
-    hands, count, side = (
-        [int(match[3]), int(match[4])],
-        int(match[5]),
-        NAMES.index(match[2].capitalize()),
-    )
+    hands, count = [int(match[3]), int(match[4])], int(match[5])
+    side = NAMES.index(match[2].capitalize())
     if hands[1] != hands[0] + (side if any(hands) else 0):
         raise ValueError("White places a man first, then Black")
     if any(now.bit_count() + hand > 9 for now, hand in zip(men, hands, strict=True)):
@@ -375,8 +365,9 @@ def format_position(s: State) -> str:
         "".join("W" if white >> p & 1 else "B" if black >> p & 1 else "." for p in row)
         for row in ROWS
     ]
+    side, plies = NAMES[turn(s)].lower(), int(s[2]) >> 16
     flying = "no-flying" if int(s[2]) & int(NO_FLYING) else "flying"
-    return f"{'/'.join(rows)} {NAMES[turn(s)].lower()} {white_hand}-{black_hand} {int(s[2]) >> 16} {flying}"
+    return f"{'/'.join(rows)} {side} {white_hand}-{black_hand} {plies} {flying}"
 
 
 def ending(s: State) -> str:

@@ -1,6 +1,4 @@
-"""Othello: a disc turns over every straight row of the other colour that it closes in; most discs
-at the end win.
-"""
+"""Othello: a disc turns over the rows that it encloses; more discs at the end win."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +11,9 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "othello"
 TITLE = "Othello"
-WORDS = 3  # the discs of the side to move, those of the other side, 0 when Black is to move or 1; bit = column + 8 * row
+#: The discs of the side to move, those of the other side, and the side to move: 0 Black, 1 White;
+#: bit = column + 8 * row.
+WORDS = 3
 MAX_MOVES = 60  # the four cells in the middle are never empty
 LEVELS = 8
 LEVEL_TABLE = (
@@ -29,56 +29,59 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("othello.bin",)
 SOLVER = "engine.solvers.othello"
-RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black begins.
-In the middle there are two discs of each colour at the start.
+RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black
+begins. At the start there are two discs of each colour in the middle.
 
-A disc may only go where it closes in discs of the other colour: next to it, across, up or down or on a diagonal, lies
-an unbroken row of the other colour, and behind that row a disc of your own. Every row that the new disc closes in, in
-all eight directions, is turned over to your colour. Discs that were turned over close in no others in the same move.
+A disc may only go where it encloses discs of the other colour: next to it, across, up or down or
+on a diagonal, lies an unbroken row of the other colour, and behind that row a disc of your own.
+Every row that the new disc encloses, in all eight directions, is turned over to your colour.
+Discs that were turned over enclose no others in the same move.
 
-Whoever cannot close in anything passes, and then must: the other side moves again. You may not pass when you have a
-move. When neither side has a move, usually because the board is full, the match is over, and whoever has more discs
-of their colour wins. Equal numbers are a draw.
+A player who cannot enclose anything must pass, and the other side moves again. You may not pass
+when you have a move. When neither side has a move, usually because the board is full, the match
+is over, and the player with more discs of their colour wins. Equal numbers are a draw.
 
-Discs in the corners can never be turned over again. To have many moves when the other side has few is worth more than
-to have many discs, until the end is near."""
+Discs in the corners can never be turned over again. Having many moves when the other side has
+few is worth more than having many discs, until the end is near."""
 
 ZERO = U(0)
 ONE = U(1)
-INNER = U(
-    0x7E7E7E7E7E7E7E7E
-)  # columns b to g: a row that goes on from one of these does not leave the board sideways
+#: Columns b to g: a row that continues from one of these does not leave the board sideways.
+INNER = U(0x7E7E7E7E7E7E7E7E)
 CORNERS = U(0x8100000000000081)
 X_CELLS = U(0x0042000000004200)
-#: The cells on the edge next to a corner; on the diagonal next to it are the X cells.
+#: The edge cells next to a corner (C cells). The X cells are diagonally next to a corner.
 BESIDE = U(0x4281000000008142)
 CENTRE = U(0x0000001818000000)
 COLUMN_A, COLUMN_H = U(0x0101010101010101), U(0x8080808080808080)
 ROWS_1_8 = U(0xFF000000000000FF)
-#: The moves that are good most often come first.
+#: Move ordering: the cells that are most often good come first.
 ORDER = (CORNERS, ~(CORNERS | X_CELLS | BESIDE), BESIDE, X_CELLS)
 PASS = 64
 ROW = U(0xFF)
-#: From the upper edge down to the right, to column h.
+#: The diagonals of eight to four cells, from the upper edge down to column h.
 DIAGONAL_8, DIAGONAL_7, DIAGONAL_6, DIAGONAL_5, DIAGONAL_4 = (
     U(sum(1 << (8 - length + 9 * i) for i in range(length))) for length in (8, 7, 6, 5, 4)
 )
-#: By cells as bits: the same as digits 1 of a number to base three; a pattern is the difference of
-#: two of these.
+#: A set of up to ten cells, given as bits, as a number to base three with digits 1. The index of a
+#: pattern is the difference of two of these.
 TERNARY = np.array(
     [sum(3**i for i in range(10) if bits >> i & 1) for bits in range(1024)], np.int64
 )
+#: The number of cells of each pattern.
 PATTERN_CELLS = (10, 9, 8, 8, 8, 8, 7, 6, 5, 4)
+#: The number of weights of each pattern: half of its fillings, see `pattern_weight`.
 PATTERN_WEIGHTS = tuple((3**cells + 1) // 2 for cells in PATTERN_CELLS)
-#: Where the weights of each pattern begin, in those of a phase.
+#: Where the weights of each pattern begin within those of a phase.
 EDGE, CORNER, ROW_2, ROW_3, ROW_4, LINE_8, LINE_7, LINE_6, LINE_5, LINE_4 = (
     sum(PATTERN_WEIGHTS[:i]) for i in range(len(PATTERN_WEIGHTS))
 )
 PHASES = 5
+#: The weights of one phase, one byte each, filled up to whole words.
 PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
-#: The word from which on there are, for each phase: the worth of having the move, of a move more,
-#: of an empty cell more next to the other side's discs, and of an odd number of empty cells; in
-#: 64ths of a disc.
+#: The word where the four other weights of each phase begin, in 64ths of a disc: having the move,
+#: an extra move (mobility), an extra empty cell next to the other side's discs (potential
+#: mobility), and an odd number of empty cells (parity).
 EXTRAS = PHASES * PHASE_BYTES // 8
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
@@ -89,7 +92,7 @@ MARKS = "XO"
 
 
 def _rays(steps: tuple[tuple[int, int], ...]) -> Any:
-    """By cell and direction: the cells from there to the edge."""
+    """The rays by cell and direction: the cells from there to the edge."""
     rays = np.zeros((64, len(steps)), np.uint64)
     for cell in range(64):
         for i, (right, down) in enumerate(steps):
@@ -110,8 +113,9 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
-    """The cells behind unbroken rows of `inner` that begin next to a disc of p, both ways along one
-    line.
+    """The cells behind unbroken rows of `inner` that begin next to a disc of p.
+
+    It searches both ways along the lines of one direction.
     """
     up = inner & (p << step)
     down = inner & (p >> step)
@@ -129,7 +133,7 @@ def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
 
 @rule
 def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
-    """The cells where p may put a disc against o."""
+    """The cells where the side with discs `p` may put a disc against `o`."""
     inner = o & INNER
     found = beyond_rows(p, inner, U(1)) | beyond_rows(p, inner, U(7))
     found |= beyond_rows(p, o, U(8)) | beyond_rows(p, inner, U(9))
@@ -138,15 +142,15 @@ def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
 
 @rule
 def flips(cell: int, p: np.uint64, o: np.uint64) -> np.uint64:
-    """The discs of o that a new disc of p turns over."""
+    """The discs of `o` that a new disc of `p` turns over."""
     found = ZERO
     for i in range(4):
-        # Upward the carry of an addition runs through the row of o to the first cell of the ray
-        # that is not in it.
+        # Upwards, the carry of an addition runs through the row of o to the first other cell of the
+        # ray.
         ray = UPWARD[cell, i]
         end = ((o | ~ray) + ONE) & ray & p
         found |= (end - U(end != ZERO)) & ray
-        # Downward that cell is the highest one of the ray that is not of o.
+        # Downwards, that cell is the highest one of the ray that is not in o.
         ray = DOWNWARD[cell, i]
         end = (ONE << U(msb((ray & ~o) | ONE))) & ray & p
         found |= ray & ~((end << ONE) - ONE)
@@ -208,8 +212,9 @@ def key(s: State) -> np.uint64:
 
 @rule
 def turned_quarter(p: np.uint64) -> np.uint64:
-    """The board turned by a quarter: upside down, then mirrored at the diagonal (three exchanges of
-    blocks).
+    """The board rotated by 90 degrees: flipped vertically, then mirrored at the diagonal.
+
+    The diagonal mirror is three exchanges of blocks.
     """
     p = ((p >> U(8)) & U(0x00FF00FF00FF00FF)) | ((p & U(0x00FF00FF00FF00FF)) << U(8))
     p = ((p >> U(16)) & U(0x0000FFFF0000FFFF)) | ((p & U(0x0000FFFF0000FFFF)) << U(16))
@@ -224,8 +229,9 @@ def turned_quarter(p: np.uint64) -> np.uint64:
 
 @rule
 def pattern_weight(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
-    """What a pattern is worth with these of its cells taken: the weights are for one colour, those
-    of the other are the same with the other sign.
+    """The weight of a pattern whose cells hold `mine` and `other`.
+
+    Exchanging the colours changes only the sign, so only half of the weights are stored.
     """
     index: int = TERNARY[np.int64(mine)] - TERNARY[np.int64(other)]
     place = first + abs(index)
@@ -241,21 +247,22 @@ def edge_cells(p: np.uint64) -> np.uint64:
 
 @rule
 def corner_cells(p: np.uint64) -> np.uint64:
-    """The nine cells in the first corner."""
+    """The nine cells of the corner at a1."""
     return (p & U(7)) | ((p >> U(5)) & U(0x38)) | ((p >> U(10)) & U(0x1C0))
 
 
 @rule
 def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
-    """The cells of a diagonal, one a column from h back: a product gathers them in its highest
-    byte.
+    """The cells of a diagonal as adjacent bits, one for each column from h back.
+
+    A multiplication gathers them in its highest byte.
     """
     return ((p & mask) * COLUMN_A) >> U(64 - length)
 
 
 @rule
 def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
-    """The sum over all places of all patterns; `first` is where the weights of the phase begin."""
+    """The sum of the pattern weights over the whole board; the weights begin at byte `first`."""
     total = 0
     for quarter in range(4):
         total += pattern_weight(edge_cells(mine), edge_cells(other), first + EDGE, data)
@@ -300,14 +307,14 @@ def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
 
 @rule
 def neighbours(p: np.uint64) -> np.uint64:
-    """The cells next to those of p, and some of p."""
+    """The cells next to those of `p`, together with those of `p`."""
     wide = p | ((p & ~COLUMN_H) << ONE) | ((p & ~COLUMN_A) >> ONE)
     return wide | (wide << U(8)) | (wide >> U(8))
 
 
 @rule
 def phase_of(empty: int) -> int:
-    """By the number of empty cells: at least 45, 35, 25, 15, or fewer."""
+    """The phase by the number of empty cells: 0 from 45, 1 from 35, 2 from 25, 3 from 15; or 4."""
     if empty >= 45:
         return 0
     return 4 if empty < 15 else (54 - empty) // 10
@@ -315,7 +322,7 @@ def phase_of(empty: int) -> int:
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    """The lead in discs that is to be expected at the end, in eighths."""
+    """The expected lead at the end, in eighths of a disc."""
     mine, other = s[0], s[1]
     empty = ~(mine | other)
     left = popcount(empty)
@@ -352,7 +359,8 @@ def _sides(s: State) -> tuple[int, int]:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     if len(text) != 66 or set(text[:64]) - set("XO-") or text[64:] not in (" X", " O"):
         raise ValueError(
-            "64 characters X (black), O (white) or -, row 1 first, a space and the side to move: X or O"
+            "64 characters X (black), O (white) or -, row 1 first, a space and the side to move:"
+            " X or O"
         )
     black, white = (
         sum(bit for mark, (_, bit) in zip(text, BITS, strict=False) if mark == own) for own in MARKS

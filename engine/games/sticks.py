@@ -1,6 +1,4 @@
-"""Sticks: take one or more sticks from one row; when a single stick is left, the player who must
-take it has lost.
-"""
+"""Sticks (misère Nim): take sticks from one row; the player left with the last stick loses."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +12,8 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "sticks"
 TITLE = "Sticks"
-WORDS = 1  # four bits a row, row 1 lowest; bit 32 is the side to move; bits 40 to 42 are the number of rows
+#: Four bits a row, row 1 lowest; bit 32 is the side to move; bits 40 to 42 are the number of rows.
+WORDS = 1
 MAX_ROWS = 6
 MAX_STICKS = 9
 MAX_MOVES = MAX_ROWS * MAX_STICKS
@@ -34,9 +33,9 @@ OPTIONS: Mapping[str, Option] = {
     "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)
 }
 DATA = ()
-RULES = """Sticks lie in rows. The two sides take turns; a move takes one stick or more from a single row.
-The game is over when a single stick is left: whoever would have to take it has lost.
-So nobody may take all that is left."""
+RULES = """Sticks lie in rows. The two sides take turns; a move takes one or more sticks of one row.
+The game is over when a single stick is left: the player who would have to take it has lost.
+So no move may take all the sticks that are left."""
 
 ONE = U(1)
 ROW = U(15)
@@ -103,11 +102,12 @@ def turn(s: State) -> int:
 
 
 def _start(options: Mapping[str, str]) -> list[int]:
-    """The sticks in each row at the start; ValueError says what the option may be."""
+    """The sticks in each row at the start; ValueError when the option is not a list of rows."""
     text = options["rows"]
     if not ROWS_TEXT.fullmatch(text) or text == "1":
         raise ValueError(
-            f"rows are 1 to {MAX_ROWS} numbers of 1 to {MAX_STICKS}, at least two sticks in all: 1-2-3"
+            f"rows are 1 to {MAX_ROWS} numbers of 1 to {MAX_STICKS},"
+            " at least two sticks in all: 1-2-3"
         )
     return [int(part) for part in text.split("-")]
 
@@ -182,7 +182,7 @@ def _cell(row: int, stick: int) -> str:
 
 
 def _taken(s: State, m: int) -> tuple[str, ...]:
-    """The cells that a move empties: from the right end of its row."""
+    """The cells that a move empties, at the right end of its row."""
     row, take = m & 15, m >> 4
     left = _sticks(s)[row] - take
     return tuple(_cell(row, i) for i in range(left, left + take))

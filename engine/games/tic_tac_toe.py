@@ -1,4 +1,5 @@
 """Tic-tac-toe: three in a row on nine cells.
+
 The smallest complete game, and the one to copy when you write your own.
 """
 
@@ -13,7 +14,8 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "tic-tac-toe"
 TITLE = "Tic-tac-toe"
-WORDS = 2  # the stones of the side to move, the stones of the other side; bit = column + 3 * row
+#: The marks of the side to move, then those of the other side; bit = column + 3 * row.
+WORDS = 2
 MAX_MOVES = 9
 LEVELS = 3
 LEVEL_TABLE = (
@@ -24,7 +26,7 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.
-Whoever first has three of their own in a row, a column or a diagonal wins.
+The first player with three of their own in a row, a column or a diagonal wins.
 A full board without such a line is a draw."""
 
 ONE = U(1)
@@ -93,8 +95,9 @@ def format_move(s: State, m: int) -> str:
 
 
 def _sides(s: State) -> tuple[int, int]:
-    """The crosses and the noughts, as plain ints:
-    a server shows every position, and those are ten times as fast one by one.
+    """The crosses and the noughts as plain ints, which are ten times as fast as NumPy scalars.
+
+    The server draws every position, so the speed matters.
     """
     mine, other = int(s[0]), int(s[1])
     return (mine, other) if (mine | other).bit_count() & 1 == 0 else (other, mine)
@@ -150,9 +153,8 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         win = tuple(
             cell for cell, bit in zip(CELLS, BITS, strict=True) if any(line & bit for line in won)
         )
-        return PositionView(
-            pieces, None, f"{names[1 - side]} win", {"last": last_path, "win": win}, last_path
-        )
+        marks = {"last": last_path, "win": win}
+        return PositionView(pieces, None, f"{names[1 - side]} win", marks, last_path)
     if len(pieces) == 9:
         return PositionView(pieces, None, "Draw", {"last": last_path}, last_path)
     return PositionView(pieces, side, f"{names[side]} to move", {"last": last_path}, last_path)

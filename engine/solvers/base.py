@@ -1,9 +1,9 @@
-"""What a solver is: it finds the exact result of a position, where the general search only guesses.
+"""The solver protocol: a solver finds the exact result of a position.
 
-A game's rules file names its solver by a string, `SOLVER = "engine.solvers.connect_four"`: a module
-with a function `make_solver(game)`. Only whoever solves imports it (a search worker,
-`engine.solve`), for a solver is compiled code. Its file, and those beside it whose names begin like
-its own (`connect_four_kernel.py`), belong to the digest of the game's rules.
+A game's rules file names the module of its solver, `SOLVER = "engine.solvers.connect_four"`; the
+module has a function `make_solver(game)`. A solver is compiled code, so only the search worker and
+`engine.solve` import it. The digest of the game's rules covers the module and the files beside it
+whose names begin with its name (`connect_four_kernel.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +21,16 @@ class ProblemError(GameError):
     """The text is not a position to solve; the message says what was expected."""
 
 
-#: An `engine.search.driver.Control`: not imported here, for that would load the compiler.
+#: An `engine.search.driver.Control`. Importing it here would load the compiler.
 Control = Any
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedMove:
-    """What is known of one move, for the side that makes it: `score` in the game's own terms,
-    `value` in the search's units (MATE at the top). Both are exact, or limits of what the move is
-    worth, as `bound` says.
+    """What is known of one move, for the side that makes it.
+
+    `score` is in the game's own terms, `value` in the search's units (MATE at the top). `bound`
+    says whether both are exact or a bound.
     """
 
     move: int
@@ -40,11 +41,11 @@ class SolvedMove:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The result of a position for the side to move: `moves` the best one first, `line` the play to
-    the end as far as it is known, `depth` the plies that were looked ahead.
+    """The result of a position for the side to move.
 
-    `score` and `value` are exact unless `bound` says that they are a limit: a solver may only know
-    who wins.
+    `moves` has the best move first, `line` is the principal variation as far as it is known, and
+    `depth` is the depth of the search in plies. `score` and `value` are exact unless `bound` says
+    that they are a bound: a solver may know only who wins.
     """
 
     score: int
@@ -58,7 +59,7 @@ class Solution:
 
     @property
     def best_moves(self) -> tuple[int, ...]:
-        """The moves that are known to reach the score, as soon."""
+        """The moves that are known to reach the best score and value."""
         best = self.score, self.value
         return tuple(
             m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper"
@@ -67,7 +68,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A position to solve, and the score that it is known to have."""
+    """A position to solve, and its known score, if any."""
 
     position: Position
     score: int | None = None
@@ -75,22 +76,20 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The scores of many positions, None where a limit came first, the nodes of each, and the time
-    for all.
-    """
+    """The scores of many positions (None at a limit), the nodes of each, and the time for all."""
 
     scores: tuple[int | None, ...]
     nodes: tuple[int, ...]
     seconds: float
 
 
-#: A context for the time of a computation: whoever has a time limit enters a timer there that calls
-#: `expire`.
+#: A context manager around a computation. A caller with a time limit starts a timer in it that
+#: calls `expire`.
 Around = Callable[[], AbstractContextManager[None]]
 
 
 class Solver(Protocol):
-    """The exact solver of one game. It serves one thread; meanwhile another one may call `expire`."""
+    """The exact solver of one game, used by one thread; another thread may call `expire`."""
 
     game: Game
 
@@ -98,19 +97,18 @@ class Solver(Protocol):
         """Compiles the solver or loads it from the cache, and loads its data."""
 
     def expire(self) -> None:
-        """Ends what is running without a result; may be called from another thread."""
+        """Stops the running computation without a result; another thread may call it."""
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """Is the position one that is surely solved in this time? None is no limit of time."""
+        """True if the position is surely solved in `time_ms`; None means no time limit."""
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The exact result, or None when a limit came first; Cancelled when the control block says
-        so.
+        """The exact result, or None when a limit came first.
 
-        The position has a move. The caller sees to the time limit: it calls `expire`, from within
-        `around`.
+        Cancelled when the control block says so. The position must have a move. The caller enforces
+        the time limit: its `around` calls `expire`.
         """
 
     def solve_batch(
@@ -121,36 +119,33 @@ class Solver(Protocol):
         *,
         around: Around = nullcontext,
     ) -> Batch:
-        """The scores of many positions and nothing else, so sooner; `limit.nodes` is for each of
-        them.
-        """
+        """The scores of many positions without moves or lines; `limit.nodes` is for each one."""
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """The position that a text names, in any form that collections of positions use;
+        """The position that a text names, in any notation that position collections use.
+
         ProblemError or another GameError when it names none.
         """
 
     def describe(self, solution: Solution) -> str:
-        """The result in words: "a win in 5 plies"."""
+        """The result in words, such as "a win in 5 plies"."""
 
 
 @runtime_checkable
 class TableSolver(Solver, Protocol):
-    """A solver with endgame tables, which its `prepare` loads, or makes where they are not there."""
+    """A solver with endgame tables, which its `prepare` loads, or generates if they are missing."""
 
-    #: The tables go up to so many pieces.
+    #: The most pieces on the board in the tables.
     most_pieces: int
 
     @property
     def data(self) -> Any:
-        """The words that the game's rule `probe` reads: its DATA and the tables; None before
-        `prepare`.
-        """
+        """The words that the rule `probe` reads, DATA and tables; None before `prepare`."""
 
-    def make_tables(self, pieces: int, tell: Callable[[int, int], None]) -> dict[str, int]:
-        """Makes the tables up to so many pieces anew and keeps them; what is in them, by name.
+    def make_tables(self, pieces: int, progress: Callable[[int, int], None]) -> dict[str, int]:
+        """Generates and stores the tables of up to `pieces` pieces; returns counts by name.
 
-        `tell` takes how many entries are made, and of how many.
+        `progress` takes the entries done and the entries in all.
         """
 
 
@@ -158,18 +153,16 @@ class TableSolver(Solver, Protocol):
 class BookSolver(Solver, Protocol):
     """A solver with an opening book, the first DATA file of its game."""
 
-    def make_book(self, plies: int, work: Path, tell: Callable[[int, int, int], None]) -> bytes:
-        """The file of a book of the positions up to so many plies from the start.
+    def make_book(self, plies: int, work: Path, progress: Callable[[int, int, int], None]) -> bytes:
+        """The content of a book file with the positions up to `plies` plies from the start.
 
-        `work` is a file that keeps what is done, so that another run goes on there. `tell` takes
-        the plies of the positions that are solved now, how many of them are done, and of how many.
+        The file `work` records finished positions, so that a later run continues there. `progress`
+        takes the plies of the positions being solved, the number done and the number in all.
         """
 
 
 def named_solver(game: Game) -> Solver | None:
-    """The solver that a game's rules name; None where they name none. GameFault when it cannot be
-    had.
-    """
+    """The solver that a game's rules name, or None; GameFault when it cannot be loaded."""
     name = str(getattr(game.rules, "SOLVER", ""))
     if not name:
         return None

@@ -21,7 +21,7 @@ from engine.solvers.connect_four_book import (
     Board,
     Book,
     Entry,
-    Tell,
+    Progress,
     columns,
     drop,
     has_four,
@@ -39,33 +39,32 @@ from engine.solvers.connect_four_results import (
 )
 
 CELLS = kernel.CELLS
-#: At most 32 MiB of table are used, and that only by the longest searches.
+#: Bits of the largest table index: 32 MiB, which only the longest searches use.
 TABLE_BITS = 22
+#: Bits of the largest table index while the book is made: 512 MiB.
 BOOK_TABLE_BITS = 26
-#: So much is spent at first on each move to see whether it is the best one; then so many times as
-#: much.
-PROOF_NODES, PROOF_GROWTH = 2_000, 8
-#: So much is spent, each, on the exact scores of the moves that are not the best one and on the
-#: line of play.
+#: Nodes spent at first on each move to find a best one, when the score is known.
+PROOF_NODES = 2_000
+#: The factor of the nodes for each further round of such proofs.
+PROOF_GROWTH = 8
+#: Nodes spent on the exact scores of the other moves, and again on the principal variation.
 SIDE_NODES = 2_000_000
-#: So much is spent on the exact score of a position whose result is known already, where time is
-#: short.
+#: Nodes spent on the exact score of a position whose result is known, under a time limit.
 EXACT_NODES = 15_000_000
+#: The number of discs that HARD_MS is measured for.
 HARD_DISCS = 9
+#: Milliseconds for an exact score: one in fifty positions with HARD_DISCS discs takes longer, but
+#: none behind the book. A result takes a third of that.
 HARD_MS = 700
-#: Of positions with so many discs one in fifty takes longer; with each disc more those take so much
-#: less. None behind the book is among them. Their results take a third of that.
+#: The factor by which this time falls with each further disc.
 EASIER = 1.75
 
 
 def huge_memory(words: int) -> Memory:
-    """Zeroed words, in huge pages where the system has them: there a table costs far fewer misses
-    of the page cache.
-    """
+    """Zeroed words, in huge pages if the system has them, which cause far fewer TLB misses."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        pages = mmap.mmap(
-            -1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        )  # shared ones are seldom huge
+        # Private pages, because shared pages are seldom huge.
+        pages = mmap.mmap(-1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         pages.madvise(mmap.MADV_HUGEPAGE)
     else:
         pages = mmap.mmap(-1, words * 8)
@@ -73,12 +72,14 @@ def huge_memory(words: int) -> Memory:
 
 
 class Stopped(Exception):
-    """A limit came before the result."""
+    """A limit was reached before the result."""
 
 
 class ConnectFourSolver:
-    """Scores are 22 minus the winner's discs at the end, negative for a loss: +1 wins with the last
-    disc.
+    """The solver of connect four.
+
+    A score is 22 minus the discs of the winner at the end, negative for a loss: +1 is a win with
+    the last disc.
     """
 
     def __init__(self, game: Game, template: ModuleType = kernel) -> None:
@@ -97,9 +98,10 @@ class ConnectFourSolver:
         self._work()[kernel.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """All that is in the book, unless it is only known to be lost, and what a search of that
-        time nearly always comes to the end of; what the top level meets behind the book takes a
-        quarter of a second at most.
+        """True for positions in the book, and for those that a search nearly always solves in time.
+
+        A position that the book knows only as lost is not enough. The positions that the top level
+        meets behind the book take at most a quarter of a second.
         """
         board = _board(position)
         entry = self.book.find(board)
@@ -110,16 +112,15 @@ class ConnectFourSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The score and a best move; exact scores of the other moves and the line as far as they
-        are cheap.
+        """The score and a best move; other exact scores and the line as far as they are cheap.
 
-        With a limit of time the result comes first: who is winning plays a move that wins, though
-        there may be no time to find how soon. Without one the same position gets the same answer,
-        whatever was solved before.
+        With a time limit the solver finds the result first: a winning side gets a winning move even
+        if there is no time to find the fastest win. Without a time limit the same position gets the
+        same answer, whatever was solved before.
         """
         board = _board(position)
-        self._forget()
-        self._begin(limit, control)
+        self._clear_table()
+        self._start_search(limit, control)
         side_nodes = min(SIDE_NODES, limit.nodes or SIDE_NODES)
         begun = time.perf_counter()
         with around():
@@ -129,7 +130,7 @@ class ConnectFourSolver:
             except Stopped:
                 return None
             if not is_exact(best):
-                return self._won(board, best, time.perf_counter() - begun)
+                return self._winning_solution(board, best, time.perf_counter() - begun)
             moves = self._moves(board, best, side_nodes // 6, control)
             line = self._line(board, best, side_nodes, control)
         return Solution(
@@ -143,8 +144,9 @@ class ConnectFourSolver:
         )
 
     def _result(self, board: Board, control: Control) -> Entry:
-        """The result, or the exact score where the book has it, and a move that keeps it; Stopped
-        at a limit.
+        """The result, or the exact score from the book, and a move that keeps it.
+
+        Stopped at a limit.
         """
         entry = self.book.find(board)
         if entry is not None:
@@ -159,9 +161,10 @@ class ConnectFourSolver:
         raise AssertionError(f"no move of {board} keeps its result")
 
     def _exact(self, board: Board, known: Entry | None, limit: Limit, control: Control) -> Entry:
-        """The exact score and a move that reaches it; what is known where that is a win and the
-        limit comes first. Stopped for what is lost: there every move is as good, and a search finds
-        the one that resists.
+        """The exact score and a move that reaches it; at a limit, a known win.
+
+        Stopped at a limit otherwise. For a lost position the general search then finds the move
+        that resists longest.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
@@ -169,7 +172,7 @@ class ConnectFourSolver:
         if known is None:
             return self._best(board, control)
         if is_exact(known):
-            return known  # a draw is a draw with the last disc
+            return known  # a draw always ends with the last disc
         work = self._work()
         work[kernel.NODE_LIMIT] = min(
             int(work[kernel.NODES]) + EXACT_NODES, limit.nodes or NO_LIMIT
@@ -181,8 +184,8 @@ class ConnectFourSolver:
                 raise
             return known
 
-    def _won(self, board: Board, entry: Entry, seconds: float) -> Solution:
-        """The solution where no more is known than that a move wins, with the last disc at worst."""
+    def _winning_solution(self, board: Board, entry: Entry, seconds: float) -> Solution:
+        """The solution when a move is only known to win: with the last disc at the latest."""
         value = _value(board, 1)
         return Solution(
             score=1,
@@ -203,14 +206,15 @@ class ConnectFourSolver:
         *,
         around: Around = nullcontext,
     ) -> Batch:
-        """All in one call of compiled code, from an empty table and without the book; the time is
-        the processor's.
+        """Solves all positions in one call of compiled code, each without the book.
+
+        The table is empty at the start. `seconds` is processor time.
         """
         boards = np.array([_board(position) for position in positions], np.uint64).reshape(-1)
         scores = np.zeros(2 * len(positions), np.int64)
-        self._forget()
+        self._clear_table()
         self._used_bits = self._bits
-        self._begin(limit, control)
+        self._start_search(limit, control)
         memories = Memory(boards), Memory(scores), len(positions), self._memory, control.memory
         with around():
             begun = time.thread_time()
@@ -222,60 +226,54 @@ class ConnectFourSolver:
         return Batch(found, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """The position in text, or the columns 1 to 7 that were played from the start; then perhaps
-        its score.
-        """
+        """A position text, or the columns 1 to 7 played from the start; then perhaps its score."""
         words = text.split()
         if not 1 <= len(words) <= 2:
             raise ProblemError(f"a position and perhaps its score are expected, not {text[:80]!r}")
         score = _read_score(words[1]) if len(words) == 2 else None
         if words[0].isdecimal():
-            return Problem(self._played(words[0], options), score)
+            return Problem(self._after_columns(words[0], options), score)
         return Problem(self.game.position(words[0], options), score)
 
     def describe(self, solution: Solution) -> str:
-        """A win in so many plies."""
+        """The result in words, such as "a win in 5 plies"."""
         if solution.score == 0:
             return "a draw"
-        plies = MATE - abs(solution.value)
-        return f"a {'win' if solution.score > 0 else 'loss'} in {plies} {'ply' if plies == 1 else 'plies'}"
+        result, plies = "win" if solution.score > 0 else "loss", MATE - abs(solution.value)
+        return f"a {result} in {plies} {'ply' if plies == 1 else 'plies'}"
 
-    def make_book(self, plies: int, work: Path, tell: Tell) -> bytes:
-        """The file of a book of positions up to so many discs; see
-        `engine.solvers.connect_four_book`.
-        """
+    def make_book(self, plies: int, work: Path, progress: Progress) -> bytes:
+        """The content of a book file, see `engine.solvers.connect_four_book`."""
         control = Control()
         self.book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
 
-        def solve(board: Board, least: int, from_nothing: bool) -> tuple[Entry, int]:
-            if from_nothing:
-                self._forget()
+        def solve(board: Board, least: int, from_empty: bool) -> tuple[Entry, int]:
+            if from_empty:
+                self._clear_table()
             else:
                 self._used_bits = self._bits
-            self._begin(
-                Limit(), control
-            )  # each with a small table at first, where the last one left much
+            # Each search begins with a small part of the table, even after a long one.
+            self._start_search(Limit(), control)
             return self._best(board, control, least), int(self._work()[kernel.NODES])
 
-        book = make_book(solve, plies, work, tell)
-        self._forget()
+        book = make_book(solve, plies, work, progress)
+        self._clear_table()
 
-        def weigh(board: Board) -> Entry:
+        def find_result(board: Board) -> Entry:
             self._used_bits = self._bits
-            self._begin(Limit(), control)
-            self._work()[kernel.TABLE_SHIFT] = (
-                64 - self._bits
-            )  # all of it: what one position leaves helps the next
+            self._start_search(Limit(), control)
+            # The whole table at once: the entries of one position help the next.
+            self._work()[kernel.TABLE_SHIFT] = 64 - self._bits
             self._work()[kernel.GROW_AT] = NO_LIMIT
             return self._result(board, control)
 
         results = make_results(
-            book, weigh, RESULT_DISCS, work.with_name(f"{work.name}.results"), tell
+            book, find_result, RESULT_DISCS, work.with_name(f"{work.name}.results"), progress
         )
         words: bytes = to_words(book | results).tobytes()
         return words
 
-    def _played(self, digits: str, options: Mapping[str, str]) -> Position:
+    def _after_columns(self, digits: str, options: Mapping[str, str]) -> Position:
         position = self.game.start(options)
         for i, digit in enumerate(digits, 1):
             column = ord(digit) - ord("1")
@@ -291,7 +289,7 @@ class ConnectFourSolver:
             self._memory = huge_memory(kernel.TABLE + (1 << self._bits))
         return self._memory.array
 
-    def _begin(self, limit: Limit, control: Control) -> None:
+    def _start_search(self, limit: Limit, control: Control) -> None:
         work = self._work()
         work[: kernel.MOVES] = 0
         work[kernel.NODE_LIMIT] = limit.nodes or NO_LIMIT
@@ -300,9 +298,10 @@ class ConnectFourSolver:
         work[kernel.GROW_AT] = kernel.NODES_AN_ENTRY << kernel.SMALL_BITS
         control.clear_shown()
 
-    def _forget(self) -> None:
-        """Empties the table as far as it was used: a batch may have used all of it, a search what
-        it had at last.
+    def _clear_table(self) -> None:
+        """Clears the part of the table that was used.
+
+        A batch may have used all of it, a search the part that it had grown to.
         """
         work = self._work()
         last_bits = 64 - int(work[kernel.TABLE_SHIFT]) if work[kernel.TABLE_SHIFT] else 0
@@ -310,17 +309,15 @@ class ConnectFourSolver:
         work[kernel.DEEP_TABLE : kernel.TABLE + used] = 0
         self._used_bits = 0
 
-    def _allow(self, nodes: int) -> None:
-        """Lets a search go on for so many nodes, unless time is over: then it stops at once."""
+    def _grant_nodes(self, nodes: int) -> None:
+        """Grants the next search `nodes` nodes; after `expire` it still stops at once."""
         work = self._work()
         work[kernel.STOP] = 0
         work[kernel.NODE_LIMIT] = int(work[kernel.NODES]) + nodes
         work[kernel.POLL] = 0
 
     def _score(self, board: Board, low: int, high: int, control: Control) -> int:
-        """The score of a position where it lies between low and high, else the nearer one; Stopped
-        at a limit.
-        """
+        """The score of a position, clamped to low and high; Stopped at a limit."""
         if is_over(board):
             score = (
                 -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
@@ -336,20 +333,20 @@ class ConnectFourSolver:
         return score
 
     def _best(self, board: Board, control: Control, least: int = -CELLS) -> Entry:
-        """The score, known to be `least` at least, and a move that reaches it."""
+        """The score, which must be at least `least`, and a move that reaches it."""
         work = self._work()
-        closed_last = kernel.MOVES + board[1].bit_count() * kernel.PLY_WORDS + kernel.LAST_BEST
-        work[closed_last] = 0
+        last_cutoff = kernel.MOVES + board[1].bit_count() * kernel.PLY_WORDS + kernel.LAST_BEST
+        work[last_cutoff] = 0
         score = self._score(board, least, CELLS, control)
-        # The move that closed a window last mostly is it. The table still holds why, so every move
-        # gets a few nodes before any gets many.
-        last = int(work[closed_last])
+        # The move of the last cutoff is usually the best. The table still holds most of its proof,
+        # so every move gets a few nodes before any gets many.
+        last = int(work[last_cutoff])
         order = sorted(columns(board), key=lambda column: not last >> 7 * column & COLUMN_BITS)
         limit, nodes = int(work[kernel.NODE_LIMIT]), PROOF_NODES
         while True:
             refuted = 0
             for column in order:
-                self._allow(min(nodes, limit - int(work[kernel.NODES])))
+                self._grant_nodes(min(nodes, limit - int(work[kernel.NODES])))
                 try:
                     reached = -self._score(drop(board, column), -score, 1 - score, control)
                 except Stopped:
@@ -367,14 +364,12 @@ class ConnectFourSolver:
     def _moves(
         self, board: Board, best: Entry, nodes: int, control: Control
     ) -> tuple[SolvedMove, ...]:
-        """The best move, then the others by their scores, for which the best score is a bound where
-        time is short.
-        """
+        """The best move, then the others by score; a score that needs too many nodes is a bound."""
         others = []
         for column in columns(board):
             if column == best.column:
                 continue
-            self._allow(nodes)
+            self._grant_nodes(nodes)
             try:
                 score = -self._score(drop(board, column), -best.score, CELLS, control)
                 others.append(SolvedMove(column, score, _value(board, score)))
@@ -384,8 +379,8 @@ class ConnectFourSolver:
         return (SolvedMove(best.column, best.score, _value(board, best.score)), *others)
 
     def _line(self, board: Board, best: Entry, nodes: int, control: Control) -> tuple[int, ...]:
-        """Play to the end as far as it is cheap to find."""
-        self._allow(nodes)
+        """The principal variation to the end, as far as `nodes` suffice."""
+        self._grant_nodes(nodes)
         line = []
         while True:
             line.append(best.column)
@@ -405,7 +400,7 @@ def _board(position: Position) -> Board:
 
 
 def _value(board: Board, score: int) -> int:
-    """A score in the search's units: MATE minus the plies to the fourth disc in a row."""
+    """The score in the search's units: MATE minus the plies to the fourth disc in a row."""
     if score == 0:
         return 0
     count = board[1].bit_count()

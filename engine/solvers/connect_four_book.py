@@ -1,11 +1,11 @@
-"""The opening book of connect four: what a search of a second does not reach, found once by the
-same solver.
+"""The opening book of connect four: positions that a search of a second does not solve.
 
-It holds the exact scores of the positions in which a side is to move that has always made the
-book's move, whatever the other side did, up to a number of discs, and those behind it that take
-long. So whoever plays by it needs no search there, and knows the exact score. Of the other
-positions with few discs it has the result. A position and its mirror image are one entry: a word of
-key (49 bits), column (3) and score + 32 (6), in rising order.
+The solver itself makes the book once. The book holds exact scores of positions up to a number of
+discs where the side to move has always played the book's move, whatever the other side played, and
+of the positions behind these that take long. So a player that follows the book knows the exact
+score there without a search. Of the other positions with few discs the book has only the result. A
+position and its mirror image share one entry, a word of key (49 bits), column (3 bits) and score +
+32 (6 bits). The words are sorted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,26 +21,28 @@ BOTTOM = 0x0040810204081
 COLUMN_BITS = 127
 SCORE_SHIFT = 32
 CELLS = 42
-#: What takes more, a tenth of a second or longer, is in the book though it is deeper than the
-#: others.
+#: Positions behind the book that take more nodes than this, a tenth of a second or longer, are
+#: entries as well.
 HARD_NODES = 2_000_000
+#: The mark of other positions in the work file.
 EASY = " easy"
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
 #: The discs of the side to move, and all discs.
 Board = tuple[int, int]
-#: Positions with so many discs, and a score that each has at least.
+#: The positions with one number of discs, and a lower bound of the score of each.
 Level = dict[Board, int]
 
 
 class BookError(GameError):
-    """The file is no book, or the work of another one."""
+    """The file is not a work file of a book."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The exact score of a position for the side to move, or its result alone (see
-    `engine.solvers.connect_four_results`), and a column that reaches it.
+    """The exact score of a position for the side to move and a column that reaches it.
+
+    The score may be a result alone, see `engine.solvers.connect_four_results`.
     """
 
     score: int
@@ -48,25 +50,25 @@ class Entry:
 
 
 def mirrored(word: int) -> int:
-    """The same columns from right to left."""
+    """The word with its columns mirrored."""
     return sum((word >> 7 * column & COLUMN_BITS) << 7 * (6 - column) for column in range(7))
 
 
 def key_of(board: Board) -> tuple[int, bool]:
-    """The key of a position and of its mirror image, and whether it is the mirror image's own."""
+    """The common key of a position and its mirror image, and True if it is made from the latter."""
     key = board[0] + board[1] + BOTTOM
     other = mirrored(key)
     return (other, True) if other < key else (key, False)
 
 
 def drop(board: Board, column: int) -> Board:
-    """The position after a disc, the other side to move."""
+    """The position after a disc is dropped, with the other side to move."""
     mine, discs = board
     return mine ^ discs, discs | discs + (1 << 7 * column)
 
 
 def columns(board: Board) -> list[int]:
-    """Those that are not full, the middle first."""
+    """The columns that are not full, the middle first."""
     return [column for column in CENTRE_FIRST if not board[1] >> 7 * column + 5 & 1]
 
 
@@ -79,15 +81,15 @@ def has_four(discs: int) -> bool:
 
 
 def is_over(board: Board) -> bool:
-    """Has the side that moved last won, or is the board full?"""
+    """True if the side that moved last has won, or the board is full."""
     return board[1].bit_count() == CELLS or has_four(board[0] ^ board[1])
 
 
 class Book:
-    """Entries by position."""
+    """The entries of a book, found by position."""
 
     def __init__(self, words: Any) -> None:
-        """Words that are no entries (the zero that stands for no data) are never found."""
+        """`words` must be sorted; a zero, which stands for no data, is never found."""
         self._words = words
 
     def __len__(self) -> int:
@@ -104,27 +106,26 @@ class Book:
 
 
 def to_words(entries: dict[int, Entry]) -> Any:
-    """The entries, whose columns are those of the key's own position, as the words of a file."""
+    """The sorted words of a book file; the columns are those of the position that makes the key."""
     words = [
         key << 9 | entry.column << 6 | entry.score + SCORE_SHIFT for key, entry in entries.items()
     ]
     return np.array(sorted(words), "<i8")
 
 
-#: Takes a position, a score that it has at least, and whether nothing may be known from before;
-#: gives the nodes too.
+#: Takes a position, a lower bound of its score, and whether to start from an empty table; returns
+#: the entry and the nodes.
 Solve = Callable[[Board, int, bool], tuple[Entry, int]]
-#: Takes the number of discs that positions have now, how many of those are done, and of how many.
-Tell = Callable[[int, int, int], None]
+#: Takes the number of discs of the positions being solved, the number done and the number in all.
+Progress = Callable[[int, int, int], None]
 
 
-def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Entry]:
-    """Solves what belongs into the book, up to positions of so many discs; `work` keeps what is
-    done.
+def make_book(solve: Solve, plies: int, work: Path, progress: Progress) -> dict[int, Entry]:
+    """Solves the positions of the book up to `plies` discs; the file `work` records finished ones.
 
-    Positions with few discs come first; those with two more follow from their moves. Of the
-    positions behind the book the few come into it that take more than HARD_NODES, and then those
-    behind them.
+    Positions with few discs come first, because positions with two more follow from their moves. Of
+    the positions behind the book only those that take more than HARD_NODES become entries, and then
+    those behind them.
     """
     done = read_work(work)
     entries: dict[int, Entry] = {}
@@ -134,7 +135,7 @@ def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Ent
         for count in range(CELLS + 1):
             level, is_behind = levels[count], count > plies
             for number, (board, least) in enumerate(level.items()):
-                tell(count, number, len(level))
+                progress(count, number, len(level))
                 key, turned = key_of(board)
                 if key not in done:
                     found, nodes = solve(board, -CELLS if is_behind else least, is_behind)
@@ -143,7 +144,7 @@ def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Ent
                     log.write(f"{key:x} {own.score} {own.column}{'' if done[key] else EASY}\n")
                     log.flush()
             if level:
-                tell(count, len(level), len(level))
+                progress(count, len(level), len(level))
             known = {
                 board: entry for board in level if (entry := done[key_of(board)[0]]) is not None
             }
@@ -157,9 +158,7 @@ def make_book(solve: Solve, plies: int, work: Path, tell: Tell) -> dict[int, Ent
 
 
 def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
-    """Without positions that have the key of another one; what is known of any of them is known of
-    all.
-    """
+    """One position for each key, with the highest of the lower bounds of its score."""
     level: dict[int, tuple[Board, int]] = {}
     for board, least in found:
         key = key_of(board)[0]
@@ -169,10 +168,10 @@ def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
 
 
 def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
-    """What the other side may make of positions after the book's moves; the columns are those of
-    the keys' own.
+    """The positions after the book's move and any reply, each with a lower bound of its score.
 
-    None of it is worse than the position was, for whoever plays by the book.
+    The columns of `known` are those of the position that makes the key. A reply cannot make the
+    position worse for the side that follows the book.
     """
     for board, entry in known.items():
         after = drop(board, 6 - entry.column if key_of(board)[1] else entry.column)
@@ -185,9 +184,10 @@ def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
 
 
 def read_work(work: Path) -> dict[int, Entry | None]:
-    """What an earlier run left, None for what is easy; a last line that was cut off is done again.
+    """The entries that an earlier run recorded, None for easy positions.
 
-    BookError for a file that is no such work; it is left as it is.
+    An incomplete last line is dropped from the file. BookError if the file is not a work file; it
+    then stays unchanged.
     """
     done: dict[int, Entry | None] = {}
     if not work.exists():

@@ -1,20 +1,21 @@
-"""Connect four to the end: alpha-beta with null windows on the score, compiled by
-`engine.compiler.native`.
+"""The exact search of connect four: alpha-beta with null windows on the score.
+
+`engine.compiler.native` compiles it.
 
 The score of a position for the side to move is 22 minus the discs that the winner has played when
 the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
 last disc.
 
-Words of memory, one bit a cell as in the rules: `mine` the discs of the side to move, `discs` all
-of them, `wins` the empty cells that complete a row of the side to move, `threats` those of the
-other side. A, the work memory, holds counters, the moves of each ply, the table of deep positions,
-and from TABLE on that of the others: one word an entry, the whole key (49 bits, so that no two
-positions are taken for each other), an upper and a lower bound of the score. C is the control block
-(see `engine.search.kernel`).
+Bitboards are as in the rules: `mine` has the discs of the side to move, `discs` all discs, `wins`
+the empty cells that complete a row of the side to move, `threats` those of the other side. A is the
+work memory. It holds counters, the moves of each ply, the table of deep positions, and from TABLE
+the table of the other positions. A table entry is one word: the whole key (49 bits, so that no two
+positions collide), a lower and an upper bound of the score. C is the control block (see
+`engine.search.kernel`).
 
-Bitboards and the null-window search on scores: J. Tromp's and V. Allis's papers on the game. What
-is known without a search: V. Allis, A Knowledge-based Approach of Connect-Four (1988): claimeven,
-baseinverse, the control of zugzwang.
+Sources: J. Tromp's and V. Allis's papers on the game for bitboards and the null-window search on
+scores; V. Allis, A Knowledge-based Approach of Connect-Four (1988), for claimeven, baseinverse and
+the control of zugzwang, which decide positions without a search.
 """
 
 from typing import Any
@@ -24,32 +25,37 @@ import numpy as np
 from engine.jit import U, at, lsb, popcount, prefetch, put
 from engine.search.layout import CANCEL, SEEN_NODES
 
-#: Counters in A. EXPIRED is written by another thread; 64 - TABLE_SHIFT bits number the entries in
-#: use, LARGEST is the number of bits that there is room for.
+#: Counters in A. Another thread writes EXPIRED. 64 - TABLE_SHIFT is the number of index bits in
+#: use, LARGEST the number of index bits that the memory has room for.
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, LARGEST = range(8)
-#: A search begins with so small a table, for that stays in the nearest cache, and takes more as it
-#: goes on.
+#: Index bits of the table at the beginning of a search. A small table stays in the fastest cache;
+#: it grows during the search.
 SMALL_BITS = 16
+#: Index bits of the table of deep positions.
 DEEP_BITS = 16
-#: From so many discs on positions have a table of their own that never grows: there are most of
-#: them, few come again much later, and so each look into it is a near one.
+#: The number of discs from which positions use the table of deep positions, which never grows. Most
+#: positions are deep and few recur much later, so a small table that stays in the cache is enough.
 DEEP_PLIES = 22
+#: The table grows after this many nodes for each of its entries.
 NODES_AN_ENTRY = 8
+#: Where the moves of the plies begin in A.
 MOVES = 8
-#: Seven moves of a ply, then their threats, then their ranks, and at LAST_BEST what closed a window
-#: there last.
+#: The words of a ply: seven moves, their threats, their ranks, and LAST_BEST.
 PLY_WORDS = 24
+#: The word of a ply with the move of the last cutoff.
 LAST_BEST = 21
 DEEP_TABLE = MOVES + 43 * PLY_WORDS
 TABLE = DEEP_TABLE + (1 << DEEP_BITS)
+#: Nodes between two polls.
 POLL_NODES = 4096
-#: Before so many discs a position and its mirror image share an entry.
+#: With fewer discs a position and its mirror image share an entry.
 SHARED_PLIES = 12
-#: Before so many discs the entries of all children are looked at before the first one is searched.
+#: With fewer discs the search probes the entries of all children before it searches the first.
 LOOK_AHEAD_PLIES = 30
 
 ONE = U(1)
 CELLS = 42
+#: The score of `solve_all` at a limit.
 UNKNOWN = 99
 BOTTOM = U(0x0040810204081)
 BOARD = U(0x0040810204081 * 63)
@@ -58,10 +64,10 @@ EVEN_ROWS = U(0x0040810204081 * 42)
 GOLDEN = U(0x9E3779B97F4A7C15)
 COLUMN = U(127)
 NO_BITS = U(0)
-#: Added to a score to make it a bound of six bits in the table.
+#: Added to a score to store it as a bound of six bits.
 SHIFT = 32
 SIX_BITS = U(63)
-#: How much a column is preferred when two moves make as many threats.
+#: The preference of each column between moves that make equally many threats.
 CENTRED = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
 
 SIGNATURES = {
@@ -96,7 +102,7 @@ CALLS = {
 
 
 def completions(p: np.uint64) -> np.uint64:
-    """The cells, free or not, that would complete a row of four with these discs."""
+    """The cells, free or not, that would complete a row of four of `p`."""
     r = (p << U(1)) & (p << U(2)) & (p << U(3))
     q = p & (p << U(6))
     r |= (q << U(6)) & ((p << U(18)) | (p >> U(6)))
@@ -111,7 +117,7 @@ def completions(p: np.uint64) -> np.uint64:
 
 
 def can_align(p: np.uint64) -> bool:
-    """Are four of these cells in a row?"""
+    """True if `p` has four cells in a row."""
     m = p & (p >> U(7))
     r = m & (m >> U(14))
     m = p & (p >> U(6))
@@ -124,12 +130,11 @@ def can_align(p: np.uint64) -> bool:
 
 
 def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
-    """More than the cells that the first player can ever have, to move, if the second one plays for
-    it.
+    """A superset of the cells that the first player, to move, can get against a careful second one.
 
-    The second player answers above each disc (claimeven), and, of the columns with an odd number of
-    free cells, whose number is even, a disc at the bottom of one by a disc at the bottom of
-    another.
+    The second player answers each disc with the cell above it (claimeven). The number of columns
+    with an odd number of free cells is even; there it answers a disc at the bottom of one with the
+    bottom of another (baseinverse).
     """
     return mine | (empty & ODD_ROWS) | (landing & EVEN_ROWS)
 
@@ -137,11 +142,11 @@ def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.u
 def has_odd_threat(
     mine: np.uint64, empty: np.uint64, landing: np.uint64, threats: np.uint64
 ) -> bool:
-    """Has the second player, to move, lost because of a win that the first one has in an odd row?
+    """True if the second player, to move, has lost to a threat of the first player in an odd row.
 
-    The cells below it must be odd in number; the first player answers as above everywhere and
-    leaves the second no other disc in the end than the one below the win. That fails only if the
-    second player gets a row of four before.
+    The number of free cells below the threat must be odd. The first player answers as in
+    `first_may_get` everywhere, until the only move of the second player is the cell below the
+    threat. That fails only if the second player gets a row of four before.
     """
     bottoms = landing & EVEN_ROWS
     left = threats & ODD_ROWS
@@ -157,7 +162,7 @@ def has_odd_threat(
 
 
 def table_key(mine: np.uint64, discs: np.uint64, count: int) -> np.uint64:
-    """49 bits that name a position; early in the game its mirror image has the same ones."""
+    """The key of a position, 49 bits; early in the game its mirror image has the same key."""
     k = mine + discs + BOTTOM
     if count < SHARED_PLIES:
         m = (
@@ -182,17 +187,14 @@ def slot_of(key: np.uint64, count: int, A: Any) -> int:
 
 
 def poll(A: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer
-    is A[STOP].
-    """
+    """Publishes the node count, checks all limits, sets the next poll and returns A[STOP]."""
     put(C, SEEN_NODES, int(A[NODES]))
     if C[CANCEL] != 0 or A[EXPIRED] != NO_BITS or A[NODES] >= A[NODE_LIMIT]:
         A[STOP] = ONE
     if A[NODES] >= A[GROW_AT]:
         if A[TABLE_SHIFT] >= U(66) - A[LARGEST]:
-            A[TABLE_SHIFT] -= U(
-                2
-            )  # entries hold whole keys: those that are now elsewhere are only not found
+            # Entries hold whole keys, so old entries are lost but never mistaken.
+            A[TABLE_SHIFT] -= U(2)
         A[GROW_AT] = A[NODES] + (U(NODES_AN_ENTRY) << (U(64) - A[TABLE_SHIFT]))
     A[POLL] = A[NODES] + U(POLL_NODES)
     if A[NODE_LIMIT] < A[POLL]:
@@ -210,19 +212,19 @@ def nega(
     A: Any,
     C: Any,
 ) -> int:
-    """A score v of the position with `count` discs: v >= beta is a lower bound of the true one, v <
-    beta an upper one.
+    """A bound v of the score: a lower bound if v >= beta, an upper bound if v < beta.
 
-    The side to move cannot win at once: `wins` has no cell that a disc can fall into, and `threats`
-    at most one. When A[STOP] is set the value means nothing and nothing was stored because of it.
+    `count` is the number of discs. The side to move must not be able to win at once: no disc can
+    fall into a cell of `wins`, and at most one can fall into a cell of `threats`. When A[STOP] is
+    set the value is meaningless, and it was not stored.
     """
-    # 1. Count, and now and then look whether to stop.
+    # 1. Count the node and poll now and then.
     A[NODES] += ONE
     if A[NODES] >= A[POLL] and poll(A, C) != 0:
         return 0
 
-    # 2. An opponent's win must be blocked, and no disc may be put below one. Who cannot help it
-    # loses at once.
+    # 2. A win of the opponent must be blocked, and no disc may go below one. Without such a move
+    # the side to move loses with the next disc.
     landing = (discs + BOTTOM) & BOARD
     blocks = landing & threats
     moves = landing
@@ -234,8 +236,8 @@ def nega(
     if count >= CELLS - 2:
         return 0
 
-    # 3. Nobody wins sooner than this: the side to move with its second disc from here, the other
-    # one after that.
+    # 3. The soonest wins bound the score: the side to move with its second disc from here, the
+    # other side after that.
     upper = (CELLS - 1 - count) >> 1
     lower = -((CELLS - 2 - count) >> 1)
     if beta > upper:
@@ -243,8 +245,8 @@ def nega(
     if lower >= beta:
         return lower
 
-    # 4. What is known of the end without a search, where the question is whether there is a win at
-    # all.
+    # 4. If the window asks only whether there is a win at all, zugzwang rules may decide it without
+    # a search.
     empty = BOARD ^ discs
     others = mine ^ discs
     if beta > 0:
@@ -277,7 +279,7 @@ def nega(
             return upper
         return -nega(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
 
-    # 6. The table may know a bound that settles the question.
+    # 6. Probe the table: a stored bound may cut off.
     key = table_key(mine, discs, count)
     slot = slot_of(key, count, A)
     entry = A[slot]
@@ -289,8 +291,8 @@ def nega(
         if v < beta:
             return int(v)
 
-    # 7. The moves, those that make most threats first. One that makes two wins at once, beside or
-    # above each other, wins as soon as anything can.
+    # 7. Order the moves by the threats that they make. A move with two threats that cannot both be
+    # blocked, or one above the other, wins as soon as anything can.
     words = at(A, MOVES + count * PLY_WORDS)
     n = 0
     while moves != NO_BITS:
@@ -307,7 +309,7 @@ def nega(
         prefetch(A, slot_of(table_key(others, after, count + 1), count + 1, A))
         rank = U(popcount(made) * 4 + CENTRED[lsb(move) // 7])
         if wins & (move << ONE) == NO_BITS:
-            rank += U(2)  # whoever plays below a win of their own gives it away
+            rank += U(2)  # a disc below an own win lets the opponent block it
         i = n
         while i > 0 and words[13 + i] < rank:
             words[i] = words[i - 1]
@@ -319,7 +321,7 @@ def nega(
         words[14 + i] = rank
         n += 1
 
-    # 8. Perhaps the table knows a child that is good enough.
+    # 8. Enhanced transposition cutoff: a child in the table may already be good enough.
     if count < LOOK_AHEAD_PLIES:
         for i in range(n):
             child = table_key(others, discs | words[i], count + 1)
@@ -330,7 +332,7 @@ def nega(
                     words[LAST_BEST] = words[i]
                     return int(v)
 
-    # 9. Search them.
+    # 9. Search the moves.
     best = -CELLS
     for i in range(n):
         move = words[i]
@@ -343,7 +345,7 @@ def nega(
                 words[LAST_BEST] = move
                 break
 
-    # 10. Store the bound beside the other one, if that is there.
+    # 10. Store the bound, together with the other bound if the entry has it.
     low: Any = lower
     high: Any = upper
     entry = A[slot]
@@ -359,10 +361,9 @@ def nega(
 
 
 def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any) -> int:
-    """The score of a position that is not finished, if it lies between low and high, or else the
-    end that is nearer.
+    """The score of an unfinished position, clamped to low and high.
 
-    It means nothing when A[STOP] is set.
+    It is meaningless when A[STOP] is set.
     """
     count = popcount(discs)
     empty = BOARD ^ discs
@@ -376,8 +377,8 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
     least = max(low, -((CELLS - count) >> 1))
     most = min(high, (CELLS - 1 - count) >> 1)
     while least < most and A[STOP] == NO_BITS:
-        # Halve the interval, but ask sooner who wins and whether it is soon: such questions are the
-        # easy ones.
+        # Bisect the interval, but first ask who wins and whether the win comes soon: these
+        # questions are easier.
         middle = (least + most) >> 1
         if middle <= 0 and (least + 1) >> 1 < middle:
             middle = max(least, (least + 1) >> 1)
@@ -392,20 +393,21 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
 
 
 def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any) -> int:
-    """`solve`, for Python to call."""
+    """`solve` as an entry point for Python."""
     return solve(mine, discs, low, high, A, C)
 
 
 def begin(bits: int, A: Any) -> None:
-    """Begins a search with a table of 2**bits entries, at most A[NODE_LIMIT] nodes from here on."""
+    """Begins a search with a table of 2**bits entries; polls at the first node."""
     A[TABLE_SHIFT] = U(64 - bits)
     A[GROW_AT] = A[NODES] + U(NODES_AN_ENTRY << bits)
     A[POLL] = A[NODES]
 
 
 def solve_all(boards: Any, scores: Any, number: int, A: Any, C: Any) -> None:
-    """Solves many positions, two words each: scores gets a score and a node count for each, UNKNOWN
-    at a limit.
+    """Solves many positions of two words each and writes a score and a node count for each.
+
+    The score is UNKNOWN at a limit.
     """
     limit = A[NODE_LIMIT]
     for i in range(number):

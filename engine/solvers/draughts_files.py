@@ -1,4 +1,4 @@
-"""The endgame tables of draughts: made by compiled code, and kept on disk beside it."""
+"""The files of the endgame tables of draughts, stored beside the compiled code that makes them."""
 
 import hashlib
 import os
@@ -12,22 +12,26 @@ import numpy as np
 from engine.compiler import code_cache
 from engine.game import Game, GameFault
 
+#: Table files of one game that stay on disk, the current one included.
 KEPT_VERSIONS = 3
+#: Words of the checksum at the end of a file.
 SUM_WORDS = 4
-#: Room for the moves of a position.
+#: Words of room for the moves of a position.
 SCRATCH = 256
 
-#: Takes how many entries of the tables are made, and of how many.
-Tell = Callable[[int, int], None]
+#: Takes the entries done and the entries in all.
+Progress = Callable[[int, int], None]
 
 
-def silent(done: int, total: int) -> None:
-    """Tells nobody."""
+def no_progress(done: int, total: int) -> None:
+    """Reports nothing."""
 
 
 def slice_pairs(pieces: int) -> list[tuple[int, int]]:
-    """The numbers of men and kings that belong together, as codes of slices: what quiet moves, but
-    for a crowning, lead from one to the other. Those come first that others lead to.
+    """The pairs of slice codes that must be built together, in the order of building.
+
+    Quiet moves other than promotions lead from one slice of a pair to the other. Slices that others
+    lead to come first.
     """
     counts = [
         c for c in product(range(4), repeat=4) if c[0] + c[1] and c[2] + c[3] and sum(c) <= pieces
@@ -44,13 +48,13 @@ def _code(men: int, kings: int, their_men: int, their_kings: int) -> int:
 
 
 def entries(code: int, begins: Any, total: int) -> int:
-    """The size of all slices with these men and kings."""
+    """The size of all slices with these men and kings, in entries."""
     later = begins[begins > begins[code + (code >> 8)]]
     return int(later.min() if len(later) else total) - int(begins[code])
 
 
 def table_bytes(game: Game, pieces: int) -> int:
-    """The number of entries of tables up to so many pieces."""
+    """The number of entries, one byte each, of the tables of up to `pieces` pieces."""
     rules: Any = game.rules
     return sum(
         entries(code, rules.SLICES, rules.TABLE_BYTES)
@@ -59,10 +63,8 @@ def table_bytes(game: Game, pieces: int) -> int:
     )
 
 
-def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
-    """The words of the tables up to so many pieces: that number, and eight entries in each of the
-    others.
-    """
+def make_tables(game: Game, pieces: int, progress: Progress = no_progress) -> Any:
+    """The words of the tables of up to `pieces` pieces: this number, then eight entries a word."""
     from engine.compiler.native import Memory, compile_game
     from engine.solvers import draughts_tables
 
@@ -70,9 +72,8 @@ def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
     build = compile_game(game, draughts_tables).function("build")
     pairs = slice_pairs(pieces)
     total = table_bytes(game, pieces)
-    words = np.zeros(
-        1 + (total + 7) // 8, np.int64
-    )  # all slices of fewer pieces come before those of more
+    # The slices of fewer pieces come before those of more.
+    words = np.zeros(1 + (total + 7) // 8, np.int64)
     memories = [
         Memory(words[1:]),
         *(Memory(np.zeros_like(words)) for _ in range(2)),
@@ -83,15 +84,13 @@ def make_tables(game: Game, pieces: int, tell: Tell = silent) -> Any:
         if build(*pair, *memories) < 0:
             raise GameFault(f"an entry of the tables of {game.id} does not fit into a byte")
         done += sum(entries(code, rules.SLICES, rules.TABLE_BYTES) for code in {*pair})
-        tell(done, total)
+        progress(done, total)
     words[0] = pieces
     return words
 
 
 def counts_of(game: Game, words: Any) -> dict[str, int]:
-    """How many positions are won, drawn and lost for the side to move, and the plies of the longest
-    win.
-    """
+    """The numbers of entries, wins, draws and losses, and the plies of the longest win."""
     values = words[1:].astype("<i8").view(np.uint8)
     values = values[: table_bytes(game, int(words[0]))]
     wins, draws = (values > 0) & (values % 2 == 0), values == 0
@@ -105,25 +104,26 @@ def counts_of(game: Game, words: Any) -> dict[str, int]:
 
 
 def tables_file(game: Game) -> Path:
-    """Where the tables of these rules are kept."""
+    """The path of the tables of these rules."""
     return code_cache.cache_folder() / f"{code_cache.tag_of(game.id, game.digest)}.tables"
 
 
-def ready_tables(game: Game) -> Any:
-    """The whole tables, from disk, or made and kept there, which takes some seconds. One process
-    makes them, others wait.
+def load_or_make_tables(game: Game) -> Any:
+    """The whole tables from disk; if they are missing, generates and stores them in some seconds.
+
+    One process generates them while the others wait.
     """
     with code_cache.locked(code_cache.cache_folder(), f"{game.id}.tables"):
         words = load(tables_file(game))
         if words is None:
             rules: Any = game.rules
             words = make_tables(game, int(rules.TABLE_PIECES))
-            keep(tables_file(game), words)
+            store_tables(tables_file(game), words)
     return words
 
 
-def keep(path: Path, words: Any) -> None:
-    """Writes tables with their checksum, and removes the oldest of other versions of the game."""
+def store_tables(path: Path, words: Any) -> None:
+    """Writes tables with their checksum and removes the oldest tables of other versions."""
     draft = path.with_suffix(".draft")
     draft.write_bytes(words.astype("<i8").tobytes() + _checksum(words))
     os.replace(draft, path)
@@ -138,7 +138,7 @@ def keep(path: Path, words: Any) -> None:
 
 
 def load(path: Path) -> Any:
-    """The words of a file of tables; None where it is not there or damaged."""
+    """The words of a file of tables; None if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:

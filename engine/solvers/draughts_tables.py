@@ -1,19 +1,18 @@
-"""The endgame tables of draughts by retrograde analysis: compiled with the rules of the game, see
-engine.compiler.native.
+"""The endgame tables of draughts by retrograde analysis, compiled with the rules of the game.
 
-A position's entry is a byte: 0 a draw, else one more than the plies to the end when both sides play
-best, the winner as fast and the loser as slowly as can be. An even number of plies is a loss for
-the side to move, which has no move left in the end, an odd one a win.
+The entry of a position is a byte: 0 for a draw, else one more than the plies to the end with best
+play, where the winner hurries and the loser delays. An even number of plies is a loss for the side
+to move, which has no move left in the end; an odd number is a win.
 
-The method is that of Thompson (ICCA Journal 9/3, 1986) by distance: first every position of a slice
-looks at its moves. Those that leave the slice, by a capture or a crowning, lead to slices that are
-ready, and give it a first value and the number of its other moves. Then, for each distance in turn,
-the positions that end after so many plies tell the positions before them, which are found by taking
-quiet moves back.
+The method is that of Thompson (ICCA Journal 9/3, 1986), by distance. First each position of a slice
+gets an initial value from its moves that leave the slice, by a capture or a promotion, and the
+number of its other moves; the slices that these moves lead to are complete. Then, for each distance
+in turn, the positions at that distance update their predecessors, which are found by taking back
+quiet moves.
 
-Memory is 64-bit words only: B the tables, eight entries a word; L the moves of each entry whose
-results are open, and X its entry if all the others lose, in the same places; A room for a list of
-moves.
+All memory is 64-bit words: B is the tables, eight entries a word. L and X have the same layout: L
+counts the moves of each entry whose results are open, and X is its entry if all of those lose. A is
+room for a list of moves. See `engine.compiler.native` for the compilation.
 """
 
 from typing import Any
@@ -84,7 +83,7 @@ def put_byte(memory: Any, i: int, value: int) -> None:
 
 
 def squares(number: int, count: int, free: np.uint64) -> np.uint64:
-    """The set of that many free squares with that number: the reverse of the rule `combination`."""
+    """The set of `count` free squares with that number, the inverse of the rule `combination`."""
     found = ZERO
     for chosen in range(count, 0, -1):
         below = chosen - 1
@@ -100,27 +99,17 @@ def squares(number: int, count: int, free: np.uint64) -> np.uint64:
 
 def slice_size(code: int) -> int:
     """The number of positions of a slice."""
-    men, kings, their_men, their_kings, at_home = (
-        code >> 8,
-        code >> 6 & 3,
-        code >> 4 & 3,
-        code >> 2 & 3,
-        code & 3,
-    )
+    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
     of_men = CHOOSE[4, at_home] * CHOOSE[24, men - at_home] * CHOOSE[28 - men + at_home, their_men]
     return int(of_men * CHOOSE[free, kings] * CHOOSE[free - kings, their_kings])
 
 
 def position_of(code: int, number: int) -> State:
-    """The position of that number in a slice, Black to move."""
-    men, kings, their_men, their_kings, at_home = (
-        code >> 8,
-        code >> 6 & 3,
-        code >> 4 & 3,
-        code >> 2 & 3,
-        code & 3,
-    )
+    """The position with that number in a slice, with Black to move."""
+    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
     ways = CHOOSE[free - kings, their_kings]
     of_their_kings = number % ways
@@ -144,14 +133,14 @@ def position_of(code: int, number: int) -> State:
 
 
 def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
-    """Values that positions of a slice have from moves that leave it; the highest entry among them."""
+    """Sets the initial values of a slice from moves that leave it; returns the highest entry."""
     highest = 0
     for number in range(slice_size(code)):
         s = position_of(code, number)
         i = SLICES[code] + number
         n = moves(s, A)
         won = 0  # the lowest entry of a win
-        lost = 1  # the highest one of a loss, if every move is one
+        lost = 1  # the highest entry of a loss, if every move loses
         drawn = 0
         left = 0
         for t in range(n):
@@ -179,9 +168,7 @@ def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
 
 
 def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
-    """Takes back the quiet moves that lead to s and gives the positions before it what they learn
-    from its entry; the highest entry that was given.
-    """
+    """Updates the predecessors of s, by quiet moves, with its entry; the highest new entry."""
     highest = 0
     free = BOARD & ~(s[0] | s[1])
     pieces = s[1]
@@ -190,7 +177,7 @@ def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
         pieces ^= end
         for way in range(4):
             if way >= 2 and s[2] & end == ZERO:
-                break  # White's men came from below
+                break  # White's men can only come from below
             start = end >> U(-STEPS[way]) if STEPS[way] < 0 else end << U(STEPS[way])
             if start & free == ZERO:
                 continue
@@ -199,7 +186,7 @@ def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
                 kings ^= start | end
             before = ((s[1] ^ end) | start, s[0], kings, ONE)
             if jumpers(before) != ZERO:
-                continue  # there the move was not allowed
+                continue  # a capture was compulsory there
             i = table_index(before)
             known = byte(B, i)
             if entry & 1 != 0:
@@ -218,7 +205,7 @@ def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
 
 
 def pass_over(code: int, entry: int, B: Any, L: Any, X: Any) -> int:
-    """Lets all positions of a slice with this entry tell those before them."""
+    """Updates the predecessors of all positions of a slice with this entry, see `tell`."""
     highest = 0
     begin = SLICES[code]
     for number in range(slice_size(code)):
@@ -228,8 +215,10 @@ def pass_over(code: int, entry: int, B: Any, L: Any, X: Any) -> int:
 
 
 def build(code: int, mirrored: int, B: Any, L: Any, X: Any, A: Any) -> int:
-    """Fills the slices of some men and kings against some others and the reverse, whatever men are
-    on the first row; the highest entry. -1 when one does not fit into a byte.
+    """Fills the slices of two codes that mirror each other; returns the highest entry.
+
+    The slices of all numbers of men on the first row are included. -1 when an entry does not fit
+    into a byte.
     """
     men, their_men = code >> 8, mirrored >> 8
     highest = 0

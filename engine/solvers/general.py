@@ -1,10 +1,8 @@
-"""The solver of games without one of their own: the general search, until nothing is left to look
-at.
+"""The solver of games without one of their own: the general search, run to the end of all lines.
 
-That search ends as soon as it sees the end of the best move, and scores the other moves by what it
-had looked at by then: their numbers are results only where they are ends, too. The others are
-searched on, each by itself, as far as that is cheap; what is left then is known to be no better
-than the best move, and no more is said of it.
+The search ends as soon as it sees the end of the best line. Its scores of the other moves are
+results only where they are ends as well. The solver searches each of the other moves further, as
+far as that is cheap. For the rest it reports only that they are no better than the best move.
 """
 
 import time
@@ -18,14 +16,16 @@ from engine.search.job import MATE, Limit
 from engine.search.report import BOUNDS, Report
 from engine.solvers.base import Around, Batch, Problem, Solution, SolvedMove
 
+#: Bits of the index of the transposition table.
 TABLE_BITS = 22
-#: So much is spent on the results of the moves that are not the best ones.
+#: Nodes spent on the results of the moves that are not the best ones.
 SIDE_NODES = 2_000_000
 
 
 class SearchSolver:
-    """Solves what the search can finish. A score is 1, 0 or -1: won, drawn, lost; a value tells how
-    soon.
+    """Solves positions that the search can finish.
+
+    A score is 1, 0 or -1 for a win, a draw or a loss; a value also says how soon.
     """
 
     def __init__(self, game: Game, table_bits: int = TABLE_BITS) -> None:
@@ -43,14 +43,15 @@ class SearchSolver:
         self._searcher.expire()
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """Nobody knows before the end."""
+        """False: the effort is unknown before the end."""
         return False
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """The result, and the best moves. Of the other moves those have a result whose end was seen
-        on the way, or is found with some nodes more.
+        """The result and the best moves.
+
+        Another move has an exact result if the search saw its end or needs few more nodes for it.
         """
         begun = time.perf_counter()
         self._is_expired = False
@@ -63,7 +64,7 @@ class SearchSolver:
             left = (
                 SIDE_NODES if limit.nodes is None else min(SIDE_NODES, limit.nodes - report.nodes)
             )
-            nodes = report.nodes + self._look_on(position, moves, left, control)
+            nodes = report.nodes + self._search_others(position, moves, left, control)
         return Solution(
             score=_sign(report.score),
             value=report.score,
@@ -85,7 +86,7 @@ class SearchSolver:
         *,
         around: Around = nullcontext,
     ) -> Batch:
-        """One after the other, from an empty table each."""
+        """Solves the positions in turn, each from an empty table."""
         begun = time.perf_counter()
         scores: list[int | None] = []
         nodes = []
@@ -115,34 +116,32 @@ class SearchSolver:
             control,
             margin=margin,
             features=layout.SOUND,
-            around=self._still_in_time,
+            around=self._unless_expired,
         )
 
     @contextmanager
-    def _still_in_time(self) -> Iterator[None]:
-        """Around each of the searches that share a time: one that begins too late stops at once."""
+    def _unless_expired(self) -> Iterator[None]:
+        """Wraps the searches that share a time limit: one that begins too late stops at once."""
         if self._is_expired:
             self._searcher.expire()
         yield
 
-    def _look_on(
+    def _search_others(
         self, position: Position, moves: list[SolvedMove], nodes: int, control: Control
     ) -> int:
-        """Puts results in the place of limits, as far as so many nodes suffice; the nodes that it
-        took.
-        """
+        """Replaces bounds in `moves` by results while `nodes` suffice; returns the nodes used."""
         unknown = [i for i, one in enumerate(moves) if one.bound != "exact"]
         used = 0
         for count, i in enumerate(unknown):
             after = position.play(moves[i].move)
             share = (nodes - used) // (len(unknown) - count)
-            if self._is_expired or share < len(after.moves()):  # the first depth is not stopped
+            if self._is_expired or share < len(after.moves()):  # depth 1 ignores the limit
                 break
-            value = _end(position, after)
+            value = _final_value(position, after)
             if value is None:
                 report = self._search(after, Limit(nodes=share), control)
                 used += report.nodes
-                value = _a_ply_before(report.score) if _is_final(report) else None
+                value = _value_before(report.score) if _is_final(report) else None
             if value is not None:
                 assert value <= moves[0].value, (
                     f"{position.text()}: a move is better than the best one"
@@ -158,7 +157,7 @@ class SearchSolver:
 
 
 def describe_value(value: int) -> str:
-    """A score of the search at the end of the game, in words."""
+    """The value of a finished line in words, such as "a win in 5 plies"."""
     if value == 0:
         return "a draw"
     plies = MATE - abs(value)
@@ -167,12 +166,12 @@ def describe_value(value: int) -> str:
 
 
 def _is_final(report: Report) -> bool:
-    """No deeper search would find another result."""
+    """True if no deeper search can find another result."""
     return report.solved or _plies(report.score) <= report.depth
 
 
 def _plies(value: int) -> int:
-    """How far the end is that a value tells; far more than any depth where it tells none."""
+    """The plies to the end that a value shows; more than any depth if it shows none."""
     return MATE - abs(value)
 
 
@@ -181,12 +180,12 @@ def _sign(value: int) -> int:
 
 
 def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
-    """What a final report proves of a move.
+    """The result of a move that a final report proves.
 
-    Where no line was cut at a horizon that is all that it says. Else a loss is one, sooner perhaps
-    than was looked for; a win is one where it has an exact score, and a nearer one could only be
-    missed beyond the depth. Any other number is a guess: then all that is known is that the best
-    move is at least as good.
+    If no line was cut at the horizon, every number in the report is proven. Otherwise a loss is
+    proven, though it may come sooner; a win is proven if its score is exact, and no nearer win can
+    exist within the depth. Any other number is an estimate, which proves only that the best move is
+    at least as good.
     """
     if report.solved:
         return SolvedMove(move, _sign(value), value, BOUNDS[bound])
@@ -198,8 +197,8 @@ def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
     return SolvedMove(move, _sign(report.score), report.score, "upper")
 
 
-def _end(position: Position, after: Position) -> int | None:
-    """The value of a move that ends the match; None where it goes on."""
+def _final_value(position: Position, after: Position) -> int | None:
+    """The value of a move that ends the match; None if the match continues."""
     outcome = after.outcome()
     if outcome is None:
         return None
@@ -208,6 +207,6 @@ def _end(position: Position, after: Position) -> int | None:
     return MATE - 1 if outcome.winner == position.turn else 1 - MATE
 
 
-def _a_ply_before(value: int) -> int:
-    """The value of a move, by that of the position after it for the other side."""
+def _value_before(value: int) -> int:
+    """The value of a move, from the value of the position after it for the other side."""
     return -value + _sign(value)

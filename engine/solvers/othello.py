@@ -1,8 +1,8 @@
-"""The solver of Othello's endgame: the lead in discs with best play, the empty cells counting for
-the winner.
+"""The solver of Othello's endgame: the final lead in discs with best play.
 
-With some 20 empty cells that takes about a second. Where time is short it first finds out who wins,
-which takes less, and says that if the time ends before the exact score is known.
+Empty cells count for the winner. A position with some 20 empty cells takes about a second. Under a
+time limit the solver first finds out who wins, which is faster, and reports that if the time ends
+before the exact score is known.
 """
 
 import math
@@ -24,23 +24,22 @@ from engine.solvers import othello_last as last
 from engine.solvers.base import Around, Batch, Control, Problem, ProblemError, Solution, SolvedMove
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 
-#: Of a slot's index: two entries of 32 bytes a slot.
+#: Bits of the index of a table slot, which holds two entries of 32 bytes.
 TABLE_BITS = 19
-#: So many empty cells are tried in this time, one more in three times the time.
+#: The empty cells that the solver accepts in REACH_MS, the time in milliseconds for that, and the
+#: factor of the time for one more empty cell.
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
-#: The lists of moves are by empty cells, and the first few plies have no end in sight anyway.
+#: The most empty cells without a time limit.
 MOST_EMPTY = 56
 FULL = (1 << 64) - 1
-#: Outside of all scores.
+#: Outside all scores.
 BEYOND = 65
 OBF_SCORE = re.compile(r"\s*([A-Ha-h][1-8]|PASS|pass)\s*:\s*([+-]?\d+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a search with a window found: a score that is exact or a limit, and what it knows of the
-    moves by cell.
-    """
+    """The result of a search with a window: the score, its bound, and scores of moves by cell."""
 
     score: int
     bound: Bound
@@ -49,9 +48,7 @@ class _Found:
 
 
 class EndgameSolver:
-    """Solves by the kernel of engine.solvers.othello_kernel, with one table that all its positions
-    share.
-    """
+    """Solves by `engine.solvers.othello_kernel`, with one table that all positions share."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -70,7 +67,7 @@ class EndgameSolver:
         self._words[last.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """By the empty cells: for the time, those after which it is mostly known who wins."""
+        """True if the empty cells are few enough that the time mostly suffices to know who wins."""
         empty = _empty(position).bit_count()
         if time_ms is None:
             return empty <= MOST_EMPTY
@@ -79,9 +76,7 @@ class EndgameSolver:
     def solve(
         self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
     ) -> Solution | None:
-        """Where the limit has a time, who wins is found first; that is the answer if the time ends
-        before the score is known.
-        """
+        """The result; under a time limit it may say only who wins."""
         self.prepare()
         begun = time.perf_counter()
         self._begin(limit)
@@ -102,7 +97,7 @@ class EndgameSolver:
         *,
         around: Around = nullcontext,
     ) -> Batch:
-        """Each with an empty table."""
+        """Solves the positions in turn, each from an empty table."""
         self.prepare()
         begun = time.perf_counter()
         scores: list[int | None] = []
@@ -120,9 +115,7 @@ class EndgameSolver:
         return Batch(tuple(scores), tuple(nodes), time.perf_counter() - begun)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """A position, or a line of an OBF file: the board, the side to move, and after a semicolon
-        each the score of moves.
-        """
+        """A position, or a line of an OBF file: a position, then moves with scores."""
         board, *notes = text.strip().removesuffix(";").split(";")
         position = self.game.position(" ".join(board.upper().replace(".", "-").split()), options)
         scores = []
@@ -154,23 +147,22 @@ class EndgameSolver:
         return self._table.array
 
     def _result(self, position: Position, limit: Limit, control: Control) -> _Found | None:
-        """The exact score; or who wins, when the search is ended after that is known."""
+        """The exact score; or who wins, when a limit stops the search after that is known."""
         if limit.time_ms is None:
             return self._search(position, -BEYOND, BEYOND, control)
         outcome = self._search(position, -1, 1, control)
         if outcome is None or outcome.bound == "exact":
             return outcome
-        low, high = (
-            (outcome.score - 1, BEYOND) if outcome.score > 0 else (-BEYOND, outcome.score + 1)
-        )
+        if outcome.score > 0:
+            low, high = outcome.score - 1, BEYOND
+        else:
+            low, high = -BEYOND, outcome.score + 1
         return self._search(position, low, high, control) or outcome
 
     def _search(
         self, position: Position, alpha: int, beta: int, control: Control, *, root: bool = True
     ) -> _Found | None:
-        """One search with a window; None when it was ended, Cancelled when the control block says
-        so.
-        """
+        """One search with a window; None at a limit, Cancelled when the control block says so."""
         words = self._words
         p, o = (int(word) for word in position.state[:2])
         empty = _empty(position)
@@ -200,9 +192,7 @@ class EndgameSolver:
         return _Found(score, bound, best, moves)
 
     def _line(self, position: Position, found: _Found, control: Control) -> tuple[int, ...]:
-        """Best play to the end, as far as the time goes; only the best move where the score is a
-        limit.
-        """
+        """The principal variation as far as the time allows; one move if the score is a bound."""
         line = [found.best]
         if found.bound != "exact":
             return tuple(line)
@@ -225,14 +215,14 @@ def _empty(position: Position) -> int:
 
 
 def _value(score: int, empty: int) -> int:
-    """A lead in the search's units: who wins, at the end of the board."""
+    """The score in the search's units: a win or a loss when the board is full."""
     return 0 if score == 0 else MATE - empty if score > 0 else empty - MATE
 
 
 def _solution(
     position: Position, found: _Found, line: tuple[int, ...], nodes: int, seconds: float
 ) -> Solution:
-    """The best move first, then the others by what they reach at most."""
+    """The solution with the best move first, then the others by their scores."""
     empty = _empty(position).bit_count()
     best = SolvedMove(found.best, found.score, _value(found.score, empty), found.bound)
     others = []

@@ -1,30 +1,29 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
 # (compiled, an int is an np.int64 and the other way round)
-"""The exact search of Othello's endgame: the lead in discs with best play, the empty cells counting
-for the winner.
+"""The exact search of Othello's endgame: the final lead in discs with best play.
 
-Boards are two words, the discs of the side to move (p) and of the other side (o). All memory is
-64-bit words:
+Empty cells count for the winner. A board is two words, the discs of the side to move (p) and of the
+other side (o). All memory is 64-bit words:
 
 - M, work memory: counters and limits, the tables of `engine.solvers.othello_tables`, lists of moves
   by empty cells
 - T, the transposition table: slots of two entries of four words: p, o, bounds and move, unused.
-  Nothing is guessed by a hash: an entry holds the whole position, and what it says is true for good
+  An entry holds the whole position, so there are no collisions and its bounds stay valid
 - C, the control block, see engine.search.kernel; D, the game's data
 
 The contract of `null`, `shallow` and the `last_` functions, which search against the window (alpha,
 alpha + 1): they return v with
     v <= alpha          where the true score is at most v,
     v > alpha           where the true score is at least v.
-`principal` has the window (alpha, beta) and returns the true score where that is inside. When
-M[STOP] is set, a returned value means nothing, and nothing was stored because of it.
+`principal` has the window (alpha, beta) and returns the true score if that is inside. When M[STOP]
+is set, a returned value is meaningless, and it was not stored.
 
-The parts are well known among authors of Othello programs: moves first after which the other side
-has few (fastest first), and those into regions with an odd number of empty cells; what can never be
-turned over limits the score (stability); positions after a move are looked up before any is
-searched (enhanced transposition cut-off, Plaat 1996); null windows around the best line (PVS,
-Marsland and Campbell 1982); and where there is much to gain, moves in the order of a shallow search
-with the game's evaluation.
+The techniques are well known among authors of Othello programs: moves that leave the other side few
+moves come first (fastest first), as do moves into regions with an odd number of empty cells
+(parity); discs that can never be turned over bound the score (stability cutoff); all positions
+after a move are probed before any is searched (enhanced transposition cutoff, Plaat 1996); null
+windows surround the principal variation (PVS, Marsland and Campbell 1982); and with many empty
+cells a shallow search with the game's evaluation orders the moves.
 """
 
 from typing import Any
@@ -75,11 +74,13 @@ GOLDEN, MIX = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 NO_MOVE = 64
 #: Above every evaluation.
 LARGE = 32_000
-#: From so many empty cells on the positions after all moves are looked up before one is searched.
+#: The empty cells from which the positions after all moves are probed before one is searched.
 LOOK_UP_FROM = 10
-#: From so many empty cells on moves are ordered by the evaluation, 0, 1, 2 or 3 plies on.
+#: The empty cells from which the evaluation orders the moves, after 0, 1, 2 or 3 more plies.
 GUESS_FROM, GUESS_1_FROM, GUESS_2_FROM, GUESS_3_FROM = 13, 16, 18, 20
+#: The weights of a rank: an answer of the other side, an eighth of a disc, an odd quadrant.
 ANSWER_WEIGHT, GUESS_WEIGHT, ODD_WEIGHT = 20, 3, 8
+#: Nodes between two polls.
 POLL_NODES = 4096
 
 PARTS = (othello_last,)
@@ -97,7 +98,7 @@ SIGNATURES = {
     "principal": "i8(u8, u8, i8, i8, i8, u8, u8*, u8*, i8*, i8*)",
     "pick": "i8(u8, u8, i8, u8, u8*, i8*)",
 }
-#: What each function calls of these; see engine.search.kernel.
+#: The functions of this table that each function calls; see engine.search.kernel.
 CALLS = {
     **othello_last.CALLS,
     "guess": ("mobility", "flips", "final"),
@@ -136,8 +137,9 @@ def evaluate(s: Any, data: Any) -> int:
 
 
 def guess(p: np.uint64, o: np.uint64, depth: int, alpha: int, beta: int, M: Any, D: Any) -> int:
-    """What the evaluation says to the positions some plies on, in eighths of a disc; a pass is no
-    ply.
+    """The value of a search of `depth` plies with the evaluation, in eighths of a disc.
+
+    A pass does not count as a ply.
     """
     M[NODES] += ONE
     moves = mobility(p, o)
@@ -171,8 +173,9 @@ def guess(p: np.uint64, o: np.uint64, depth: int, alpha: int, beta: int, M: Any,
 def list_moves(
     p: np.uint64, o: np.uint64, moves: np.uint64, n: int, odd: np.uint64, hint: int, M: Any, D: Any
 ) -> int:
-    """Writes the list for n empty cells: cell, discs turned over, the other side's answers and a
-    rank for each.
+    """Writes the list of moves for n empty cells and returns its length.
+
+    An entry has the cell, the discs turned over, the answers of the other side and a rank.
     """
     entry = at(M, LISTS + n * FIELDS * LIST_MOVES)
     depth = (n >= GUESS_FROM) + (n >= GUESS_1_FROM) + (n >= GUESS_2_FROM) + (n >= GUESS_3_FROM) - 1
@@ -206,7 +209,7 @@ def list_moves(
 
 
 def take_best(entries: Any, first: int, count: int) -> None:
-    """Exchanges the entry of the highest rank, from the first on, with the first."""
+    """Swaps the entry with the highest rank from `first` on to the place `first`."""
     best = first
     for i in range(first + 1, count):
         if entries[FIELDS * i + RANK] > entries[FIELDS * best + RANK]:
@@ -219,14 +222,14 @@ def take_best(entries: Any, first: int, count: int) -> None:
 
 
 def slot_of(p: np.uint64, o: np.uint64, M: Any) -> int:
-    """Where the table has its two entries for a position."""
+    """The index in the table of the two entries of a slot."""
     mixed = p * GOLDEN
     mixed = ((mixed ^ (mixed >> U(32))) + o) * MIX
     return np.int64(mixed >> M[TABLE_SHIFT]) << 3
 
 
 def find(p: np.uint64, o: np.uint64, M: Any, T: Any) -> int:
-    """The index of the entry for a position, -1 where there is none."""
+    """The index of the entry of a position; -1 if there is none."""
     slot = slot_of(p, o, M)
     if T[slot] == p and T[slot + 1] == o:
         return slot
@@ -238,9 +241,7 @@ def find(p: np.uint64, o: np.uint64, M: Any, T: Any) -> int:
 def closed_by_table(
     p: np.uint64, o: np.uint64, count: int, n: int, alpha: int, M: Any, T: Any
 ) -> int:
-    """A score above alpha that the table has for a position after one of the listed moves, or else
-    alpha.
-    """
+    """A lower bound above alpha that the table proves for one of the listed moves; else alpha."""
     entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
     for i in range(count):
         turned = entries[FIELDS * i + TURNED]
@@ -255,11 +256,10 @@ def closed_by_table(
 def store(
     p: np.uint64, o: np.uint64, best: int, alpha: int, beta: int, move: int, n: int, M: Any, T: Any
 ) -> None:
-    """Keeps the bounds (+ 64, a byte each), the best move, the empty cells and the generation of a
-    search.
+    """Stores the bounds (+ 64, a byte each), the best move, the empty cells and the generation.
 
-    The slot's first entry is for larger trees or those of an earlier search, the second for all
-    others.
+    A position that is not in its slot replaces the first entry if that has no more empty cells or
+    is of an earlier generation; otherwise it replaces the second entry.
     """
     low = best + 64 if best > alpha else 0
     high = best + 64 if best < beta else 128
@@ -283,9 +283,7 @@ def store(
 
 
 def poll(M: Any, C: Any) -> int:
-    """Shows the node count, looks at every reason to stop and says when to look again; the answer
-    is M[STOP].
-    """
+    """Publishes the node count, checks all limits, sets the next poll and returns M[STOP]."""
     put(C, SEEN_NODES, np.int64(M[NODES]))
     M[POLL] = M[NODES] + U(POLL_NODES)
     if C[CANCEL] != 0 or M[EXPIRED] != ZERO or M[NODES] >= M[NODE_LIMIT]:
@@ -305,23 +303,24 @@ def null(
     C: Any,
     D: Any,
 ) -> int:
-    """The score against a null window: see the contract above. More than SHALLOW cells are empty;
-    moves are those of p, odd the quadrants with an odd number of empty cells.
+    """The score against a null window, see the contract above; more than SHALLOW cells are empty.
+
+    `moves` are those of p, `odd` the quadrants with an odd number of empty cells.
     """
-    # 1. Count, and now and then look whether to stop.
+    # 1. Count the node and poll now and then.
     M[NODES] += ONE
     if M[NODES] >= M[POLL] and poll(M, C) != 0:
         return 0
 
-    # 2. Without a move the other side goes on, or it is over.
+    # 2. Without a move the side passes, or the match is over.
     if moves == ZERO:
         answers = mobility(o, p)
         if answers == ZERO:
             return final(p, n)
         return -null(o, p, answers, -alpha - 1, n, odd, M, T, C, D)
 
-    # 3. The other side keeps at least its stable discs; and the table may know enough, or the move
-    # to try first.
+    # 3. Cutoffs by the stable discs of the other side and by the table; the table may also have the
+    # move to try first.
     if alpha >= np.int64(M[STABILITY_FROM + n]):
         v = 64 - 2 * popcount(stable(o, p, M))
         if v <= alpha:
@@ -343,7 +342,7 @@ def null(
         if v > alpha:
             return v
 
-    # 4. Search the moves, the best rank first, until one closes the window.
+    # 4. Search the moves by rank until one cuts off.
     entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
     best = NONE_YET
     best_move = NO_MOVE
@@ -382,10 +381,11 @@ def principal(
     C: Any,
     D: Any,
 ) -> int:
-    """The score within a window: see the contract above. M[BEST] is the best move; at the root,
-    where n is M[ROOT_EMPTY], what is known of each move is written down.
+    """The score within a window, see the contract above; M[BEST] is the best move.
+
+    At the root, where n is M[ROOT_EMPTY], the score of each move is written to M[ROOT_SCORES].
     """
-    # 1. Without a move the other side goes on, or it is over.
+    # 1. Without a move the side passes, or the match is over.
     moves = mobility(p, o)
     if moves == ZERO:
         v = final(p, n)
@@ -400,8 +400,8 @@ def principal(
         hint = np.int64((T[here + 2] >> U(16)) & BYTE)
     count = list_moves(p, o, moves, n, odd, hint, M, D)
 
-    # 2. The first move with the whole window, the others only to show that they are no better, and
-    # once more when one is.
+    # 2. PVS: the first move with the full window, the others with a null window, and again with the
+    # full window if one is better.
     entries = at(M, LISTS + n * FIELDS * LIST_MOVES)
     best = NONE_YET
     best_move = NO_MOVE
@@ -429,7 +429,7 @@ def principal(
         if n == np.int64(M[ROOT_EMPTY]):
             M[ROOT_SCORES + cell] = U(v + 64 + (256 if v <= low and i > 0 else 0))
 
-        # 3. A better move raises the lower end of the window, until it closes.
+        # 3. A better move raises the lower end of the window until there is a cutoff.
         if v > best:
             best = v
             best_move = cell
@@ -442,9 +442,7 @@ def principal(
 
 
 def pick(p: np.uint64, o: np.uint64, depth: int, chance: np.uint64, M: Any, D: Any) -> int:
-    """The move that a shallow search likes best, among equals the one that `chance` says; NO_MOVE
-    without any.
-    """
+    """The best move of a shallow search, where `chance` decides between equals; else NO_MOVE."""
     moves = mobility(p, o)
     best = -LARGE
     choice = NO_MOVE

@@ -1,10 +1,9 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
 # (compiled, an int is an np.int64 and the other way round)
-"""The last few empty cells of Othello, and what its whole endgame search is built on: moves, discs
-turned over, discs that nothing can turn over. Part of `engine.solvers.othello_kernel`, where the
-memory and the contract are described.
+"""The search of the last few empty cells of Othello, with mobility, flips and stable discs.
 
-The discs that a move turns over are found in four lines at once, in both directions: upwards by the
+It is a part of `engine.solvers.othello_kernel`, which describes the memory and the contract. The
+discs that a move turns over are found in four lines at once, in both directions: upwards by the
 carry that runs through the other side's discs, downwards by counting leading zeros.
 """
 
@@ -27,24 +26,24 @@ BYTE, LOW_3 = U(0xFF), U(7)
 #: Below every score.
 NONE_YET = -65
 
-# M: counters and limits, then tables, then the root's scores and the lists of moves
+# The layout of M: counters and limits, tables, the scores of the root moves, the lists of moves.
 NODES, STOP, POLL, NODE_LIMIT, EXPIRED, TABLE_SHIFT, BEST, GENERATION, ROOT_EMPTY = range(9)
 RAYS = 16
 NEIGHBOURS = RAYS + 64 * 8
 QUADRANT = NEIGHBOURS + 64
 CELL_VALUE = QUADRANT + 64
 STABILITY_FROM = CELL_VALUE + 64
-#: Bytes: the stable discs on an edge, at own discs * 256 + other discs.
+#: A table of bytes: the stable discs on an edge, at own discs * 256 + other discs.
 EDGES = STABILITY_FROM + 64
-#: By cell: the score of a root move + 64, and 256 where that is a limit; 0 where it was not
-#: searched.
+#: The score of each root move + 64, by cell, plus 256 if it is an upper bound; 0 if the move was
+#: not searched.
 ROOT_SCORES = EDGES + 65_536 // 8
 LISTS = ROOT_SCORES + 64
 LIST_MOVES = 36
 CELL, TURNED, ANSWERS, RANK, FIELDS = range(5)
 MEMORY_WORDS = LISTS + 64 * FIELDS * LIST_MOVES
 
-#: So many empty cells, or fewer, are searched without table and lists.
+#: The most empty cells that are searched without table and lists.
 SHALLOW = 6
 SIGNATURES = {
     "mobility": "u8(u8, u8)",
@@ -80,7 +79,7 @@ CALLS = {
 
 
 def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
-    """The cells where p may put a disc against o."""
+    """The cells where the side with discs `p` may put a disc against `o`."""
     inner = o & INNER
     step = lanes_of(U(1), U(7), U(8), U(9))
     own = lanes(p)
@@ -100,7 +99,7 @@ def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
 
 
 def flips(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
-    """The discs of o that a new disc of p turns over."""
+    """The discs of `o` that a new disc of `p` turns over."""
     own = lanes(p)
     not_other = lanes(~o)
     none = lanes(ZERO)
@@ -115,7 +114,7 @@ def flips(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
 
 
 def final(p: np.uint64, empty: int) -> int:
-    """The score when nobody can move: the winner gets the empty cells."""
+    """The score when no side can move: the winner gets the empty cells."""
     lead = 2 * popcount(p) - 64 + empty
     if lead > 0:
         return lead + empty
@@ -125,31 +124,29 @@ def final(p: np.uint64, empty: int) -> int:
 
 
 def byte_at(index: np.uint64, M: Any) -> np.uint64:
-    """An entry of the table of stable discs on an edge."""
+    """An entry of the table of stable discs on an edge, a byte."""
     return (M[EDGES + np.int64(index >> U(3))] >> ((index & LOW_3) << U(3))) & BYTE
 
 
 def column_stable(p: np.uint64, o: np.uint64, column: np.uint64, M: Any) -> np.uint64:
-    """The stable discs of p in column a, or in column h when p and o were moved there by `column`
-    bits.
-    """
+    """The stable discs of `p` in the edge column that is `column` bits from column a: 0 or 7."""
     own = (((p >> column) & COLUMN_A) * RISING) >> U(56)
     other = (((o >> column) & COLUMN_A) * RISING) >> U(56)
     found = byte_at((own << U(8)) | other, M)
-    # Bit i of the byte to the first cell of row i: seven copies, each of which has one bit at its
-    # place.
+    # Move bit i of the byte to the first cell of row i: a multiplication makes seven shifted
+    # copies, each with one bit in place.
     spread = ((found & U(0xFE)) * U(0x0002040810204081)) | (found & ONE)
     return (spread & COLUMN_A) << column
 
 
 def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
-    """Discs of p that can never be turned over; not all of them, but no others."""
-    # 1. On the edges, whatever is put there.
+    """Discs of `p` that can never be turned over; it may miss some."""
+    # 1. Stable discs on the edges, by table.
     found = byte_at(((p & ROW_1) << U(8)) | (o & ROW_1), M)
     found |= byte_at(((p >> U(56)) << U(8)) | (o >> U(56)), M) << U(56)
     found |= column_stable(p, o, ZERO, M) | column_stable(p, o, U(7), M)
-    # 2. The cells whose row, column or diagonal is full: a cell stays while the next ones on its
-    # line do, and beyond the edge all do; then the next but one and so on.
+    # 2. The cells whose row, column or diagonal is full, by repeated doubling: a cell stays while
+    # its neighbours on the line stay; cells beyond the edge count as full.
     taken = p | o
     rows = taken & (taken >> U(4)) & U(0x0F0F0F0F0F0F0F0F)
     rows &= (rows >> U(2)) & U(0x0303030303030303)
@@ -173,8 +170,8 @@ def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
     rise &= (U(0xFFFFFFFF0F0F0F0F) | (rise >> U(28))) & (U(0xF0F0F0F0FFFFFFFF) | (rise << U(28)))
     inside = p & ~BORDER
     found |= rows & columns & fall & rise & inside
-    # 3. Inside, what has in each of the four directions a full line or a stable disc of its own
-    # beside it.
+    # 3. Inner discs that have, in each of the four directions, a full line or a stable disc of the
+    # same side beside them.
     more = found
     while more != ZERO:
         more = (
@@ -190,7 +187,7 @@ def stable(p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
 
 
 def last_1(p: np.uint64, alpha: int, cell: int, M: Any) -> int:
-    """One empty cell."""
+    """The score with one empty cell, `cell`."""
     disc = ONE << U(cell)
     score = 2 * popcount(p) - 62
     turned = flips(cell, p, ~(p | disc), M)
@@ -207,7 +204,7 @@ def last_1(p: np.uint64, alpha: int, cell: int, M: Any) -> int:
 
 
 def last_2(p: np.uint64, o: np.uint64, alpha: int, a: int, b: int, M: Any) -> int:
-    """Two empty cells, a first."""
+    """The score with two empty cells; tries `a` first."""
     M[NODES] += ONE
     best = NONE_YET
     turned = ZERO
@@ -224,7 +221,7 @@ def last_2(p: np.uint64, o: np.uint64, alpha: int, a: int, b: int, M: Any) -> in
             return v if v > best else best
     if best > NONE_YET:
         return best
-    # Neither is a move: the other side goes on, if it can.
+    # Neither is a move: the other side moves if it can.
     best = -NONE_YET
     if M[NEIGHBOURS + a] & p != ZERO:
         turned = flips(a, o, p, M)
@@ -248,7 +245,7 @@ def last_2(p: np.uint64, o: np.uint64, alpha: int, a: int, b: int, M: Any) -> in
 
 
 def last_3(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uint64, M: Any) -> int:
-    """Three empty cells; those in quadrants with an odd number of them first."""
+    """The score with three empty cells; tries those in odd quadrants first."""
     M[NODES] += ONE
     best = NONE_YET
     first = empty & odd
@@ -288,7 +285,7 @@ def last_3(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uin
 
 
 def last_4(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uint64, M: Any) -> int:
-    """Four empty cells."""
+    """The score with four empty cells; tries those in odd quadrants first."""
     M[NODES] += ONE
     best = NONE_YET
     first = empty & odd
@@ -328,7 +325,7 @@ def last_4(p: np.uint64, o: np.uint64, alpha: int, empty: np.uint64, odd: np.uin
 
 
 def shallow(p: np.uint64, o: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any) -> int:
-    """Four to SHALLOW empty cells: moves into odd quadrants first, corners before others."""
+    """The score with 4 to SHALLOW empty cells: tries odd quadrants first, and corners in each."""
     empty = ~(p | o)
     if n == 4:
         return last_4(p, o, alpha, empty, odd, M)
@@ -378,7 +375,7 @@ def few(p: np.uint64, o: np.uint64, alpha: int, n: int, odd: np.uint64, M: Any) 
 
 
 def row_turned(own: int, other: int, cell: int) -> int:
-    """The discs in a row of eight that a new disc turns over."""
+    """The discs in a row of eight cells that a new disc turns over."""
     turned = 0
     for step in range(-1, 2, 2):
         run = 0
@@ -392,8 +389,9 @@ def row_turned(own: int, other: int, cell: int) -> int:
 
 
 def edge_tables(M: Any) -> None:
-    """Fills in the stable discs of an edge: those that stay whoever puts discs on its empty cells,
-    in any order.
+    """Fills the table of stable discs of an edge.
+
+    A disc is stable if it stays, whichever side puts discs on the empty cells, in any order.
     """
     for full in range(256):
         taken = 255 - full

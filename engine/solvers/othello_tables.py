@@ -1,4 +1,4 @@
-"""The work memory of Othello's solver with its fixed tables filled in."""
+"""The work memory of Othello's solver, with its fixed tables."""
 
 from typing import Any
 
@@ -8,24 +8,28 @@ from engine.games.othello import DOWNWARD, UPWARD
 from engine.solvers import othello_last as last
 
 QUADRANTS = tuple(0x0F0F0F0F << shift for shift in (0, 4, 32, 36))
-#: How promising a move is by its distances from the edges, the smaller one first.
+#: The rank of a move by its distances from the edges, the smaller distance first.
 VALUES = {
-    (0, 0): 18, (0, 1): 4, (0, 2): 8, (0, 3): 6, (1, 1): 0, (1, 2): 3, (1, 3): 3, (2, 2): 6, (2, 3): 5, (3, 3): 0
+    (0, 0): 18, (0, 1): 4, (0, 2): 8, (0, 3): 6,
+    (1, 1): 0, (1, 2): 3, (1, 3): 3,
+    (2, 2): 6, (2, 3): 5,
+    (3, 3): 0,
 }  # fmt: skip
+#: An alpha above all scores.
 NEVER = 99
-#: A cache line: what is read four words at a time should not lie across two.
+#: The words of a cache line; reads of four words at a time should not cross a boundary.
 LINE_WORDS = 8
 
 
 def aligned_words(count: int) -> Any:
-    """Zeroed words that begin with a cache line."""
+    """Zeroed words that begin at the start of a cache line."""
     words = np.zeros(count + LINE_WORDS, np.uint64)
     skipped = -(words.ctypes.data // 8) % LINE_WORDS
     return words[skipped : skipped + count]
 
 
 def new_memory() -> Any:
-    """M of engine.solvers.othello_kernel, but for the edges, which compiled code fills in."""
+    """M of `engine.solvers.othello_kernel` without the edges, which compiled code fills in."""
     memory = aligned_words(last.MEMORY_WORDS)
     for cell in range(64):
         column, row = cell % 8, cell // 8
@@ -38,8 +42,7 @@ def new_memory() -> Any:
         nearer, farther = sorted((min(column, 7 - column), min(row, 7 - row)))
         memory[last.CELL_VALUE + cell] = VALUES[nearer, farther]
     for empty in range(64):
-        # Few stable discs are to be expected early, and the last few cells are searched sooner than
-        # looked at.
+        # Early there are few stable discs, and the last few cells are searched faster than tested.
         memory[last.STABILITY_FROM + empty] = np.int64(
             max(2 * empty - 12, -64) if empty > 4 else NEVER
         ).view(np.uint64)
@@ -53,8 +56,6 @@ def odd_quadrants(empty: int) -> int:
 
 def _beside(column: int, row: int) -> int:
     """The cells next to a cell."""
-    columns, rows = (
-        range(max(column - 1, 0), min(column + 2, 8)),
-        range(max(row - 1, 0), min(row + 2, 8)),
-    )
+    columns = range(max(column - 1, 0), min(column + 2, 8))
+    rows = range(max(row - 1, 0), min(row + 2, 8))
     return sum(1 << (x + 8 * y) for x in columns for y in rows if (x, y) != (column, row))

@@ -1,6 +1,4 @@
-"""The solver of connect four: its scores are those of a plain alpha-beta, and the top level plays
-by them.
-"""
+"""The solver of connect four: its scores equal a plain search, and the top level uses them."""
 
 import importlib.util
 import json
@@ -56,7 +54,8 @@ from engine.solvers.connect_four_results import (
 )
 
 BOOK_PLIES = solve.BOOK_PLIES
-#: What is not hard by its nodes may take more in its mirror image: the longest 4.8 M.
+#: The most nodes behind the book. The mirror image of an easy position may take more than
+#: HARD_NODES: 4.8 M at most.
 BEHIND_NODES = 3 * HARD_NODES
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
 Searchers = Callable[[str], Searcher]
@@ -67,8 +66,8 @@ def solver() -> ConnectFourSolver:
     return make_solver(load_game("connect-four"))
 
 
-def randomly(rng: random.Random, discs: int) -> Position:
-    """A position after so many random moves, where the match goes on."""
+def random_position(rng: random.Random, discs: int) -> Position:
+    """An unfinished position after `discs` random moves."""
     while True:
         position = load_game("connect-four").start()
         while position.moves() and int(position.state[1]).bit_count() < discs:
@@ -93,15 +92,13 @@ def mirrored(position: Position) -> Position:
     return position.game.position("/".join(row[::-1] for row in rows))
 
 
-def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
-    """Late positions: score, best move and the score of each move, in plies, are those of the
-    general search.
-    """
+def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
+    """Asserts that score, best move and other moves of late positions equal the general search."""
     rng = random.Random(4)
     table = Table(18)
 
     def searched(after: Position) -> int:
-        """The value of the move that led here, for who made it."""
+        """The value of the move that led here, for the side that made it."""
         outcome = after.outcome()
         if outcome is not None:
             return 0 if outcome.winner is None else MATE - 1
@@ -109,7 +106,7 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
         return value - (value > 0) + (value < 0)
 
     for _ in range(count):
-        position = randomly(rng, rng.randrange(24, 41))
+        position = random_position(rng, rng.randrange(24, 41))
         solution = solved(position, by)
         values = {move: searched(position.play(move)) for move in position.moves()}
         assert solution.value == max(values.values()), position.text()
@@ -119,29 +116,28 @@ def agrees_with_search(searcher: Searcher, by: ConnectFourSolver, count: int) ->
                 assert move.value == values[move.move], position.text()
 
 
-def scores_are_those_of_the_suite(by: ConnectFourSolver) -> None:
+def check_suite(by: ConnectFourSolver) -> None:
     problems = solve.read_suite(by, SUITE, {})
     suite = solve.solve_suite(by, problems, Limit(), 600)
     assert (suite.wrong, suite.open) == ([], [])
 
 
-def test_late_positions_are_solved_like_by_the_search(searcher_of: Searchers) -> None:
-    """The general search to the end finds the same, for every move."""
-    agrees_with_search(searcher_of("connect-four"), solver(), 14)
+def test_late_positions_agree_with_the_search(searcher_of: Searchers) -> None:
+    """On late positions the solver and the general search agree on every move."""
+    check_against_search(searcher_of("connect-four"), solver(), 14)
 
 
 def test_the_suite() -> None:
-    """Positions from the opening to the end have the scores that are written beside them."""
-    scores_are_those_of_the_suite(solver())
+    """Positions from all phases have the scores in the suite."""
+    check_suite(solver())
 
 
 def test_equations() -> None:
-    """A position is worth what its best move is, its mirror image the same, and a batch finds what
-    single calls do.
-    """
+    """A position scores as its best move and its mirror image do, and as in a batch."""
     rng = random.Random(7)
     positions = [
-        randomly(rng, discs) for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
+        random_position(rng, discs)
+        for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
     ]
     batch = solver().solve_batch([*positions, *map(mirrored, positions)], Limit(), Control())
     assert batch.scores[: len(positions)] == batch.scores[len(positions) :]
@@ -154,7 +150,7 @@ def test_equations() -> None:
 
 
 def score_of(after: Position) -> int:
-    """The score of the move that led here, for who made it."""
+    """The score of the move that led here, for the side that made it."""
     outcome = after.outcome()
     if outcome is None:
         return -solved(after).score
@@ -163,10 +159,10 @@ def score_of(after: Position) -> int:
 
 
 def test_a_line_is_played_to_its_end() -> None:
-    """The line of a late position ends the match as the score says, and when it says."""
+    """The line of a late position ends the match with the stated result at the stated ply."""
     rng = random.Random(8)
     for _ in range(30):
-        position = randomly(rng, 28)
+        position = random_position(rng, 28)
         solution = solved(position)
         here = position
         for move in solution.line:
@@ -181,18 +177,14 @@ def test_a_line_is_played_to_its_end() -> None:
 
 
 def test_two_wins_cannot_both_be_blocked() -> None:
-    """The search proper never meets a side with two wins at once on the other side, but a position
-    may be one.
-    """
+    """A position where the other side has two wins at once is scored; no search node is one."""
     position = solver().problem("33445", {}).position
     assert solved(position).score == -18
     assert [score_of(position.play(move)) for move in position.moves()] == [-18] * 7
 
 
 def test_limits() -> None:
-    """A limit of nodes, an expired time and a cancelled search give no result, and the next search
-    is right again.
-    """
+    """A node limit and a cancelled search give no result, and the next search is right again."""
     position = solver().problem("11", {}).position
     entry = solver().book.find(board_of(position))
     assert entry is None or not is_exact(entry)
@@ -210,7 +202,7 @@ def test_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("1111111", "disc 7 cannot be dropped into column 1"),
         ("1212121", "the match is over"),
@@ -220,14 +212,14 @@ def test_limits() -> None:
         ("hello", "six rows of seven"),
     ],
 )
-def test_bad_positions(text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no position is told."""
+def test_bad_positions(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A text that is no position is reported."""
     assert solve.main(["connect-four", "--position", text]) == 2
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """The score in the game's own terms, in text and in JSON."""
+    """The command prints the score in the game's own terms, as text and as JSON."""
     assert solve.main(["connect-four", "--position", "52753311433677442422121"]) == 0
     assert "score       +8, a win in 5 plies" in capsys.readouterr().out
     assert solve.main(["connect-four", "--position", "52753311433677442422121", "--json"]) == 0
@@ -243,24 +235,25 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_book_is_made_and_found(tmp_path: Path) -> None:
-    """A book of a made-up solver has all positions that its moves lead to, and behind those the
-    hard ones; a run that was cut goes on.
+    """A book has all positions that its moves lead to, and the hard ones behind them.
+
+    An interrupted run continues.
     """
     asked: list[tuple[int, bool]] = []
 
     def is_hard(board: Board) -> bool:
         return key_of(board)[0] % 29 == 0
 
-    def lowest(board: Board, least: int, from_nothing: bool) -> tuple[Entry, int]:
-        asked.append((board[1].bit_count(), from_nothing))
+    def lowest(board: Board, least: int, from_empty: bool) -> tuple[Entry, int]:
+        asked.append((board[1].bit_count(), from_empty))
         key, turned = key_of(board)
         own = max(columns(board)) if turned else min(columns(board))
         return Entry(key % 40 - 20, own), HARD_NODES + is_hard(board)
 
     work = tmp_path / "work"
     entries = make_book(lowest, 5, work, lambda plies, done, total: None)
-    assert all(from_nothing == (count > 5) for count, from_nothing in asked)
-    assert sum(not from_nothing for _, from_nothing in asked) < len(entries) < len(asked)
+    assert all(from_empty == (count > 5) for count, from_empty in asked)
+    assert sum(not from_empty for _, from_empty in asked) < len(entries) < len(asked)
     book = Book(to_words(entries))
     assert len(book) == len(entries)
     levels: list[list[Board]] = [[(0, 0)], [drop((0, 0), column) for column in range(7)]]
@@ -302,9 +295,7 @@ def book_of_the_game() -> Book:
 
 @cache
 def book_levels() -> tuple[list[Board], ...]:
-    """The positions that whoever plays by the book can meet as long as it goes, by the number of
-    discs.
-    """
+    """The positions that a player who follows the book can meet, by the number of discs."""
     levels: list[dict[Board, None]] = [{} for _ in range(CELLS + 3)]
     levels[0] = {(0, 0): None}
     levels[1] = dict.fromkeys(drop((0, 0), column) for column in range(7))
@@ -331,8 +322,9 @@ def turned(board: Board) -> Board:
 
 
 def test_the_book_has_all_that_its_player_can_meet() -> None:
-    """Whatever the other side does, up to its last ply; and beyond few discs, where it has the
-    result of each position, nothing is in it that its player cannot meet.
+    """The book has every position that its player can meet, up to its last ply.
+
+    Beyond RESULT_DISCS discs it has no others.
     """
     for boards in book_levels()[: BOOK_PLIES + 1]:
         entries = [book_of_the_game().find(board) for board in boards]
@@ -353,8 +345,9 @@ def book_keys() -> set[int]:
 
 
 def test_the_results_in_the_book_agree_with_each_other() -> None:
-    """Each position with few discs is worth the best that a move leaves, and the entry's move
-    leaves that; of the empty board and the first moves the results are those of the theory.
+    """Each position with few discs has the best result of its moves, and its move reaches that.
+
+    The results of the first moves are those of the theory.
     """
     book, levels = book_of_the_game(), list(levels_of(RESULT_DISCS))
     assert [len(level) for level in levels] == [1, 4, 25, 121, 568, 2144, 8231]
@@ -386,17 +379,17 @@ def known_result(board: Board) -> int:
 
 
 def searched_result(board: Board) -> int:
-    """The result by search alone."""
+    """The result by a search without the book."""
     if is_over(board):
         return LOST if has_four(board[0] ^ board[1]) else 0
     by, control = solver(), Control()
-    by._forget()
-    by._begin(Limit(), control)
+    by._clear_table()
+    by._start_search(Limit(), control)
     return result_of(by._score(board, -1, 1, control))
 
 
 def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
-    """Some of those with the most discs: their result, and what their move leaves."""
+    """A search confirms the results of some positions with the most discs, and their moves."""
     last = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
     for key in random.Random(8).sample(sorted(last), 4):
         entry = book_of_the_game().find(last[key])
@@ -405,19 +398,20 @@ def test_the_results_of_the_last_positions_are_what_a_search_finds() -> None:
         assert -searched_result(drop(last[key], entry.column)) == result_of(entry.score)
 
 
-def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
-    """Of a made-up search: positions that are known are left out and counted on, the others follow
-    from the last ones; what was searched is not searched again.
+def test_results_are_made_and_a_run_continues(tmp_path: Path) -> None:
+    """Results follow from the last positions; known positions are left out.
+
+    A later run does not search a position again.
     """
     asked: list[Board] = []
 
-    def weigh(board: Board) -> Entry:
+    def find_result(board: Board) -> Entry:
         asked.append(board)
         return Entry((WON, LOST, 0)[key_of(board)[0] % 3], columns(board)[-1])
 
     work = tmp_path / "results"
     known = {key_of(drop((0, 0), 3))[0]: Entry(-5, 3)}
-    made = make_results(known, weigh, 3, work, lambda plies, done, total: None)
+    made = make_results(known, find_result, 3, work, lambda plies, done, total: None)
     assert len(made) == 1 + 4 + 25 + 121 - 1
     assert made[key_of((0, 0))[0]] == Entry(WON, 3)
     for level in levels_of(3)[:3]:
@@ -430,22 +424,22 @@ def test_results_are_made_and_a_run_goes_on(tmp_path: Path) -> None:
     text = work.read_text()
     work.write_text(text[: len(text) // 2])
     before = len(asked)
-    assert make_results(known, weigh, 3, work, lambda plies, done, total: None) == made
+    assert make_results(known, find_result, 3, work, lambda plies, done, total: None) == made
     assert 0 < len(asked) - before < before
     assert work.read_text() == text
 
 
 def random_won(rng: random.Random, discs: int) -> Position:
-    """A position after so many random moves that the side to move wins."""
+    """A position after `discs` random moves that the side to move wins."""
     while True:
-        position = randomly(rng, discs)
+        position = random_position(rng, discs)
         board = board_of(position)
         if (known_result(board) if discs <= RESULT_DISCS else searched_result(board)) == WON:
             return position
 
 
-def keeps_what_is_won(position: Position) -> None:
-    """The answer of the solver within the top level's patience wins, and says so."""
+def check_win_is_kept(position: Position) -> None:
+    """Asserts that the solver's answer within the top level's time wins and says so."""
     patience_ms = load_game("connect-four").rules.PATIENCE_MS  # type: ignore[attr-defined]
     solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
     assert solution is not None
@@ -462,29 +456,30 @@ def keeps_what_is_won(position: Position) -> None:
 def test_random_positions_that_are_won_are_kept(
     discs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also beside the lines of the book's player, with so few discs that their exact scores take
-    too long: with the exact score where that is found, and without.
+    """The solver keeps the win in positions off the lines of the book with few discs.
+
+    It does so with the exact score and without it.
     """
     position = random_won(random.Random(discs), discs)
-    keeps_what_is_won(position)
+    check_win_is_kept(position)
     monkeypatch.setattr(connect_four, "EXACT_NODES", 1)
-    keeps_what_is_won(position)
+    check_win_is_kept(position)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_1000_random_positions_that_are_won_are_kept(searcher_of: Searchers) -> None:
-    """The same, often, and by the top level itself with its clock; up to 9 discs."""
+    """The same in 1000 positions of up to 9 discs, by the top level with its clock."""
     rng = random.Random(13)
     for number in range(1000):
         position = random_won(rng, number % 9 + 1)
-        token, _ = timed_thought(searcher_of("connect-four"), position)
+        token, _ = timed_answer(searcher_of("connect-four"), position)
         after = drop(board_of(position), position.parse_move(token))
         assert (known_or_none(after) or searched_result(after)) == LOST, position.text()
 
 
-def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
-    """What the top level answers within its time, as a worker runs it."""
+def timed_answer(searcher: Searcher, position: Position) -> tuple[str, Info]:
+    """The answer of the top level within its time, as a worker runs it."""
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=game.levels)
 
@@ -497,17 +492,15 @@ def timed_thought(searcher: Searcher, position: Position) -> tuple[str, Info]:
     return result.move, result.info
 
 
-def test_only_a_solver_gets_the_patience(
+def test_only_the_solver_gets_the_longer_time(
     searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The top level has 3 s there; where the solver has no answer (it is lost), the search takes no
-    longer than 1 s.
-    """
+    """The top level has 3 s; in a lost position, which the solver leaves open, it searches 1 s."""
     assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
     assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
     position = next(
         position
-        for position in (randomly(random.Random(seed), 4) for seed in range(99))
+        for position in (random_position(random.Random(seed), 4) for seed in range(99))
         if (entry := book_of_the_game().find(board_of(position))) is not None
         and entry.score == LOST
     )
@@ -521,16 +514,15 @@ def test_only_a_solver_gets_the_patience(
 
     found = Searcher.search
     monkeypatch.setattr(Searcher, "search", search)
-    thought(searcher, position, 8)
+    answer_at(searcher, position, 8)
     assert limits == [Limit(time_ms=1000)]
 
 
 def test_the_book_agrees_with_itself() -> None:
-    """A position is worth what the worst is that the other side can make of it after the book's
-    move.
+    """The score of a position is the worst after the book's move and any reply.
 
-    So all its scores are right if those at its end are, where no other move is better: of the empty
-    board the book of the second side says that.
+    So all scores are right if those at the end of the book are, and if no other move is better. For
+    the empty board the book of the second side shows that.
     """
     book = book_of_the_game()
     for count, boards in enumerate(book_levels()[: BOOK_PLIES - 1]):
@@ -543,15 +535,15 @@ def test_the_book_agrees_with_itself() -> None:
                 assert entry.score == 22 - (count + 2) // 2
             else:
                 assert entry.score == min(
-                    worth_then(drop(after, column), book) for column in columns(after)
+                    score_after_reply(drop(after, column), book) for column in columns(after)
                 ), board
     first = [book.find(drop((0, 0), column)) for column in range(7)]
     assert [entry.score for entry in first if entry] == [2, 1, 0, -1, 0, 1, 2]
     assert book.find((0, 0)) == Entry(1, 3)
 
 
-def worth_then(board: Board, book: Book) -> int:
-    """What a position after a reply is worth to the side to move: by the book, or it is over."""
+def score_after_reply(board: Board, book: Book) -> int:
+    """The score of a position after a reply for the side to move, from the book or by its end."""
     if is_over(board):
         return -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
     entry = book.find(board)
@@ -560,7 +552,7 @@ def worth_then(board: Board, book: Book) -> int:
 
 
 def scores_without_book(boards: list[Board]) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
-    """Scores and nodes of positions by search alone, each from a small empty table."""
+    """The scores and nodes of positions without the book, each from a small empty table."""
     game = load_game("connect-four")
     positions = [Position(game, {}, (np.uint64(mine), np.uint64(discs))) for mine, discs in boards]
     batch = solver().solve_batch(positions, Limit(), Control())
@@ -568,7 +560,7 @@ def scores_without_book(boards: list[Board]) -> tuple[tuple[int | None, ...], tu
 
 
 def check_ends(boards: list[Board]) -> None:
-    """Each entry says what a search finds, and its move reaches that."""
+    """Asserts that a search confirms the score of each entry, and its move."""
     entries = [entry for board in boards if (entry := book_of_the_game().find(board)) is not None]
     assert len(entries) == len(boards)
     scores, _ = scores_without_book(boards)
@@ -583,7 +575,7 @@ def check_ends(boards: list[Board]) -> None:
 
 
 def ends_of_the_book() -> list[Board]:
-    """Its last positions of either side, and those behind them that are in it for being hard."""
+    """The last positions of the book for either side, and the hard ones behind them."""
     return [
         board
         for boards in book_levels()[BOOK_PLIES - 1 :]
@@ -593,7 +585,7 @@ def ends_of_the_book() -> list[Board]:
 
 
 def behind_the_book() -> list[Board]:
-    """The first positions that its player meets without it."""
+    """The first positions that a player of the book meets behind it."""
     return [
         board
         for boards in book_levels()
@@ -603,14 +595,12 @@ def behind_the_book() -> list[Board]:
 
 
 def test_the_book_ends_with_what_a_search_finds() -> None:
-    """Some of its last positions are solved without it."""
+    """A search confirms some of the last positions of the book."""
     check_ends(random.Random(5).sample(ends_of_the_book(), 12))
 
 
 def test_behind_the_book_a_search_is_soon_done() -> None:
-    """The top level has the result in time there: with so few nodes that a slow machine does not
-    need half a second.
-    """
+    """Behind the book the top level solves in time: in half a second on a slow machine."""
     _, nodes = scores_without_book(random.Random(6).sample(behind_the_book(), 40))
     assert max(nodes) < BEHIND_NODES
 
@@ -618,22 +608,24 @@ def test_behind_the_book_a_search_is_soon_done() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_ends_of_the_book() -> None:
-    """All of its last positions are solved without it."""
+    """A search confirms all of the last positions of the book."""
     check_ends(ends_of_the_book())
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_all_positions_behind_the_book() -> None:
-    """No position there takes long."""
+    """No position behind the book takes many nodes."""
     _, nodes = scores_without_book(behind_the_book())
     assert max(nodes) < BEHIND_NODES
 
 
-# --- the seat
+# --- the AI seat
 
 
-def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -> tuple[str, Info]:
+def answer_at(
+    searcher: Searcher, position: Position, level: int, seed: int = 0
+) -> tuple[str, Info]:
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=level, seed=seed)
     result = driver.answer(job, searcher, lambda: Table(16), Control())
@@ -641,33 +633,31 @@ def thought(searcher: Searcher, position: Position, level: int, seed: int = 0) -
 
 
 def test_the_top_level_shows_what_it_knows(searcher_of: Searchers) -> None:
-    """The glass box has score, line and the scores of all moves, in the units of the search."""
+    """The info has score, line and the scores of all moves, in the units of the search."""
     position = solver().problem("52753311433677442422121", {}).position
-    move, info = thought(searcher_of("connect-four"), position, 8)
+    move, info = answer_at(searcher_of("connect-four"), position, 8)
     assert (move, info.score, info.pv[0], len(info.pv)) == ("e", MATE - 5, "e", 5)
     assert {scored.move for scored in info.moves} == set(position.tokens())
     assert info.moves[0].score == info.score
-    _, below = thought(searcher_of("connect-four"), position, 7)
+    _, below = answer_at(searcher_of("connect-four"), position, 7)
     assert below.nodes != info.nodes
 
 
 def worth_to_side(position: Position) -> int:
-    """The exact score, out of the book as far as it goes."""
+    """The exact score, from the book if it has the position."""
     entry = solver().book.find(board_of(position))
     return exact(position) if entry is None else entry.score
 
 
 def exact(position: Position) -> int:
-    """The score by search alone."""
+    """The score by a search without the book."""
     score = solver().solve_batch([position], Limit(), Control()).scores[0]
     assert score is not None
     return score
 
 
 def best_replies(position: Position) -> list[int]:
-    """The moves of the other side that lose nothing: what follows each is in the book, or is
-    solved.
-    """
+    """The best moves of the other side, by the book or by the solver."""
     scores = {}
     for move in position.moves():
         after = position.play(move)
@@ -675,10 +665,8 @@ def best_replies(position: Position) -> list[int]:
     return [move for move, score in scores.items() if score == max(scores.values())]
 
 
-def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
-    """A match of the top level from the empty board; none of its moves gives anything away. How
-    many it made.
-    """
+def play_perfectly(searcher: Searcher, rng: random.Random, other: str, side: int) -> int:
+    """Plays a match of the top level and asserts that no move loses score; its number of moves."""
     position = load_game("connect-four").start()
     moves, worth = 0, -22
     while position.moves():
@@ -687,7 +675,7 @@ def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: in
             entry = solver().book.find(board_of(position))
             before, worth = worth, worth_to_side(position)
             assert worth >= before, position.text()
-            token, _ = thought(searcher, position, 8)
+            token, _ = answer_at(searcher, position, 8)
             move = position.parse_move(token)
             assert entry is None or entry.column == move
             position = position.play(move)
@@ -697,7 +685,7 @@ def plays_perfectly(searcher: Searcher, rng: random.Random, other: str, side: in
         elif other == "random":
             position = position.play(rng.choice(position.moves()))
         elif other == "level 7":
-            token, _ = thought(searcher, position, 7, rng.randrange(1 << 30))
+            token, _ = answer_at(searcher, position, 7, rng.randrange(1 << 30))
             position = position.play(position.parse_move(token))
         else:
             position = position.play(rng.choice(best_replies(position)))
@@ -715,12 +703,13 @@ OTHERS = ("random", "level 7", "the solver")
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Searchers) -> None:
-    """From the empty board no move of the top level is worth less than its position, on either
-    side: against random moves, level 7 and somebody who knows the best moves as well.
+    """From the empty board the top level never loses score, on either side.
+
+    Its opponents are random moves, level 7 and the solver.
     """
     rng = random.Random(11)
     for side in range(2):
-        assert plays_perfectly(searcher_of("connect-four"), rng, other, side) > 3
+        assert play_perfectly(searcher_of("connect-four"), rng, other, side) > 3
 
 
 @pytest.mark.long
@@ -729,11 +718,11 @@ def test_the_top_level_never_leaves_the_perfect_line(other: str, searcher_of: Se
 def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
     other: str, games: int, searcher_of: Searchers
 ) -> None:
-    """The same, often."""
+    """The same in 200 games."""
     rng = random.Random(12)
     assert (
         sum(
-            plays_perfectly(searcher_of("connect-four"), rng, other, game % 2)
+            play_perfectly(searcher_of("connect-four"), rng, other, game % 2)
             for game in range(games)
         )
         > 3 * games
@@ -743,14 +732,12 @@ def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
 # --- planted faults
 
 
-def keys(kernel: ModuleType) -> None:
-    """Early in the game two positions have one key if they are mirror images, and only then; later
-    they never do.
-    """
+def check_keys(kernel: ModuleType) -> None:
+    """Asserts that only mirror images share a key, and only early in the game."""
     rng = random.Random(9)
     names: dict[tuple[bool, int], set[frozenset[str]]] = {}
     for _ in range(400):
-        position = randomly(rng, rng.randrange(1, 16))
+        position = random_position(rng, rng.randrange(1, 16))
         for one in (position, mirrored(position)):
             mine, discs = one.state
             count = int(discs).bit_count()
@@ -765,8 +752,8 @@ def keys(kernel: ModuleType) -> None:
 
 
 def test_mirror_images_share_an_entry() -> None:
-    """And no other positions do."""
-    keys(connect_four_kernel)
+    """Early mirror images share an entry, and no other positions do."""
+    check_keys(connect_four_kernel)
 
 
 FAULTS = {
@@ -798,8 +785,8 @@ FAULTS = {
 }
 
 
-def limits(by: ConnectFourSolver) -> None:
-    """A search that was stopped leaves a table that is right."""
+def check_stopped_searches(by: ConnectFourSolver) -> None:
+    """Asserts that a stopped search leaves a correct table."""
     problems = [by.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
     for nodes in (3_000, 10_000, 30_000, 100_000, 300_000):
         for problem in problems:
@@ -812,16 +799,16 @@ def limits(by: ConnectFourSolver) -> None:
 def test_a_planted_fault_is_found(
     fault: str | None, plant: Callable[[str, str], ModuleType], searcher_of: Searchers
 ) -> None:
-    """With one wrong line in the solver's kernel these checks fail; without one they do not."""
+    """The checks fail with one wrong line in the solver's kernel, and pass without one."""
     right, wrong = FAULTS[fault] if fault is not None else ("", "")
     kernel = plant(right, wrong)
     by = ConnectFourSolver(load_game("connect-four"), kernel)
 
     def check() -> None:
-        keys(kernel)
-        scores_are_those_of_the_suite(by)
-        agrees_with_search(searcher_of("connect-four"), by, 30)
-        limits(by)
+        check_keys(kernel)
+        check_suite(by)
+        check_against_search(searcher_of("connect-four"), by, 30)
+        check_stopped_searches(by)
 
     if fault is None:
         check()
@@ -832,7 +819,7 @@ def test_a_planted_fault_is_found(
 
 @pytest.fixture
 def plant(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
-    """The solver's kernel with one piece of text replaced, as a module of its own."""
+    """Loads the solver's kernel with one piece of text replaced, as a new module."""
     source = Path(connect_four_kernel.__file__).read_text("utf-8")
     name = "planted_connect_four_kernel"
 

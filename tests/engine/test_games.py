@@ -1,6 +1,4 @@
-"""What is particular to each game: published counts, theory, and how positions and moves are
-written.
-"""
+"""Tests of single games: published perft counts, theory, and the texts of positions and moves."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -26,14 +24,12 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 
 TABLES = Path(__file__).parent / "perft"
-#: Counts above this are for the long run.
+#: Larger counts are tested in the long run only.
 NODES = 5_000_000
 
 
 def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
-    """Position (or "start"), depth and count, of a game's table: `POSITION ;D1 count ;D2 count …` a
-    line.
-    """
+    """Position (or "start"), depth and count; the lines are `POSITION ;D1 count ;D2 count …`."""
     for line in file.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             text, *counts = (part.strip() for part in line.split(";"))
@@ -52,9 +48,7 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules make exactly the published number of move sequences (finished games have
-    no moves).
-    """
+    """The compiled rules reach exactly the published perft counts; finished games have no moves."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES),
@@ -65,7 +59,7 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The same where it takes longer."""
+    """The same for larger counts."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
@@ -73,9 +67,7 @@ def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> N
 
 
 def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """`python -m engine.perft` prints a line a depth, takes options and positions, and says what is
-    wrong with them.
-    """
+    """`python -m engine.perft` prints one line per depth and reports bad options and positions."""
     assert perft.main(["sticks", "2", "--option", "rows=1-3-5-7"]) == 0
     assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["16", "206"]
     assert perft.main(["tic-tac-toe", "1", "--position", "XXO......"]) == 0
@@ -87,7 +79,7 @@ def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @given(data=st.data(), game_id=st.sampled_from(game_ids()))
 def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) -> None:
-    """Along any match, format then parse is the identity, for moves as for positions."""
+    """Along any match, parsing a formatted move or position gives it back."""
     position = load_game(game_id).start()
     while tokens := position.tokens():
         token = data.draw(st.sampled_from(tokens))
@@ -100,7 +92,7 @@ def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) ->
 
 @given(text=st.text(max_size=60), game_id=st.sampled_from(game_ids()))
 def test_any_text_is_a_position_or_a_typed_error(text: str, game_id: str) -> None:
-    """Strangers' text never gets further than the parser."""
+    """Any text is read as a position or a move, or raises a GameError."""
     game = load_game(game_id)
     for read in (game.position, game.start().parse_move):
         with suppress(GameError):
@@ -118,7 +110,7 @@ def play(game_id: str, *tokens: str, **options: str) -> Position:
 
 
 def test_malformed_and_illegal_moves_differ() -> None:
-    """A text that is no move at all, and a move that the rules do not allow here, are two errors."""
+    """A malformed move and an illegal move raise different errors."""
     position = play("connect-four", *"aaaaaa")
     with pytest.raises(MalformedMove, match="written like d"):
         position.parse_move("h")
@@ -139,9 +131,7 @@ def test_malformed_and_illegal_moves_differ() -> None:
     ],
 )
 def test_connect_four_rows(moves: str, win: set[str]) -> None:
-    """Four in a row win in every direction, and the view marks them; columns do not run into each
-    other.
-    """
+    """Four in a row win in every direction and are marked; columns are not joined."""
     position = play("connect-four", *moves)
     assert position.outcome() == Outcome(0, "four in a row")
     assert set(position.view().marks["win"]) == win
@@ -149,7 +139,7 @@ def test_connect_four_rows(moves: str, win: set[str]) -> None:
 
 
 def test_connect_four_no_row_around_a_corner() -> None:
-    """Three at the top of a column and one at the bottom of the next are no row."""
+    """Three discs at the top of a column and one at the bottom of the next are no row."""
     assert play("connect-four", *"aaabababb").outcome() is None
     assert (
         load_game("connect-four")
@@ -171,7 +161,7 @@ def test_connect_four_no_row_around_a_corner() -> None:
     ],
 )
 def test_connect_four_impossible_positions(text: str) -> None:
-    """Discs in the air, a wrong count, a match that should have ended: no position."""
+    """Texts with discs in the air, a wrong count or an earlier win are refused."""
     with pytest.raises(PositionError):
         load_game("connect-four").position(text)
 
@@ -184,14 +174,14 @@ def test_connect_four_full_board() -> None:
 
 
 def test_connect_four_gravity() -> None:
-    """A click on a column drops the disc to the lowest free cell, and the last one is marked there."""
+    """A click on a column drops the disc to the lowest free cell; the view marks the last disc."""
     position = play("connect-four", "d", "d", "e")
     assert position.view().last == ("e1",)
     assert {click.id: click.ghost for click in position.move_views()}["d"] == ("d3", "Y")
 
 
 def test_tic_tac_toe_lines() -> None:
-    """Three in a row win, also with the last cell; a full board without them is a draw."""
+    """Three in a row win, even with the last cell; a full board without them is a draw."""
     won = play("tic-tac-toe", "a1", "b1", "b2", "c1", "c3").outcome()
     full = play("tic-tac-toe", "a1", "b2", "b1", "c1", "a3", "a2", "c2", "b3", "c3").outcome()
     assert won == Outcome(0, "three in a row")
@@ -202,15 +192,13 @@ def test_tic_tac_toe_lines() -> None:
     "text", ["XXXXXXXXX", "XX.......", "O........", "XXX...OOO", "XXX...OO", "XXX...OOx"]
 )
 def test_tic_tac_toe_impossible_positions(text: str) -> None:
-    """A wrong count, a match that should have ended, or other characters: no position."""
+    """Texts with a wrong count, an earlier win or other characters are refused."""
     with pytest.raises(PositionError):
         load_game("tic-tac-toe").position(text)
 
 
 def test_sticks_rows() -> None:
-    """Rows are an option; a single row keeps one stick; the last two moves of the founding example
-    win.
-    """
+    """Rows are an option, a single row keeps one stick, and the last moves of the example win."""
     assert play("sticks", rows="5").tokens() == ["1x1", "1x2", "1x3", "1x4"]
     position = play("sticks", "3x3")
     assert position.tokens() == ["1x1", "2x1", "2x2"]
@@ -224,7 +212,7 @@ def test_sticks_rows() -> None:
     "rows", ["", "1", "0-2", "10", "1-2-3-", "1-2-3-4-5-6-7", "a", "1 2 3", "1-2-3\n"]
 )
 def test_sticks_bad_rows(rows: str) -> None:
-    """Rows that are not on offer have the same form, or are refused with an example."""
+    """Rows of another form are refused with an example."""
     with pytest.raises(OptionError, match="1-2-3"):
         load_game("sticks").start({"rows": rows})
 
@@ -233,13 +221,13 @@ def test_sticks_bad_rows(rows: str) -> None:
     "text", ["1-2-3", "1-2-4 first", "0-0-0 first", "1-2 first", "1-2-3 third", "1-2-3-0 first"]
 )
 def test_sticks_bad_positions(text: str) -> None:
-    """More sticks than at the start, other rows, or none at all are no position."""
+    """Texts with more sticks than at the start, other rows or no sticks are refused."""
     with pytest.raises(PositionError):
         load_game("sticks").position(text)
 
 
 def test_sticks_preview() -> None:
-    """A click on a stick takes it and all to its right, and shows that before."""
+    """A click on a stick takes it and all to its right; the preview shows them."""
     clicks = {click.id: click for click in play("sticks").move_views()}
     assert clicks["3x2"].path == ("3.2",)
     assert clicks["3x2"].affects == ("3.2", "3.3")
@@ -263,7 +251,7 @@ LEFT_OUT = [
 def test_keys_leave_out_counters_that_are_far_from_their_limit(
     game_id: str, text: str, low: tuple[str, ...], near: tuple[str, ...], counted: tuple[str, ...]
 ) -> None:
-    """What `Rules.key` says of each game is so, to the ply."""
+    """The key ignores counters until they are near their limit, to the ply."""
     game = load_game(game_id)
     with np.errstate(over="ignore"):
         keys = [
@@ -274,9 +262,7 @@ def test_keys_leave_out_counters_that_are_far_from_their_limit(
 
 
 def test_keys_have_what_else_counts() -> None:
-    """Castling rights and a pawn that can be taken in passing make another key, as a side to move
-    does.
-    """
+    """Castling rights, an en passant capture and the side to move change the key."""
     game = load_game("chess")
     texts = (
         f"4k3/8/8/8/4Pp2/8/8/4K2R {more}"

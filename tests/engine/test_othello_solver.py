@@ -1,4 +1,4 @@
-"""Othello's endgame solver against a plain minimax, and what its cut-offs promise."""
+"""Othello's endgame solver compared with a plain minimax, and the soundness of its cutoffs."""
 
 import json
 import random
@@ -21,7 +21,7 @@ from engine.solvers.othello import EndgameSolver
 from engine.solvers.othello_tables import odd_quadrants
 
 FULL = (1 << 64) - 1
-#: The first of the positions with which Othello programs are compared, by the French federation.
+#: The first position of the FFO test set, by the French Othello federation.
 FFO_40 = (
     "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X; A2:+38; C7:+36; D8:+34;"
 )
@@ -34,7 +34,7 @@ def solver() -> EndgameSolver:
 
 
 def turned(p: int, o: int, cell: int) -> int:
-    """The discs that p turns over at an empty cell, ray by ray."""
+    """The discs that p turns over with a disc on an empty cell, found ray by ray."""
     found = 0
     for right, down in STEPS:
         column, row, ray = cell % 8 + right, cell // 8 + down, 0
@@ -47,7 +47,7 @@ def turned(p: int, o: int, cell: int) -> int:
 
 
 def best_lead(p: int, o: int, passed: bool = False) -> int:
-    """Plain minimax to the end."""
+    """The score by plain minimax to the end."""
     empty = rest = FULL & ~(p | o)
     leads = []
     while rest:
@@ -64,7 +64,7 @@ def best_lead(p: int, o: int, passed: bool = False) -> int:
 
 
 def random_positions(seed: int, empty: Callable[[random.Random], int]) -> Iterator[Position]:
-    """Positions of random matches that go on, at the first ply with so many empty cells."""
+    """Unfinished positions of random matches, with `empty` empty cells."""
     chance = random.Random(seed)
     while True:
         here, wanted = load_game("othello").start(), empty(chance)
@@ -79,8 +79,9 @@ def boards(position: Position) -> tuple[int, int]:
 
 
 def check_scores(seed: int, count: int, most: int) -> None:
-    """The solver's score is that of the minimax; so is that of the best move, and no other move
-    does better than it says.
+    """Asserts that the solver agrees with the minimax.
+
+    The score and the best move's score are exact, and no other move scores better than its bound.
     """
     for position, _ in zip(
         random_positions(seed, lambda chance: chance.randint(1, most)), range(count), strict=False
@@ -98,19 +99,19 @@ def check_scores(seed: int, count: int, most: int) -> None:
 
 
 def test_scores_are_those_of_a_plain_minimax() -> None:
-    """Random positions of up to six empty cells."""
+    """The solver agrees with minimax on random positions of up to six empty cells."""
     check_scores(seed=1, count=200, most=6)
 
 
 @pytest.mark.long
 def test_scores_are_those_of_a_plain_minimax_in_more_positions() -> None:
-    """The same with up to eight."""
+    """The same with up to eight empty cells."""
     check_scores(seed=2, count=300, most=8)
 
 
 @contextmanager
-def spoilt(at: int, words: object) -> Iterator[None]:
-    """The solver with some of its tables changed."""
+def changed_table(at: int, words: object) -> Iterator[None]:
+    """Changes some of the fixed tables of the solver in a block."""
     solver().prepare()
     memory = solver()._words
     count = len(words)  # type: ignore[arg-type]
@@ -133,11 +134,9 @@ def spoilt(at: int, words: object) -> Iterator[None]:
     ],
     ids=["a cell without neighbours", "a cell without rays", "wrong parity", "all edges stable"],
 )
-def test_a_wrong_table_is_seen(at: int, words: object, request: pytest.FixtureRequest) -> None:
-    """A planted fault makes the comparison fail, where it matters to the score: parity is for the
-    order only.
-    """
-    with spoilt(at, words):
+def test_a_wrong_table_is_found(at: int, words: object, request: pytest.FixtureRequest) -> None:
+    """The comparison fails with a planted fault, except in parity, which only orders moves."""
+    with changed_table(at, words):
         if "parity" in request.node.callspec.id:
             check_scores(seed=1, count=20, most=6)
             return
@@ -146,7 +145,7 @@ def test_a_wrong_table_is_seen(at: int, words: object, request: pytest.FixtureRe
 
 
 def stable_claims(matches: int) -> int:
-    """Plays random matches; every disc that is called stable keeps its colour. Counts the claims."""
+    """Plays random matches and asserts that stable discs keep their colour; counts the claims."""
     solver().prepare()
     stable = solver()._native.function("stable_discs")
     claims = 0
@@ -165,18 +164,18 @@ def stable_claims(matches: int) -> int:
 
 
 def test_stable_discs_are_never_turned_over() -> None:
-    """In random matches to the end; and most of a full board is found to be stable."""
+    """In random matches stable discs keep their colour; most of a full board is found stable."""
     assert stable_claims(60) > 60 * 40
 
 
 def test_a_wrong_edge_is_not_stable() -> None:
-    """A table that calls all discs on edges stable makes the property fail."""
-    with spoilt(last.EDGES, np.full(8192, FULL, np.uint64)), pytest.raises(AssertionError):
+    """The property fails with a table that calls all edge discs stable."""
+    with changed_table(last.EDGES, np.full(8192, FULL, np.uint64)), pytest.raises(AssertionError):
         stable_claims(60)
 
 
 def test_discs_turned_over_are_those_of_the_rules() -> None:
-    """The four lines at once find what going along each ray finds, compiled and uncompiled."""
+    """The flips of four lines at once equal those found ray by ray, compiled and uncompiled."""
     solver().prepare()
     compiled = solver()._native.function("turned_by")
     for position, _ in zip(
@@ -195,7 +194,7 @@ def test_discs_turned_over_are_those_of_the_rules() -> None:
 
 
 def test_plain_python_solves_like_compiled_code() -> None:
-    """The functions for the last few cells, run uncompiled, against the minimax."""
+    """The uncompiled functions for the last few cells agree with minimax."""
     solver().prepare()
     solved = 0
     for position in random_positions(4, lambda chance: 4):
@@ -213,9 +212,7 @@ def test_plain_python_solves_like_compiled_code() -> None:
 
 
 def test_who_wins_agrees_with_the_score() -> None:
-    """A search that is ended early says nothing, or a limit that the score keeps; and it does say
-    who wins first.
-    """
+    """A search that is stopped returns nothing or a valid bound, and knows the winner first."""
     bounds = []
     for position, _ in zip(random_positions(5, lambda chance: 13), range(6), strict=False):
         whole = solver().solve(position, Limit(), Control())
@@ -245,7 +242,7 @@ def best_of(position: Position) -> int:
 
 
 def test_ffo_40(capsys: pytest.CaptureFixture[str]) -> None:
-    """Twenty empty cells: the published score and move, and a line that ends with that lead."""
+    """With 20 empty cells it finds the published score and move, and a line with that result."""
     assert solve.main(["othello", "--position", FFO_40, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["score"], found["result"], found["best_moves"]) == (
@@ -263,14 +260,15 @@ def test_ffo_40(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_of_positions_is_checked(
     tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A score beside a position that is not its score is told, with its line."""
+    """A wrong score beside a position is reported with its line number."""
     from pathlib import Path
 
     position = next(random_positions(6, lambda chance: 9))
     lead = best_of(position)
     file = Path(str(tmp_path)) / "suite.obf"
     file.write_text(
-        f"{position.text()}; A1:{lead:+d}; H8:{lead - 2:+d};\n{position.text()}; A1:{lead + 2:+d};\n"
+        f"{position.text()}; A1:{lead:+d}; H8:{lead - 2:+d};\n"
+        f"{position.text()}; A1:{lead + 2:+d};\n"
     )
     assert solve.main(["othello", "--file", str(file), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["wrong"] == [2]
@@ -279,9 +277,7 @@ def test_a_file_of_positions_is_checked(
 
 
 def test_the_top_level_plays_the_end_perfectly() -> None:
-    """With 14 empty cells the answer is the solver's: exact, with the line to the end; a lower
-    level searches.
-    """
+    """With 14 empty cells the top level answers from the solver; a lower level searches."""
     game = load_game("othello")
     searcher = Searcher(game)
     for position, _ in zip(random_positions(7, lambda chance: 12), range(4), strict=False):
@@ -305,7 +301,7 @@ def best_of_after(position: Position, token: str) -> int:
 
 
 def test_reach_grows_with_time() -> None:
-    """Twenty empty cells in 0.8 s, fewer in less time, and never the whole game."""
+    """The solver accepts 20 empty cells in 0.8 s, fewer in less time, and never the whole game."""
     positions = {n: next(random_positions(8, lambda chance, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
     reached = {
         ms: [n for n, position in positions.items() if solver().reaches(position, ms)]

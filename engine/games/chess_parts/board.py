@@ -1,6 +1,6 @@
-"""A state of chess, what stands where, and what attacks what.
+"""The state of a chess game: bitboards, pieces on squares, and attacks.
 
-Squares are bits, a1 = 0, b1 = 1, … h8 = 63.
+Squares are bits: a1 = 0, b1 = 1, … h8 = 63.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,12 @@ import numpy as np
 from engine.game import State
 from engine.jit import U, lsb, msb, rule
 
-# --- the state: bitboards of the side to move, of the other side, and of each kind of both; a queen is in two of them
+# --- the state
 
-#: MISC: castling rights, en passant square (only while such a capture is legal), side to move,
-#: halfmove clock, number of the move. HASH is over all but the last two. SCORE is the sum of SCORES
-#: of the pieces.
+#: The words of a state. OWN and THEIRS are the pieces of the side to move and of the other side;
+#: the next five are bitboards of both sides by kind, where a queen is in DIAGONALS and STRAIGHTS.
+#: MISC holds the castling rights, the en passant square (only while such a capture is legal), the
+#: side to move, the halfmove clock and the move number. HASH covers all but the last two.
 OWN, THEIRS, PAWNS, KNIGHTS, DIAGONALS, STRAIGHTS, KINGS, MISC, HASH = range(9)
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
@@ -26,16 +27,19 @@ RANK_3, RANK_6 = U(0xFF << 16), U(0xFF << 40)
 LAST_RANKS = U(0xFF | 0xFF << 56)
 DARK = U(0xAA55AA55AA55AA55)
 
-RIGHTS = U(15)  # 1 white king's side, 2 white queen's side, 4 and 8 black's
-PASSED = U(63 << 4)  # the square that a pawn has just passed; 0: none
+#: The castling rights in MISC: 1 White's king side, 2 White's queen side, 4 and 8 Black's.
+RIGHTS = U(15)
+#: The square in MISC that a pawn has just passed; 0 for none.
+PASSED = U(63 << 4)
 PASSED_SHIFT = U(4)
 BLACK = U(1 << 10)
 SIDE_SHIFT = U(10)
 CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
 NUMBER, NUMBER_ONE, NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
+#: Halfmove clocks: a draw can be claimed, and the match is drawn.
 CLAIM_PLIES, LIMIT_PLIES = 100, 150
 LIMIT = U(LIMIT_PLIES << 16)
-#: From here on the halfmove clock makes a difference for the search, and belongs into its key.
+#: The clock from which the key includes it: a search can then reach the draw.
 NEAR_LIMIT = U(LIMIT_PLIES - 40 << 16)
 GOLDEN = U(0x9E3779B97F4A7C15)
 
@@ -45,7 +49,7 @@ def _on_board(file: int, rank: int) -> bool:
 
 
 def _steps(*ways: tuple[int, int]) -> list[int]:
-    """For each square the squares that are one of these steps away."""
+    """For each square the squares one step away, in any of these ways."""
     return [
         sum(1 << (y + dy) * 8 + x + dx for dx, dy in ways if _on_board(x + dx, y + dy))
         for y in range(8)
@@ -54,12 +58,12 @@ def _steps(*ways: tuple[int, int]) -> list[int]:
 
 
 def _line(dx: int, dy: int) -> list[int]:
-    """For each square the others on the line through it in a direction."""
+    """For each square the other squares on the line through it in a direction."""
     return _steps(*((dx * i, dy * i) for i in range(-7, 8) if i))
 
 
 def _random_words(count: int) -> Iterator[int]:
-    """Fixed numbers that look random (splitmix64)."""
+    """Fixed pseudo-random numbers (splitmix64)."""
     for i in range(1, count + 1):
         word = i * 0x9E3779B97F4A7C15 % 2**64
         word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
@@ -75,19 +79,18 @@ KNIGHT_STEPS = _words(
     _steps((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2))
 )
 KING_STEPS = _words(_steps((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)))
-#: What a white pawn attacks from each square, then what a black one does.
+#: The squares that a white pawn attacks from each square, then those that a black pawn attacks.
 PAWN_STEPS = _words(_steps((-1, 1), (1, 1)) + _steps((-1, -1), (1, -1)))
 #: Row, column, diagonal and antidiagonal through each square, without the square itself.
 LINES = _words(_line(1, 0) + _line(0, 1) + _line(1, 1) + _line(1, -1))
-FILES_OF, NINES_OF, SEVENS_OF = (
-    64,
-    128,
-    192,
-)  # where in LINES; named by what a step along the line adds to a square
+#: Where the columns, diagonals and antidiagonals begin in LINES. NINES and SEVENS are named after
+#: what a step along the line adds to a square.
+FILES_OF, NINES_OF, SEVENS_OF = 64, 128, 192
 
+#: Where the words for castling rights, en passant squares and Black to move begin in HASHES.
 RIGHTS_OF, PASSED_OF, BLACK_OF = 768, 784, 848
-#: By side * 384 + kind * 64 + square; then by castling rights, by en passant square, and for Black
-#: to move.
+#: Zobrist keys by side * 384 + kind * 64 + square; then by castling rights, by en passant square,
+#: and one for Black to move.
 HASHES = _words(0 if i == PASSED_OF else word for i, word in enumerate(_random_words(BLACK_OF + 1)))
 BLACK_HASH = HASHES[BLACK_OF]
 #: The castling rights that a move from or to a square leaves.
@@ -103,13 +106,13 @@ def side_of(s: State) -> int:
 
 @rule
 def lowest(bits: np.uint64) -> np.uint64:
-    """The lowest bit of some."""
+    """The lowest set bit."""
     return bits & ~(bits - ONE)
 
 
 @rule
 def line_attacks(line: np.uint64, bit: np.uint64, occupied: np.uint64) -> np.uint64:
-    """What a slider on that bit attacks on a line: up to and with the first piece each way."""
+    """The squares of a line that a slider on `bit` attacks, up to the first piece each way."""
     below = line & occupied & (bit - ONE)
     above = (line & occupied ^ below) | LAST
     return line & (above ^ (above - ONE)) & (FULL << U(msb(below | ONE)))
@@ -133,7 +136,7 @@ def straight_attacks(square: int, occupied: np.uint64) -> np.uint64:
 
 @rule
 def is_attacked(s: State, square: int, occupied: np.uint64, attackers: np.uint64) -> bool:
-    """Do these pieces of the other side attack the square, when the board is occupied so?"""
+    """True if some of `attackers`, pieces of the other side, attack a square under `occupied`."""
     leapers = KNIGHT_STEPS[square] & s[KNIGHTS]
     leapers |= KING_STEPS[square] & s[KINGS]
     leapers |= PAWN_STEPS[side_of(s) * 64 + square] & s[PAWNS]
@@ -158,9 +161,7 @@ def in_check(s: State) -> bool:
 
 @rule
 def unstable(s: State) -> int:
-    """1 in check. This is `is_attacked` written out: the search asks it at each node and of each
-    late move.
-    """
+    """1 in check. It is `is_attacked` inlined, since the search calls it at each node."""
     king = s[KINGS] & s[OWN]
     square = lsb(king)
     theirs = s[THEIRS]
@@ -176,8 +177,9 @@ def unstable(s: State) -> int:
 
 @rule
 def kind_at(s: State, bit: np.uint64) -> int:
-    """The kind of the piece there; there is one. A sum without branches: no machine can foretell
-    which piece moves.
+    """The kind of the piece on `bit`, which must be occupied.
+
+    It is a sum without branches: no branch predictor can foresee which piece moves.
     """
     knight, king = np.int64(s[KNIGHTS] & bit != ZERO), np.int64(s[KINGS] & bit != ZERO)
     diagonal, straight = np.int64(s[DIAGONALS] & bit != ZERO), np.int64(s[STRAIGHTS] & bit != ZERO)
@@ -186,7 +188,7 @@ def kind_at(s: State, bit: np.uint64) -> int:
 
 @rule
 def passed_square(s: State) -> int:
-    """The square where an en passant capture would end; 0 for none."""
+    """The target of an en passant capture; 0 for none."""
     return int(np.int64((s[MISC] & PASSED) >> PASSED_SHIFT))
 
 

@@ -1,4 +1,4 @@
-"""What to draw of a position of chess, and of a move."""
+"""The board views of chess: positions and moves for the clients to draw."""
 
 from collections.abc import Mapping
 

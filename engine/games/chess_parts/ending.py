@@ -1,4 +1,4 @@
-"""How a match of chess ends, and what makes two positions the same."""
+"""The ends of a chess match, and the keys that make two positions equal."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from engine.jit import U, popcount, rule
 
 @rule
 def status(s: State) -> int:
-    """Mate and stalemate are found when there is no move: see `no_moves_result`."""
+    """ONGOING: mate and stalemate are decided by `no_moves_result`."""
     return ONGOING
 
 
@@ -39,7 +39,7 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def cannot_mate(s: State) -> bool:
-    """Dead by material: bare kings, one knight, or bishops that all stand on one colour."""
+    """True if no side can mate: bare kings, one knight, or bishops that all stand on one colour."""
     if s[PAWNS] | s[STRAIGHTS]:
         return False
     if s[KNIGHTS]:
@@ -49,8 +49,9 @@ def cannot_mate(s: State) -> bool:
 
 @rule
 def drawn(s: State) -> int:
-    """By material, or by seventy-five moves of each without capture or pawn move; but mate goes
-    first.
+    """1 when neither side can mate, or after 75 moves each without a capture or a pawn move.
+
+    Checkmate takes precedence over the 75 moves.
     """
     if cannot_mate(s):
         return 1

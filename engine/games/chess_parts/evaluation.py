@@ -1,10 +1,9 @@
-"""What a position of chess is worth: a sum for the middle game and one for the endgame, and a mean
-of the two by the pieces that are left.
+"""The tapered evaluation of chess: a middlegame and an endgame sum, mixed by the pieces left.
 
-All numbers are DATA, named in LAYOUT; the evaluation is a sum of them (but for drawish endings), so
-that a tuner can learn them. Each side is judged as if it were White: for Black the board is
-mirrored. Two numbers travel as one, the middle game's << 16 plus the endgame's, so that one
-addition does for both.
+All weights are DATA, named in LAYOUT. The evaluation is linear in them (except in drawish endings),
+so that a tuner can learn them. Each side is evaluated as if it were White: for Black the board is
+mirrored. A middlegame and an endgame value are packed into one integer, mg << 16 + eg, so that one
+addition adds both.
 """
 
 from typing import Any
@@ -40,8 +39,8 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-#: The rows of the DATA file and how many numbers each has: first all for the middle game, then all
-#: for the endgame.
+#: The rows of the DATA file and the number of weights in each. The file has all rows for the
+#: middlegame, then all rows for the endgame.
 LAYOUT = {
     "pawn squares": 64,
     "knight squares": 64,
@@ -82,10 +81,11 @@ LAYOUT = {
     "safe passed pawn": 8,
     "rook behind": 1,
 }
+#: A typed 0: a literal one would make the compiler compile a rule a second time.
 NO_TERMS: Any = np.int64(0)
-#: Typed numbers: for each literal one a rule would be compiled once more.
+#: The index of the first weight of each row, typed for the same reason.
 _FIRST: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), strict=False))
-#: How much further on the endgame's number stands.
+#: The offset from a middlegame weight to the endgame weight.
 ENDGAME = sum(LAYOUT.values())
 
 KNIGHT_MOBILITY, BISHOP_MOBILITY = _FIRST["knight mobility"], _FIRST["bishop mobility"]
@@ -93,11 +93,8 @@ ROOK_MOBILITY, QUEEN_MOBILITY = _FIRST["rook mobility"], _FIRST["queen mobility"
 ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
 PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
 OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
-CONNECTED, ISOLATED, DOUBLED = (
-    _FIRST["connected pawn"],
-    _FIRST["isolated pawn"],
-    _FIRST["doubled pawn"],
-)
+CONNECTED, ISOLATED = _FIRST["connected pawn"], _FIRST["isolated pawn"]
+DOUBLED = _FIRST["doubled pawn"]
 BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FIRST["bad bishop"]
 OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
 PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
@@ -106,13 +103,14 @@ SAFE_CHECK, WEAK_RING, HANGING = _FIRST["safe check"], _FIRST["weak ring"], _FIR
 PUSH_THREAT, RESTRICTED, SHIELDED = _FIRST["push threat"], _FIRST["restricted"], _FIRST["shielded"]
 SAFE_PASSED, ROOK_BEHIND = _FIRST["safe passed pawn"], _FIRST["rook behind"]
 
-#: How much an attack on a square beside the enemy king counts, by the kind of piece.
+#: The attack units of each attacked square beside the enemy king, by the kind of piece.
 LIGHT_UNITS, ROOK_UNITS, QUEEN_UNITS = 2, 3, 4
+#: The highest index into "attack on the king".
 MOST_UNITS = 39
-#: What the pieces weigh at the start, knights and bishops 1, rooks 2, queens 3: then the middle
-#: game alone counts. Drawish endings are looked for from the half on.
+#: The phase of all pieces (knights and bishops 1, rooks 2, queens 3), where only the middlegame
+#: counts; and the phase below which the score is scaled for drawish endings.
 FULL_PHASE, HALF_PHASE = 22, 11
-#: The score counts in full at this scale.
+#: The scale at which the score counts in full.
 SCALE = 64
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
 ROWS_4_TO_6 = U(0xFFFFFF000000)
@@ -122,7 +120,7 @@ SEVEN, NINE, SIXTEEN, THIRTY_TWO = U(7), U(9), U(16), U(32)
 
 @rule
 def mirrored(x: np.uint64) -> np.uint64:
-    """The board with row 1 exchanged with row 8, 2 with 7, and so on."""
+    """The board flipped vertically: row 1 exchanged with row 8, 2 with 7, and so on."""
     x = (x >> EIGHT) & EVEN_8 | (x & EVEN_8) << EIGHT
     x = (x >> SIXTEEN) & EVEN_16 | (x & EVEN_16) << SIXTEEN
     return x >> THIRTY_TWO | x << THIRTY_TWO
@@ -130,7 +128,7 @@ def mirrored(x: np.uint64) -> np.uint64:
 
 @rule
 def above(x: np.uint64) -> np.uint64:
-    """These squares and all in front of them."""
+    """The squares of `x` and all squares in front of them."""
     x |= x << EIGHT
     x |= x << SIXTEEN
     return x | x << THIRTY_TWO
@@ -138,7 +136,7 @@ def above(x: np.uint64) -> np.uint64:
 
 @rule
 def below(x: np.uint64) -> np.uint64:
-    """These squares and all behind them."""
+    """The squares of `x` and all squares behind them."""
     x |= x >> EIGHT
     x |= x >> SIXTEEN
     return x | x >> THIRTY_TWO
@@ -146,19 +144,19 @@ def below(x: np.uint64) -> np.uint64:
 
 @rule
 def beside(x: np.uint64) -> np.uint64:
-    """The squares to the left and right of these."""
+    """The squares to the left and to the right of those of `x`."""
     return (x & ~FILE_A) >> ONE | (x & ~FILE_H) << ONE
 
 
 @rule
 def term(data: Any, i: int) -> int:
-    """A number for the middle game and the one for the endgame."""
+    """The middlegame weight i and its endgame weight, packed into one integer."""
     return int((data[i] << 16) + data[i + ENDGAME])
 
 
 @rule
 def distance(a: int, b: int) -> int:
-    """How many moves a king needs from one square to another."""
+    """The number of king moves from one square to another."""
     return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
 
 
@@ -166,9 +164,7 @@ def distance(a: int, b: int) -> int:
 def pawn_terms(
     pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: int, enemy_king: int, data: Any
 ) -> int:
-    """Pawns on their squares and beside each other; passed ones, on their way with the help of the
-    king.
-    """
+    """Pawn placement and structure, and passed pawns with the distances of both kings."""
     guards = beside(pawns << EIGHT)
     seen = below(enemies >> EIGHT)
     passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
@@ -198,9 +194,7 @@ def pawn_terms(
 
 @rule
 def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) -> int:
-    """The own pawns before the king, by how far they have gone; enemy pawns there, by how far they
-    still have to go.
-    """
+    """Pawn shelter and storm: each side's nearest pawn before the king on three files, by row."""
     total = NO_TERMS
     file = min(max(king & 7, 1), 6) - 1
     ahead = FULL << U(king & 56)
@@ -212,17 +206,17 @@ def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) ->
     return int(total)
 
 
-#: The pieces of the side that is judged, those of the other side; all pawns, knights, diagonals,
-#: straights, kings.
+#: The pieces of the evaluated side and of the other side; then the pawns, knights, diagonals,
+#: straights and kings of both.
 Boards = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
-#: What the knights, bishops, rooks and queens of a side attack; what any piece of it attacks, and
-#: what two do.
+#: The squares that a side's knights, bishops, rooks and queens attack; those that any of its pieces
+#: attacks, and those that at least two attack.
 Reach = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 
 @rule
 def turned(x: Boards) -> Boards:
-    """The same board as the other side sees it."""
+    """The board as the other side sees it."""
     mine, other, pawns, knights, diagonals, straights, kings = x
     return (
         mirrored(other),
@@ -249,7 +243,7 @@ def turned_reach(x: Reach) -> Reach:
 
 @rule
 def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
-    """What one side has, going up the board, and what it reaches."""
+    """The terms of one side, which plays up the board, and the squares that it attacks."""
     mine, other, all_pawns, knights, diagonals, straights, kings = boards
     occupied = mine | other
     pawns, enemies = all_pawns & mine, all_pawns & other
@@ -261,8 +255,8 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
     guarded = beside(enemies >> EIGHT)
     total += term(data, PAWN_THREAT) * popcount(guards & other & ~all_pawns)
     total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~guarded)
-    # 2. Each other piece on its square, its reach, what it threatens, and how it bears on the enemy
-    # king. A loop for each kind: which kind comes next is what a processor cannot foretell.
+    # 2. The other pieces: placement, mobility, threats and attacks beside the enemy king. Each kind
+    # has its own loop, because a branch on the kind cannot be predicted.
     safe = ~(pawns | kings & mine | guarded)
     ring = KING_STEPS[enemy_king]
     outposts = guards & ROWS_4_TO_6 & ~below(guarded)
@@ -346,10 +340,10 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
         hits += QUEEN_UNITS * popcount(targets & ring)
         attackers_of_king += 2 * np.int64(targets & ring != ZERO)
-    # 3. One piece alone is no danger to a king.
+    # 3. King attack: one piece alone is no danger to a king.
     if attackers_of_king > 1:
         total += term(data, ATTACK + min(hits, MOST_UNITS))
-    # 4. A bare king is driven to the edge by the other.
+    # 4. Mop-up: a bare king is driven to the edge and towards the other king.
     if other == kings & other and mine & (straights | diagonals):
         centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(
             enemy_king >> 3, 7 - (enemy_king >> 3)
@@ -360,7 +354,7 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
 
 @rule
 def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int:
-    """What one side threatens by what it reaches and the other side does not."""
+    """The terms of one side that depend on the attacks of both sides."""
     mine, other, all_pawns, knights, diagonals, straights, kings = boards
     by_knights, by_bishops, by_rooks, by_queens, reached, twice = reach
     occupied = mine | other
@@ -368,15 +362,12 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
     enemy_king = lsb(kings & other)
     held, held_twice = answer[4], answer[5]
     guarded = beside(enemies >> EIGHT)
-    # 1. Checks that nothing but the king itself could answer by a capture, and holes beside the
-    # king.
+    # 1. Safe checks, which no piece but the king could capture, and weak squares beside the king.
     by_officers = answer[0] | answer[1] | answer[2] | answer[3] | guarded
     holes = reached & ~by_officers
     safe = ~mine & (~held | holes & twice)
-    along, across = (
-        straight_attacks(enemy_king, occupied) & safe,
-        diagonal_attacks(enemy_king, occupied) & safe,
-    )
+    along = straight_attacks(enemy_king, occupied) & safe
+    across = diagonal_attacks(enemy_king, occupied) & safe
     if KNIGHT_STEPS[enemy_king] & by_knights & safe:
         total = term(data, SAFE_CHECK)
     else:
@@ -388,16 +379,14 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
     if (along | across) & by_queens:
         total += term(data, SAFE_CHECK + 3)
     total += term(data, WEAK_RING) * popcount(holes & KING_STEPS[enemy_king])
-    # 2. What stands unprotected; pawns that may attack a piece with a safe step; squares that are
-    # denied.
+    # 2. Hanging pieces, safe pawn pushes that attack a piece, and squares contested by both sides.
     hanging = reached & ~held & other
     total += term(data, HANGING) * popcount(hanging & all_pawns)
     total += term(data, HANGING + 1) * popcount(hanging & ~all_pawns)
     steps = (pawns << EIGHT) & ~occupied & ~guarded & (reached | ~held)
     total += term(data, PUSH_THREAT) * popcount(beside(steps << EIGHT) & other & ~all_pawns)
     total += term(data, RESTRICTED) * popcount(held & reached & ~guarded & ~(held_twice & ~twice))
-    # 3. Light pieces behind a pawn; passed pawns whose way is free of attacks, and rooks behind
-    # them.
+    # 3. Minor pieces behind a pawn; passed pawns with a safe path, and rooks behind them.
     light = mine & (knights | diagonals & ~straights)
     total += term(data, SHIELDED) * popcount(light & (all_pawns >> EIGHT))
     seen = below(enemies >> EIGHT)
@@ -414,8 +403,10 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
 
 @rule
 def scale_of(s: State, strong: np.uint64) -> int:
-    """How much of the score counts, of SCALE, for the side that is ahead: little when it has no
-    pawns and hardly more pieces, and less with bishops that never meet.
+    """The part of the score that counts, of SCALE, for the side that is ahead.
+
+    It is small when that side has no pawns and hardly more pieces, and half with bishops of
+    opposite colours.
     """
     weak = s[OWN] ^ s[THEIRS] ^ strong
     bishops = s[DIAGONALS] & ~s[STRAIGHTS]

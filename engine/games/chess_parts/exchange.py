@@ -1,8 +1,7 @@
-"""Which moves of chess to try first, and whether a capture pays when both sides go on to capture on
-its square.
+"""Move ordering and static exchange evaluation (SEE) of chess.
 
-The exchange is judged statically: both sides capture with their least valuable piece, or stop; pins
-are not looked at.
+In an exchange both sides capture on one square with their least valuable piece, or stop. Pins are
+ignored.
 """
 
 from typing import Any
@@ -36,17 +35,19 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, rule
 
-#: What each kind of piece counts in an exchange.
+#: The value of each kind of piece in an exchange, in centipawns.
 WORTH = (100, 325, 325, 500, 950, 20_000)
+#: The factor of the victim in a rank: it outweighs the value of every attacker.
 PER_VICTIM = 1 << 16
-#: How far a losing capture stands behind the quiet moves; promotions to less than a queen come
-#: right after them.
-LOSING, MINOR_PROMOTION = 1 << 30, -1
+#: Subtracted from the rank of a losing capture, which puts it behind the quiet moves.
+LOSING = 1 << 30
+#: The rank of a promotion to less than a queen: right after the quiet moves.
+MINOR_PROMOTION = -1
 
 
 @rule
 def attackers(s: State, square: int, occupied: np.uint64) -> np.uint64:
-    """All pieces of both sides that attack a square, when the board is occupied so."""
+    """The pieces of both sides that attack a square under the occupancy `occupied`."""
     black = s[OWN] if s[MISC] & BLACK else s[THEIRS]
     found = KNIGHT_STEPS[square] & s[KNIGHTS] | KING_STEPS[square] & s[KINGS]
     found |= s[PAWNS] & (PAWN_STEPS[square] & black | PAWN_STEPS[64 + square] & ~black)
@@ -56,7 +57,7 @@ def attackers(s: State, square: int, occupied: np.uint64) -> np.uint64:
 
 @rule
 def least(s: State, pieces: np.uint64) -> np.uint64:
-    """A least valuable one of some pieces."""
+    """A least valuable piece among `pieces`."""
     found = pieces & s[PAWNS]
     if found == ZERO:
         found = pieces & (s[KNIGHTS] | s[DIAGONALS] & ~s[STRAIGHTS])
@@ -71,13 +72,13 @@ def least(s: State, pieces: np.uint64) -> np.uint64:
 
 @rule
 def loses(s: State, m: int) -> bool:
-    """Does the exchange that a capture or a quiet move begins cost more than it brings?
+    """True if the exchange that a capture or a quiet move begins loses material.
 
-    The best that a side gets by going on is f = max(0, what is at stake - the other side's f
-    afterwards). The question is whether the other side's f is more than what the move captured.
-    Each turn asks whether f reaches what is wanted, which is so exactly when the next f does not
-    reach what is at stake less that. A king is worth more than all else, so it never captures what
-    is guarded.
+    The most that a side gains by continuing is f = max(0, value at stake - f of the other side
+    afterwards). The move loses when the other side's f exceeds what the move captured. Each turn of
+    the loop asks whether f reaches `wanted`; it does exactly when the next f does not reach
+    `at_stake` - `wanted` + 1. A king is worth more than everything else, so it never captures a
+    guarded piece.
     """
     square = (m >> 6) & 63
     target = ONE << U(square)
@@ -104,11 +105,9 @@ def loses(s: State, m: int) -> bool:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, those of the most valuable pieces by the least valuable ones before others;
-    but captures that lose come last.
-    """
+    """The order of a move: captures by MVV-LVA, then quiet moves, then losing captures."""
     if m >> 12 == 0 and (s[THEIRS] >> U((m >> 6) & 63)) & ONE == ZERO:
-        # most moves end here
+        # Most moves return here.
         if s[MISC] & PASSED and (m >> 6) & 63 == passed_square(s) and s[PAWNS] >> U(m & 63) & ONE:
             return WORTH[PAWN] * PER_VICTIM - WORTH[PAWN]
         return 0

@@ -1,4 +1,4 @@
-"""Positions of chess as text: FEN."""
+"""Chess positions as text: FEN."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from engine.games.chess_parts.movement import (
 from engine.jit import U
 
 CELLS = tuple(f"{file}{rank}" for rank in "12345678" for file in "abcdefgh")
-#: By side * 6 + kind.
+#: The piece letters by side * 6 + kind.
 LETTERS = "PNBRQKpnbrqk"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 HIGHEST_NUMBER = 999_999
@@ -61,7 +61,7 @@ def men_of(s: State) -> dict[int, int]:
 def _state(
     men: Mapping[int, int], side: int, rights: int, passed: int, clock: int, number: int
 ) -> State:
-    """The state with these pieces; an en passant square is noted if such a capture is legal."""
+    """The state with these pieces; it keeps the en passant square if such a capture is legal."""
     bits = [0] * 12
     hashed = int(HASHES[RIGHTS_OF + rights]) ^ (int(BLACK_HASH) if side else 0)
     for square, man in men.items():
@@ -83,7 +83,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     fields = text.split(" ")
     if len(fields) != 6:
         raise ValueError(
-            "a FEN has six fields: pieces, side to move, castling, en passant, halfmove clock, move number"
+            "a FEN has six fields: pieces, side to move, castling, en passant, halfmove clock,"
+            " move number"
         )
     men = _parse_men(fields[0])
     if fields[1] not in ("w", "b"):
@@ -123,7 +124,7 @@ def _parse_men(text: str) -> dict[int, int]:
 
 
 def _check_men(name: str, kinds: list[int]) -> None:
-    """More pieces than a match can bring about would have more moves than MAX_MOVES."""
+    """Raises ValueError for pieces that no match can bring about; MAX_MOVES relies on it."""
     if kinds.count(KING) != 1:
         raise ValueError(f"{name} has exactly one king, not {kinds.count(KING)}")
     pawns = kinds.count(PAWN)
@@ -148,7 +149,7 @@ def _parse_rights(text: str, men: Mapping[int, int]) -> int:
 
 
 def _parse_passed(text: str, men: Mapping[int, int], side: int) -> int:
-    """The en passant square; FENs name it after every double step."""
+    """The en passant square, which a FEN may name after every double step; 0 for none."""
     if text == "-":
         return 0
     if text not in CELLS[40:48] + CELLS[16:24] or text[1] != "63"[side]:

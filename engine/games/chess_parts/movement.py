@@ -1,7 +1,7 @@
 """The moves of chess.
 
-Legal moves are made directly: first the squares that answer a check and the pieces that are pinned
-to the king, then only moves that respect both. The hash is kept up to date by `play`.
+Only legal moves are generated: first the squares that answer a check and the pieces pinned to the
+king are found, then the moves that respect both. `play` updates the hash incrementally.
 """
 
 from typing import Any
@@ -66,10 +66,10 @@ from engine.games.chess_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-#: Nobody can have more than 323: nine queens 27 each, rooks 14, bishops 13, knights 8, king 8,
-#: castling 2. And there is room for what `moves` keeps of fifteen officers.
+#: No position has more than 323 moves: nine queens 27 each, rooks 14, bishops 13, knights 8, king
+#: 8, castling 2. The 15 more are the room where `moves` keeps the targets of fifteen officers.
 MAX_MOVES = 323 + 15
-#: A typed 0: compiled, a rule would be there once more for a literal one.
+#: A typed 0: a literal one would make the compiler compile a rule a second time.
 NO_MOVES: Any = np.int64(0)
 
 # --- moves: origin | target << 6 | kind of the new piece << 12 (0: no promotion)
@@ -77,8 +77,9 @@ NO_MOVES: Any = np.int64(0)
 
 @rule
 def answers_and_pins(s: State) -> tuple[np.uint64, np.uint64]:
-    """Where a move of any piece but the king must end because of a check (anywhere without one,
-    nowhere in double check); and the own pieces that stand alone between the king and a slider.
+    """The squares where a move of any piece but the king must end, and the pinned own pieces.
+
+    The first set is all squares without a check and none in double check.
     """
     king = s[KINGS] & s[OWN]
     square = lsb(king)
@@ -119,7 +120,7 @@ def pin_line(king_square: int, bit: np.uint64) -> np.uint64:
 
 @rule
 def king_targets(s: State, answers: np.uint64, wanted: np.uint64) -> np.uint64:
-    """Which of the wanted squares the king may go to, two squares away when castling."""
+    """The wanted squares that the king may go to, two squares away when castling."""
     king = s[KINGS] & s[OWN]
     occupied = s[OWN] | s[THEIRS]
     castling = ZERO
@@ -170,8 +171,9 @@ def pawn_targets(s: State, pinned: np.uint64) -> tuple[np.uint64, np.uint64, np.
 
 @rule
 def en_passant_origins(s: State) -> np.uint64:
-    """The pawns that may capture en passant: found by doing it, since two pawns leave the row of
-    the king at once.
+    """The pawns that may capture en passant.
+
+    Each capture is tried out, since two pawns leave the row of the king at once.
     """
     side = side_of(s)
     target = passed_square(s)
@@ -195,7 +197,7 @@ def count(s: State, buf: Any) -> int:
 
 @rule
 def count_moves(s: State) -> int:
-    """The number of legal moves, from the sizes of their sets of targets."""
+    """The number of legal moves, counted from the sizes of the target sets."""
     answers, pinned = answers_and_pins(s)
     n = popcount(king_targets(s, answers, ~s[OWN]))
     if answers == ZERO:
@@ -218,7 +220,7 @@ def count_moves(s: State) -> int:
 
 @rule
 def count_officers(s: State, pinned: np.uint64, wanted: np.uint64) -> int:
-    """The number of moves of knights, bishops, rooks and queens to wanted squares."""
+    """The number of moves of knights, bishops, rooks and queens to the wanted squares."""
     occupied = s[OWN] | s[THEIRS]
     king_square = lsb(s[KINGS] & s[OWN])
     n = 0
@@ -245,7 +247,7 @@ def count_officers(s: State, pinned: np.uint64, wanted: np.uint64) -> int:
 
 @rule
 def moves(s: State, buf: Any) -> int:
-    """Captures and promotions come first."""
+    """Writes the legal moves, captures and promotions first."""
     answers, pinned = answers_and_pins(s)
     king_square = lsb(s[KINGS] & s[OWN])
     ahead = 8 - 16 * side_of(s)
@@ -253,7 +255,7 @@ def moves(s: State, buf: Any) -> int:
     if answers == ZERO:
         n = write_from(buf, NO_MOVES, king_square, going & s[THEIRS])
         return write_from(buf, n, king_square, going & ~s[THEIRS])
-    # 1. Captures. What officers attack is kept at the end of the buffer for their other moves.
+    # 1. Captures. The end of the buffer keeps the quiet targets of the officers for step 2.
     pushes, doubles, sevens, nines = pawn_targets(s, pinned)
     pushes &= answers
     n = write_loud_pawns(s, buf, pushes & LAST_RANKS, sevens & answers, nines & answers)
@@ -271,7 +273,7 @@ def moves(s: State, buf: Any) -> int:
         kept -= 1
         buf[kept] = np.int64(targets & ~occupied)
     n = write_from(buf, n, king_square, going & s[THEIRS])
-    # 2. Other moves.
+    # 2. Quiet moves.
     n = write_pawns(buf, n, pushes & ~LAST_RANKS, ahead)
     n = write_pawns(buf, n, doubles & answers, 2 * ahead)
     kept = MAX_MOVES
@@ -286,7 +288,7 @@ def moves(s: State, buf: Any) -> int:
 def write_loud_pawns(
     s: State, buf: Any, promotions: np.uint64, sevens: np.uint64, nines: np.uint64
 ) -> int:
-    """The promotions and captures of pawns, at the begin of the buffer."""
+    """Writes the promotions and captures of pawns to the beginning of the buffer."""
     way = 1 - 2 * side_of(s)
     n = write_pawns(buf, NO_MOVES, promotions, 8 * way)
     n = write_pawns(buf, n, sevens, 7 * way)
@@ -303,7 +305,7 @@ def write_loud_pawns(
 
 @rule
 def officer_targets(s: State, piece: np.uint64, occupied: np.uint64) -> np.uint64:
-    """What a knight, bishop, rook or queen attacks."""
+    """The squares that a knight, bishop, rook or queen attacks."""
     square = lsb(piece)
     if piece & s[KNIGHTS]:
         return U(KNIGHT_STEPS[square])
@@ -326,7 +328,7 @@ def write_from(buf: Any, n: int, origin: int, targets: np.uint64) -> int:
 
 @rule
 def write_pawns(buf: Any, n: int, targets: np.uint64, way: int) -> int:
-    """Moves of pawns from so far behind; to a last row four promotions each, the queen first."""
+    """Writes pawn moves that start `way` before their targets; promotions are four, queen first."""
     while targets:
         m = lsb(targets) * 65 - way
         kind = QUEEN if lowest(targets) & LAST_RANKS else PAWN
@@ -349,7 +351,7 @@ def play(s: State, m: int) -> State:
     to_bit = ONE << U(target)
     kept = ~(ONE << U(origin) | to_bit)
     kind = kind_at(s, ~kept ^ to_bit)
-    # 1. What is captured leaves the board; en passant it stands beside the origin.
+    # 1. The captured piece leaves the board; en passant it stands beside the origin.
     captured = to_bit
     if kind == PAWN and target == passed_square(s) and target != 0:
         captured = ONE << U(target - 8 + 16 * side)
@@ -358,7 +360,7 @@ def play(s: State, m: int) -> State:
     if is_capture:
         taken = (1 - side) * 384 + kind_at(s, captured) * 64 + lsb(captured)
         hashed ^= HASHES[taken]
-    # 2. The piece leaves its square and comes to the other, perhaps as another one.
+    # 2. The piece moves to its target, perhaps promoted.
     placed = m >> 12 if m >> 12 else kind
     lifted, landed = side * 384 + kind * 64 + origin, side * 384 + placed * 64 + target
     hashed ^= HASHES[lifted] ^ HASHES[landed]
@@ -379,8 +381,7 @@ def play(s: State, m: int) -> State:
         corner += side * 384 + ROOK * 64
         beside += side * 384 + ROOK * 64
         hashed ^= HASHES[corner] ^ HASHES[beside]
-    # 4. Rights, clock and number. A pawn's double step is noted only where it can be answered en
-    # passant.
+    # 4. Rights, clock and number. The en passant square is set only where such a capture is legal.
     rights = misc & RIGHTS & KEPT[origin] & KEPT[target]
     clock = ZERO if kind == PAWN or is_capture else (misc & CLOCK) + CLOCK_ONE
     number = (misc & NUMBER) + (NUMBER_ONE if side == 1 else ZERO)
@@ -398,12 +399,12 @@ def play(s: State, m: int) -> State:
     return (theirs, own, pawns, knights, diagonals, straights, kings, misc, hashed)
 
 
-# --- what the search asks besides
+# --- hooks for the search
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Captures and promotions."""
+    """Writes the captures and promotions."""
     answers, pinned = answers_and_pins(s)
     n = NO_MOVES
     king_square = lsb(s[KINGS] & s[OWN])
@@ -427,13 +428,16 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def may_pass(s: State) -> int:
-    """With pawns alone it is common that every move harms; in check a move is due."""
+    """0 in check, and with pawns alone, where zugzwang is common; else 1."""
     return 1 if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and not in_check(s) else 0
 
 
 @rule
 def pass_turn(s: State) -> State:
-    """The clock begins anew: no position from before counts as repeated after it."""
+    """The state after a null move.
+
+    The clock restarts, so that no earlier position counts as repeated.
+    """
     hashed = s[HASH] ^ BLACK_HASH ^ HASHES[PASSED_OF + passed_square(s)]
     misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK
     return (

@@ -1,4 +1,4 @@
-"""Moves of chess as text: plain coordinates (UCI), and what players write (SAN)."""
+"""Chess moves as text: coordinates (UCI) and standard algebraic notation (SAN)."""
 
 import re
 
@@ -30,7 +30,7 @@ from engine.games.chess_parts.movement import (
 )
 from engine.jit import U
 
-#: A move that is never legal: what a text means that is well-formed but fits no legal move.
+#: A move that is never legal, the result of a well-formed text that fits no legal move.
 NO_MOVE = 0
 UCI = re.compile("([a-h][1-8])([a-h][1-8])([nbrq]?)")
 SAN = re.compile("([KQRBN]?)([a-h]?)([1-8]?)[x-]?([a-h][1-8])(?:=?([QRBN]))?[+#]?")
@@ -57,7 +57,7 @@ def parse_move(s: State, text: str) -> int:
 
 
 def _find_move(s: State, letter: str, file: str, rank: str, target: str, new: str | None) -> int:
-    """The legal move that fits; ValueError if several do."""
+    """The legal move that fits, or NO_MOVE; ValueError if several fit."""
     kind, promoted = "PNBRQK".index(letter or "P"), ".NBRQ".index(new or ".")
     found = [
         m
@@ -88,7 +88,7 @@ def format_move(s: State, m: int) -> str:
 
 
 def notation(s: State, m: int) -> str:
-    """Standard algebraic notation."""
+    """The move in standard algebraic notation."""
     after = play(s, m)
     mark = "" if not in_check(after) else "+" if count_moves(after) else "#"
     kind = kind_at(s, ONE << U(m & 63))
@@ -104,16 +104,12 @@ def notation(s: State, m: int) -> str:
 
 
 def _distinction(s: State, m: int, kind: int) -> str:
-    """What tells the piece from others of its kind that could go there: column, else row, else
-    both.
-    """
+    """The disambiguation of a move: its column, else its row, else both; empty if it is unique."""
     diagonals, straights = s[DIAGONALS], s[STRAIGHTS]
     alike = int(
         s[OWN] & (s[PAWNS], s[KNIGHTS], diagonals, straights, diagonals & straights, s[KINGS])[kind]
     )
-    if (
-        alike & alike - 1 == 0
-    ):  # the only one of its kind: the list of moves, which costs the most, is not needed
+    if alike & alike - 1 == 0:  # the only piece of its kind needs no list of moves, which is slow
         return ""
     rivals = [
         CELLS[other & 63]

@@ -1,6 +1,4 @@
-"""What a position of draughts is worth: a sum for the full board and one for the empty, and a mean
-of the two by the pieces that are left.
-"""
+"""The tapered evaluation of draughts, mixed by the number of pieces left."""
 
 from typing import Any
 
@@ -27,9 +25,9 @@ SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
 ODD_ROWS = U(sum(ROW_BITS[::2]))
 
-# The numbers of the evaluation in the game's data, see data/draughts.txt: first for each of four
-# pairs of rows, as their owner sees them, and each set of men there what it is worth, then the
-# rest. Of numbers by phase the first holds with 24 pieces on the board and the last with none.
+# Where the weights stand in data/draughts.txt: first one for each set of men in each of four pairs
+# of rows, as their owner sees them, then the rest. A weight by phase is a pair: the FIRST holds
+# with 24 pieces on the board, the LAST with none.
 MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
 KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
@@ -38,7 +36,7 @@ TURN_FIRST, TURN_LAST, THE_MOVE, TO_CAPTURE = range(REST + 10, REST + 14)
 
 @rule
 def reversed_board(pieces: np.uint64) -> np.uint64:
-    """Any number of pieces as the other side sees them."""
+    """The pieces as the other side sees them: the board rotated by 180 degrees."""
     x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
     x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
     x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
@@ -49,7 +47,7 @@ def reversed_board(pieces: np.uint64) -> np.uint64:
 
 @rule
 def men_worth(men: np.uint64, data: Any) -> int:
-    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    """The value of the men as sets in pairs of rows; `men` is seen from their owner's side."""
     a = np.int64(men & BYTE)
     b = 256 + np.int64((men >> U(9)) & BYTE)
     c = 512 + np.int64((men >> U(18)) & BYTE)
@@ -59,7 +57,7 @@ def men_worth(men: np.uint64, data: Any) -> int:
 
 @rule
 def free_neighbours(pieces: np.uint64, free: np.uint64) -> np.uint64:
-    """Those of the pieces beside which a square is free."""
+    """The pieces that have a free square beside them."""
     return pieces & ((free >> NEAR) | (free >> FAR) | (free << NEAR) | (free << FAR))
 
 
@@ -70,7 +68,7 @@ def evaluate(s: State, data: Any) -> int:
     free = BOARD & ~(mine | other)
     count = popcount(mine | other)
 
-    # 1. Men where they stand, as their owner sees them.
+    # 1. Men by their places, as their owner sees them.
     if is_white:
         my_men, their_men = reversed_board(mine & ~kings), other & ~kings
     else:
@@ -95,9 +93,9 @@ def evaluate(s: State, data: Any) -> int:
         first += value
         last += value
 
-    # 3. Moves, with the turn: what the other side threatens where the side to move has no capture.
-    # Where it has one it is about to win a man; the search plays that out, who looks one move ahead
-    # only has to know it.
+    # 3. Mobility, the threats of the other side, and having the turn. When the side to move can
+    # capture it is about to win a man: the search plays that out, but a player that looks only one
+    # ply ahead needs the bonus.
     theirs = (other, mine, kings, s[3] ^ ONE)
     down, up = downward(s), upward(s)
     ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
@@ -112,7 +110,7 @@ def evaluate(s: State, data: Any) -> int:
         first += data[TO_CAPTURE]
         last += data[TO_CAPTURE]
 
-    # 4. The move: with as many pieces each, who has it will have the opposition in the end.
+    # 4. The move: with equal numbers of pieces, the side that has it gets the opposition later.
     if popcount(mine) == popcount(other):
         system = BOARD & ~ODD_ROWS if is_white else ODD_ROWS
         last += data[THE_MOVE] if popcount((mine | other) & system) & 1 else -data[THE_MOVE]

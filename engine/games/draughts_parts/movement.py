@@ -22,10 +22,13 @@ from engine.games.draughts_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-MAX_MOVES = 68  # twelve kings have 48 quiet moves; between 18 squares there are 68 ways of capturing at most
+#: Twelve kings have 48 quiet moves; there are at most 68 ways of capturing between 18 squares.
+MAX_MOVES = 68
 
-# A move: bits 0 to 5 from, 6 to 11 to; a capture has from bit 12 on a leading 1 and two bits for
-# the direction of each jump, the last one lowest. Nine jumps are the most that there is room for.
+# A move has its origin in bits 0 to 5 and its target in bits 6 to 11. From bit 12 a capture has a
+# leading 1 and two bits for the direction of each jump, the last jump lowest. The board has room
+# for nine jumps at most.
+#: A move is a capture from this value on.
 JUMP = 1 << 12
 
 
@@ -33,10 +36,10 @@ JUMP = 1 << 12
 def captures(
     bit: int, start: int, path: int, other: np.uint64, free: np.uint64, ways: int, buf: Any, n: int
 ) -> int:
-    """Writes every capture that goes on from a square and returns their number.
+    """Writes every capture that continues from a square and returns the new number of moves.
 
-    `path` holds the directions so far, behind a leading 1; `ways` are those of the piece, 1 down
-    and 2 up: a man that comes to the last row has none left there, so that it stops.
+    `path` holds the directions so far, behind a leading 1; `ways` are the directions of the piece,
+    1 down and 2 up. A man on the last row has no direction left, so it stops there.
     """
     here = ONE << U(bit)
     before = n
@@ -62,7 +65,7 @@ def captures(
 
 @rule
 def all_captures(s: State, pieces: np.uint64, buf: Any) -> int:
-    """Writes the captures of these pieces."""
+    """Writes the captures of `pieces` and returns their number."""
     free = BOARD & ~(s[0] | s[1])
     ways = 2 if s[3] & ONE else 1
     n = 0
@@ -79,7 +82,7 @@ def all_captures(s: State, pieces: np.uint64, buf: Any) -> int:
 
 @rule
 def quiet(targets: np.uint64, step: int, buf: Any, n: int) -> int:
-    """Writes the moves that come to these squares by one step."""
+    """Writes the moves that reach `targets` by one step and returns the new number of moves."""
     while targets:
         bit = lsb(targets)
         targets &= targets - ONE
@@ -114,13 +117,13 @@ def count(s: State, buf: Any) -> int:
 
 @rule
 def unstable(s: State) -> int:
-    """Whoever must capture has no free choice."""
+    """1 when the side to move must capture."""
     return 1 if jumpers(s) else 0
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """The moves that crown a man, where no capture is to be made."""
+    """Writes the promotions; none when the side to move must capture."""
     if jumpers(s):
         return 0
     free = BOARD & ~(s[0] | s[1])
@@ -134,7 +137,7 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures by the number of pieces, then moves that crown."""
+    """Captures by the number of pieces first, then promotions."""
     if m >= JUMP:
         return m >> 12
     end = ONE << U((m >> 6) & 63)
@@ -152,7 +155,7 @@ def can_move(s: State) -> bool:
 
 @rule
 def taken(m: int) -> np.uint64:
-    """The squares that a move jumps over."""
+    """The squares of the pieces that a move jumps over."""
     found = ZERO
     bit = (m >> 6) & 63
     path = m >> 12

@@ -1,4 +1,4 @@
-"""Moves and positions of draughts as text."""
+"""Draughts moves and positions as text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ PIECE_TEXT = re.compile(r"(K?)([1-9][0-9]?)")
 
 
 def path_of(m: int) -> list[int]:
-    """The bits that a move comes by, first to last."""
+    """The bits of the squares on the path of a move, first to last."""
     path, ways = [m >> 6 & 63], m >> 12
     while ways > 1:
         path.append(path[-1] - 2 * STEPS[ways & 3])
@@ -48,7 +48,7 @@ def parse_move(s: State, text: str) -> int:
 
 
 def _same_ends(s: State, m: int) -> list[int]:
-    """The captures from the same square to the same square."""
+    """The legal captures with the same origin and target."""
     buffer = [0] * MAX_MOVES
     return [
         other
@@ -58,9 +58,7 @@ def _same_ends(s: State, m: int) -> list[int]:
 
 
 def _shortened(s: State, ends: int) -> int:
-    """The one capture from the first to the last square, for those who write 1x17 when no other
-    goes there.
-    """
+    """The only capture between two squares, written 1x17; ValueError if there are several."""
     found = _same_ends(s, ends)
     if len(found) > 1:
         raise ValueError("several captures go there: name every square on the way, 1x10x17")
@@ -68,7 +66,7 @@ def _shortened(s: State, ends: int) -> int:
 
 
 def notation(s: State, m: int) -> str:
-    """Captures without the squares on the way, where that is clear."""
+    """The move as players write it: without the squares between, where that is clear."""
     token = format_move(s, m)
     squares = token.split("x")
     return (
@@ -87,7 +85,7 @@ def format_move(s: State, m: int) -> str:
 
 
 def _pieces(text: str, promoted: int) -> tuple[int, int]:
-    """The pieces and the kings of a side, from a list like 18,24,K10."""
+    """The pieces and the kings of a side, read from a list such as 18,24,K10."""
     pieces = kings = 0
     for part in text.split(",") if text else ():
         match = PIECE_TEXT.fullmatch(part)
@@ -109,8 +107,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match or int(match[4]) > DRAW_PLIES:
         raise ValueError(
-            "the side to move, each side's squares (K before kings) and the plies since a capture or a man's"
-            " move are expected: B:W18,24,K10:B12,16:H0"
+            "the side to move, each side's squares (K before kings) and the plies since a capture"
+            " or a man's move are expected: B:W18,24,K10:B12,16:H0"
         )
     white, white_kings = _pieces(match[2], int(FIRST_ROW))
     black, black_kings = _pieces(match[3], int(LAST_ROW))
@@ -129,7 +127,7 @@ def sides_of(s: State) -> tuple[int, int]:
 
 
 def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
-    """Number and bit of the squares that are set."""
+    """The number and the bit of each square that is set."""
     while pieces:
         bit = pieces & -pieces
         pieces ^= bit

@@ -1,4 +1,4 @@
-"""The endgame tables of draughts: how positions are numbered in them, and what they say."""
+"""The endgame tables of draughts: the numbering of positions, and the probe."""
 
 from itertools import product
 from math import comb
@@ -11,22 +11,25 @@ from engine.games.draughts_parts.board import BOARD, DRAW_PLIES, FIRST_ROW, LAST
 from engine.games.draughts_parts.evaluation import REST
 from engine.jit import U, lsb, popcount, rule
 
-# The endgame tables: a byte for each way that two to TABLE_PIECES pieces stand on the board with
-# Black to move (a position with White to move is the same seen from the other side). They stand in
-# slices by the men and kings of both sides and by how many of Black's men are on the first row,
-# where no man of White's can be.
+# The tables have one byte for each position of two to TABLE_PIECES pieces with Black to move. A
+# position with White to move is looked up rotated. The bytes stand in slices by the men and kings
+# of both sides and by the number of Black's men on the first row, where no white man can be.
+#: The most pieces on the board in the tables.
 TABLE_PIECES = 4
-#: In the game's data: how many pieces the tables that follow go up to, 0 without any.
+#: The word of the game's data with the number of pieces that the tables behind it cover; 0: none.
 TABLES_AT = REST + 14
-#: No win by the tables needs so many plies in a row without a capture or a man's move.
+#: The most plies in a row without a capture or a man's move in any win by the tables.
 LONGEST_QUIET = 54
 MIDDLE_ROWS = BOARD & ~(FIRST_ROW | LAST_ROW)
+#: The binomial coefficients n over k.
 CHOOSE = np.array([[comb(n, k) for k in range(5)] for n in range(33)])
 
 
 def _slices() -> tuple[Any, int]:
-    """Where each slice begins, in bytes, by 256 men + 64 kings + 16 men + 4 kings and men on the
-    first row; fewer pieces first, and among as many fewer men. The last number is the size of all.
+    """Where each slice begins, and the size of all slices, in bytes.
+
+    A slice is numbered 256 * men + 64 * kings + 16 * their men + 4 * their kings + men on the first
+    row. Slices of fewer pieces come first, and among those slices of fewer men.
     """
     begins, total = np.zeros(1024, np.int64), 0
     counts = [
@@ -52,7 +55,7 @@ SLICES, TABLE_BYTES = _slices()
 
 @rule
 def turned(pieces: np.uint64) -> np.uint64:
-    """A few pieces as the other side sees them."""
+    """The pieces as the other side sees them, which is fast for a few pieces."""
     found = ZERO
     while pieces:
         found |= ONE << U(34 - lsb(pieces))
@@ -62,7 +65,7 @@ def turned(pieces: np.uint64) -> np.uint64:
 
 @rule
 def combination(pieces: np.uint64, free: np.uint64) -> int:
-    """The number of a set among all sets of as many of the free squares."""
+    """The number of a set among all sets of the same size on the free squares."""
     number = 0
     chosen = 0
     while pieces:
@@ -75,8 +78,9 @@ def combination(pieces: np.uint64, free: np.uint64) -> int:
 
 @rule
 def table_index(s: State) -> int:
-    """The byte of a position in the endgame tables; both sides have pieces, together TABLE_PIECES
-    at most.
+    """The index of a position in the tables.
+
+    Both sides must have pieces, together at most TABLE_PIECES.
     """
     mine, other, kings = s[0], s[1], s[2]
     if s[3] & ONE:
@@ -99,8 +103,9 @@ def table_index(s: State) -> int:
 
 @rule
 def probe(s: State, data: Any) -> int:
-    """The result for the side to move with best play, and four times the plies to the end; ONGOING
-    where no table tells it.
+    """The result for the side to move with best play, plus four times the plies to the end.
+
+    ONGOING when the tables do not cover the position.
     """
     if popcount(s[0] | s[1]) > data[TABLES_AT] or s[1] == ZERO:
         return ONGOING

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.jit import U, rule
 
-#: A set of crossings.
+#: A set of crossings: four rows a word.
 Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 SIZE = 15
@@ -19,7 +19,7 @@ BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
 
 @rule
 def spread(p: Quad) -> Quad:
-    """These crossings and all next to them."""
+    """The crossings of `p` and all crossings next to them."""
     a = p[0] | (p[0] << U(16)) | (p[0] >> U(16)) | (p[1] << U(48))
     b = p[1] | (p[1] << U(16)) | (p[1] >> U(16)) | (p[2] << U(48)) | (p[0] >> U(48))
     c = p[2] | (p[2] << U(16)) | (p[2] >> U(16)) | (p[3] << U(48)) | (p[1] >> U(48))

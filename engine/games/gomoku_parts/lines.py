@@ -1,5 +1,6 @@
-"""The lines through a crossing of gomoku, the rows of stones in them, and a move, which keeps count
-of the rows.
+"""The lines through a crossing, the rows of stones in them, and `play`, which counts the rows.
+
+A star is the crossings around one in four directions, 16 bits a direction.
 """
 
 from typing import Any
@@ -13,16 +14,14 @@ from engine.jit import U, popcount, rule
 LOW = U(0x0001000100010001)
 GATHER = U(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
 LOW_32 = U(0xFFFFFFFF)
-#: Of a star, 16 bits a direction: the middle, and where rows of five and of six begin that take it
-#: in.
+#: The middle of a star.
 MIDDLE = U(0x0020002000200020)
+#: Where in a star the rows of five and of six begin that include its middle.
 FIVES_BEGIN, SIXES_BEGIN = U(0x003E003E003E003E), U(0x003F003F003F003F)
 
 
 def _slopes(way: int) -> Any:
-    """The crossings of each diagonal, by its number: 15 + column - row upwards, column + row
-    downwards.
-    """
+    """The crossings of each diagonal by number: 15 + column - row rising, column + row falling."""
     masks = np.zeros((32, 4), np.uint64)
     for row in range(SIZE):
         for column in range(SIZE):
@@ -35,7 +34,7 @@ RISING, FALLING = _slopes(1), _slopes(-1)
 
 
 def _on_board() -> Any:
-    """The star of each crossing on the whole board."""
+    """The crossings of each star that are on the board."""
     stars = np.zeros(256, np.uint64)
     for row in range(SIZE):
         for column in range(SIZE):
@@ -51,23 +50,23 @@ ON_BOARD = _on_board()
 
 @rule
 def column_of(p: Quad, column: int) -> np.uint64:
-    """The crossings of a column in a row, bit = row: a product gathers four bits that are 16 apart."""
+    """The crossings of a column as adjacent bits, bit = row.
+
+    A multiplication gathers four bits that are 16 apart.
+    """
     by = U(column)
-    a, b = (
-        ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15),
-        ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4),
-    )
-    c, d = (
-        ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8),
-        ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12),
-    )
+    a = ((p[0] >> by) & LOW) * GATHER >> U(48) & U(15)
+    b = ((p[1] >> by) & LOW) * GATHER >> U(44) & U(15 << 4)
+    c = ((p[2] >> by) & LOW) * GATHER >> U(40) & U(15 << 8)
+    d = ((p[3] >> by) & LOW) * GATHER >> U(36) & U(15 << 12)
     return a | b | c | d
 
 
 @rule
 def slope_of(p: Quad, masks: Any, i: int) -> np.uint64:
-    """The crossings of a diagonal in a row, bit = column: each row has one, so a product brings all
-    rows together.
+    """The crossings of a diagonal as adjacent bits, bit = column.
+
+    Each row has one crossing, so a multiplication can add the rows up.
     """
     a, b = (p[0] & masks[i, 0]) * LOW, (p[1] & masks[i, 1]) * LOW
     c, d = (p[2] & masks[i, 2]) * LOW, (p[3] & masks[i, 3]) * LOW
@@ -77,13 +76,13 @@ def slope_of(p: Quad, masks: Any, i: int) -> np.uint64:
 
 @rule
 def around(line: np.uint64, at: int) -> np.uint64:
-    """The eleven crossings of a line with the one in question in the middle, at bit 5."""
+    """Eleven crossings of a line, with the one at `at` in the middle, at bit 5."""
     return ((line << U(5)) >> U(at)) & U(2047)
 
 
 @rule
 def star(p: Quad, m: int) -> np.uint64:
-    """The crossings around one in the four directions, five each way, 16 bits a direction."""
+    """The star of a crossing: five crossings each way in four directions, 16 bits a direction."""
     row, column = m >> 4, m & 15
     across = (p[m >> 6] >> U(m & 48)) & U(0xFFFF)
     word = around(across, column) | (around(column_of(p, column), row) << U(16))
@@ -93,14 +92,16 @@ def star(p: Quad, m: int) -> np.uint64:
 
 @rule
 def rows_of(own: np.uint64, free: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Counts of the rows in a star that take in its middle: of five free crossings, by own stones 1
-    to 4, and of six with empty ends, by own stones 2 and 3; 16 bits each. All rows at once: where
-    one begins there is a bit.
+    """The counts of the rows in a star that include its middle, 16 bits each.
+
+    The first word counts rows of five free crossings by own stones, 1 to 4; the second word counts
+    rows of six with empty ends by own stones, 2 and 3. All rows are handled at once: each has a bit
+    where it begins.
     """
     b, c, d, e = own >> ONE, own >> U(2), own >> U(3), own >> U(4)
     middle = free & (free >> ONE) & (free >> U(2)) & (free >> U(3))
     usable = middle & (free >> U(4)) & FIVES_BEGIN
-    # Add four bits: two pairs, then their sums; the fifth crossing of a row is added behind them.
+    # Add four bits: two pairs, then their sums; then the fifth crossing of each row.
     odd_1, both_1, odd_2, both_2 = own ^ b, own & b, c ^ d, c & d
     one, carry = odd_1 ^ odd_2, odd_1 & odd_2
     two, four = both_1 ^ both_2 ^ carry, both_1 & both_2
@@ -118,7 +119,7 @@ def rows_of(own: np.uint64, free: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @rule
 def has_five(own: np.uint64, exact: np.uint64) -> bool:
-    """Is there a row in a star that wins? Its middle is own."""
+    """True if a star whose middle is `own` has a winning row."""
     five = own & (own >> ONE) & (own >> U(2)) & (own >> U(3)) & (own >> U(4))
     if exact:
         five &= ~((own << ONE) | (own >> U(5)))
@@ -136,7 +137,7 @@ def play(s: State, m: int) -> State:
         s[3] | (bit if word == 3 else NONE),
     )
     rest = s[8] + STONE
-    # The rows of both sides that the crossing is part of, without the stone and with it.
+    # Count the rows of both sides through the crossing, without the stone and with it.
     own, against, valid = star(before, m), star(other, m), ON_BOARD[m]
     if has_five(own | MIDDLE, s[8] & EXACT):
         rest |= HAS_WON
@@ -154,5 +155,5 @@ def play(s: State, m: int) -> State:
 
 @rule
 def count_of(rows: np.uint64, stones: int) -> int:
-    """The first to the fourth count of a word."""
+    """One of the four counts of a word, by the number of stones 1 to 4."""
     return int(np.int64((rows >> U(16 * stones - 16)) & U(0xFFFF)))

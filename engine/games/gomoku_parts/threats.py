@@ -1,4 +1,4 @@
-"""Where a stone makes a row of five or of four on a board of gomoku, all crossings at once."""
+"""The crossings of gomoku where a stone makes a row of five or four, computed in parallel."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from engine.jit import U, lsb, rule
 
 @rule
 def after(word: np.uint64, following: np.uint64, by: int) -> np.uint64:
-    """The bits that come so many places after those of a word, 1 to 85."""
+    """The bits `by` places (1 to 85) after those of a word, taken from the following word too."""
     if by < 64:
         return (word >> U(by)) | (following << U(64 - by))
     return following >> U(by - 64)
@@ -20,9 +20,7 @@ def after(word: np.uint64, following: np.uint64, by: int) -> np.uint64:
 
 @rule
 def ahead(word: np.uint64, by: int) -> Any:
-    """Bits of a word moved up by so many places, 0 to 68: what stays in it, and what comes to the
-    next word.
-    """
+    """The bits of a word moved up by 0 to 68 places: the part in the word, and in the next word."""
     if by == 0:
         return (word, NONE)
     if by < 64:
@@ -32,10 +30,10 @@ def ahead(word: np.uint64, by: int) -> Any:
 
 @rule
 def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, step: int) -> Any:
-    """Where rows of five begin that are own or empty, by their stones: 1, 2, 3, 4. The second word
-    is the next one.
+    """Where rows of five own or empty crossings begin: four words, with 1, 2, 3 and 4 stones.
 
-    No row of five reaches farther than the next word: four rows of the board are one word on.
+    `own_2` and `free_2` are the next words. No row of five reaches beyond them, since a word holds
+    four rows of the board.
     """
     b, c = after(own, own_2, step), after(own, own_2, 2 * step)
     d, e = after(own, own_2, 3 * step), after(own, own_2, 4 * step)
@@ -59,8 +57,9 @@ def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64
 def complete(
     own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, stones: int
 ) -> Any:
-    """The empty crossings of the rows of five that begin in a word with so many stones: in it, and
-    in the next one.
+    """The empty crossings of the rows of five that begin in a word and have `stones` stones.
+
+    Returns those in the word and those in the next word.
     """
     here, there = NONE, NONE
     for step in STEPS:
@@ -82,7 +81,7 @@ def fives(own: Quad, free: Quad, exact: np.uint64) -> Quad:
 
 @rule
 def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
-    """The empty crossings of rows of five with so many stones; of four stones only those that win."""
+    """The empty crossings of rows of five with `stones` stones; with four, only those that win."""
     a, b, c, d, carried = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
         here, there = complete(
@@ -105,7 +104,7 @@ def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
 
 @rule
 def only_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
-    """Those of the crossings of a word where exactly five come about."""
+    """The crossings of a word where a stone makes exactly five."""
     left = cells
     while left:
         cell = lsb(left)
@@ -117,7 +116,7 @@ def only_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
 
 @rule
 def wins(s: State) -> Quad:
-    """Where the side to move wins at once."""
+    """The crossings where the side to move wins at once."""
     if count_of(s[9], 4) == 0:
         return (NONE, NONE, NONE, NONE)
     return fives((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), s[8] & EXACT)
@@ -125,7 +124,7 @@ def wins(s: State) -> Quad:
 
 @rule
 def threats(s: State) -> Quad:
-    """Where the other side would win at once."""
+    """The crossings where the other side would win at once."""
     if count_of(s[10], 4) == 0:
         return (NONE, NONE, NONE, NONE)
     return fives((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), s[8] & EXACT)
@@ -133,7 +132,7 @@ def threats(s: State) -> Quad:
 
 @rule
 def fours(s: State) -> Quad:
-    """Where the side to move makes a row of four."""
+    """The crossings where the side to move makes a four."""
     if count_of(s[9], 3) == 0:
         return (NONE, NONE, NONE, NONE)
     return gaps((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), 3, NONE)
@@ -141,7 +140,7 @@ def fours(s: State) -> Quad:
 
 @rule
 def fours_of_other(s: State) -> Quad:
-    """Where the other side would."""
+    """The crossings where the other side would make a four."""
     if count_of(s[10], 3) == 0:
         return (NONE, NONE, NONE, NONE)
     return gaps((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), 3, NONE)

@@ -5,8 +5,8 @@ import numpy as np
 from engine.game import State
 from engine.jit import U, rule
 
-# Squares 1 to 50 are bits 0 to 53, without a bit after every ten: so each direction is one shift
-# from every square, and a step over the edge comes to a bit that is no square.
+# Squares 1 to 50 are bits 0 to 53, with one bit skipped after every ten. So each direction is the
+# same shift from every square, and a step over the edge reaches a bit that is no square.
 ZERO, ONE = U(0), U(1)
 TWO_ROWS = 0x3FF
 BOARD = U(sum(TWO_ROWS << 11 * i for i in range(5)))
@@ -17,13 +17,15 @@ NEAR_JUMP, FAR_JUMP = U(10), U(12)
 DOUBLES = tuple(U(TWO_ROWS << 11 * i) for i in range(5))
 PACKED_DOUBLES = tuple(U(TWO_ROWS << 10 * i) for i in range(5))
 
-# The last word of a state: bit 0 the side, White 0; from bit 1 the plies of kings without a
-# capture, from bit 9 those since a king stood alone against three, from bit 17 those since it stood
-# alone against fewer.
+# The last word of a state has in bit 0 the side to move (0 White), from bit 1 the plies by kings
+# without a capture, from bit 9 the plies since a king stood alone against at most three pieces, and
+# from bit 17 those since it stood alone against fewer.
+#: The mask of one count of plies.
 PLIES = U(255)
+#: The plies of each count after which the match is drawn.
 KING_PLIES, THREE_PLIES, TWO_PLIES = 50, 32, 10
-#: So many plies of kings make the count part of a state's key: before that a search hardly comes as
-#: far as the draw.
+#: Plies by kings from which the key includes the count. Before that a search hardly reaches the
+#: draw.
 COUNTED_PLIES = 24
 
 SQUARE_BITS = tuple(square + square // 10 for square in range(50))
@@ -32,9 +34,7 @@ NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}
 
 @rule
 def step(here: np.uint64, way: int) -> np.uint64:
-    """The next square one way: down to the left, down to the right, up to the right, up to the
-    left.
-    """
+    """The next square in direction `way`: 0 down left, 1 down right, 2 up right, 3 up left."""
     if way == 0:
         return here << NEAR
     if way == 1:
@@ -46,7 +46,7 @@ def step(here: np.uint64, way: int) -> np.uint64:
 
 @rule
 def packed(squares: np.uint64) -> np.uint64:
-    """One bit a square, without those in between."""
+    """The squares as 50 adjacent bits, without the skipped ones."""
     found = ZERO
     for i in range(5):
         found |= (squares & DOUBLES[i]) >> U(i)

@@ -1,6 +1,4 @@
-"""What a position of international draughts is worth: a sum for the full board and one for the
-empty, and a mean of the two by the pieces that are left.
-"""
+"""The tapered evaluation of international draughts, mixed by the number of pieces left."""
 
 from typing import Any
 
@@ -22,18 +20,19 @@ DIAGONAL = U(
 LEFT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
 RIGHT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
 
-# The numbers of the evaluation in the game's data: what each set of men in a pair of rows is worth,
-# then for each of eight regions of eight squares what each way is worth in which both sides' men
-# stand there; rows and regions as the owner of the men sees them, the regions from home to the
-# sixth row. Then by how many men more stand on one wing than on the other, and the rest. Of numbers
-# by phase the first holds with 40 pieces on the board and the last with none.
+# Where the weights stand in the game's data: first one for each set of men in each pair of rows;
+# then for each of eight regions of eight squares one for each placing of both sides' men. The owner
+# of the men sees rows and regions from home; the regions reach to the sixth row. Then come weights
+# by the difference between the men on the two wings, and the rest. A weight by phase is a pair: the
+# FIRST holds with 40 pieces on the board, the LAST with none.
 SETS, WAYS, REGIONS = 1024, 3**8, 8
 MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
 REST = BALANCE + 16
 KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST, TO_CAPTURE = range(REST + 6, REST + 11)
-#: Those of four neighbouring columns in two pairs of rows: eight squares.
+#: A region of eight squares: four neighbouring columns in two pairs of rows.
 FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
+#: A set of eight squares, given as bits, as a number to base three with digits 1.
 TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
@@ -41,7 +40,7 @@ SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 
 @rule
 def reversed_board(pieces: np.uint64) -> np.uint64:
-    """Any number of pieces as the other side sees them."""
+    """The pieces as the other side sees them: the board rotated by 180 degrees."""
     x = ((pieces >> U(1)) & SWAP_1) | ((pieces & SWAP_1) << U(1))
     x = ((x >> U(2)) & SWAP_2) | ((x & SWAP_2) << U(2))
     x = ((x >> U(4)) & SWAP_4) | ((x & SWAP_4) << U(4))
@@ -52,7 +51,7 @@ def reversed_board(pieces: np.uint64) -> np.uint64:
 
 @rule
 def sets_worth(men: np.uint64, data: Any) -> int:
-    """What the sets of men in the pairs of rows are worth, as their owner sees them."""
+    """The value of the men as sets in pairs of rows; `men` is seen from their owner's side."""
     total = 0
     for i in range(5):
         total += data[SETS * i + np.int64((men >> U(11 * i)) & U(SETS - 1))]
@@ -61,7 +60,7 @@ def sets_worth(men: np.uint64, data: Any) -> int:
 
 @rule
 def eight(men: np.uint64, corner: int) -> np.int64:
-    """The men on four columns of two pairs of rows from a square on, as eight bits."""
+    """The men in the region that begins at `corner`, as eight bits."""
     x = (men >> U(corner)) & FOUR_COLUMNS
     x |= x >> U(3)
     return np.int64((x & U(15)) | ((x >> U(7)) & U(240)))
@@ -69,9 +68,7 @@ def eight(men: np.uint64, corner: int) -> np.int64:
 
 @rule
 def regions_worth(men: np.uint64, other: np.uint64, data: Any) -> int:
-    """What the men of both sides in each region are worth to the owner of `men`, who sees them from
-    home.
-    """
+    """The value of the regions to the owner of `men`, from whose side both bitboards are seen."""
     total = 0
     for row in range(2):
         for column in range(4):
@@ -83,7 +80,7 @@ def regions_worth(men: np.uint64, other: np.uint64, data: Any) -> int:
 
 @rule
 def skew(men: np.uint64) -> int:
-    """How many men more stand on one wing than on the other."""
+    """The difference between the numbers of men on the two wings."""
     return abs(popcount(men & LEFT) - popcount(men & RIGHT))
 
 
@@ -92,7 +89,7 @@ def evaluate(s: State, data: Any) -> int:
     mine, other, kings = s[0], s[1], s[2]
     count = popcount(mine | other)
 
-    # 1. Men where they stand, as either side sees them from its home.
+    # 1. Men by their places, as each side sees them from home.
     my_men, their_men = mine & ~kings, other & ~kings
     if (s[3] & ONE) == ZERO:
         me_mine, me_theirs = reversed_board(my_men), reversed_board(their_men)
@@ -119,9 +116,9 @@ def evaluate(s: State, data: Any) -> int:
         elif my_kings == ZERO:
             value -= data[ONLY_KINGS]
 
-    # 3. Moves of men, with the turn: what the other side threatens where the side to move has no
-    # capture. Where it has one it is about to win a man; the search plays that out, who looks one
-    # move ahead only has to know it.
+    # 3. Mobility of men, the threats of the other side, and having the turn. When the side to move
+    # can capture it is about to win a man: the search plays that out, but a player that looks only
+    # one ply ahead needs the bonus.
     theirs = (other, mine, kings, s[3] ^ ONE)
     ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
     ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))
@@ -131,7 +128,7 @@ def evaluate(s: State, data: Any) -> int:
     if unstable(s):
         value += data[TO_CAPTURE]
 
-    # 4. A king that stands alone is hardly ever caught by three pieces or fewer.
+    # 4. Three pieces or fewer hardly ever catch a single king, so the value is scaled down.
     value += (first * count + last * (40 - count)) // 40
     if count <= 4 and (lonely(mine, other, kings) or lonely(other, mine, kings)):
         return int(value // 10)

@@ -22,12 +22,14 @@ from engine.games.international_draughts_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-MAX_MOVES = 512  # twenty kings have at most 17 moves each; captures: see `captures`
+#: Twenty kings have at most 17 quiet moves each; for captures see `captures`.
+MAX_MOVES = 512
 
-# A move: bits 0 to 5 from, 6 to 11 to, from 12 on the squares of the pieces that it takes, one bit
-# each.
+# A move has its origin in bits 0 to 5, its target in bits 6 to 11, and from bit 12 the squares of
+# the pieces that it takes, one bit each.
+#: A move is a capture from this value on.
 CAPTURE = 1 << 12
-#: A list of captures in one number: the pieces that each takes times this, and how many there are.
+#: A list of captures is described by one number: FOUND * (pieces that each takes) + length.
 FOUND = 1024
 
 
@@ -53,12 +55,12 @@ def captures(
     found: int,
     buf: Any,
 ) -> int:
-    """Writes the captures that go on from a square in place of those that take fewer pieces; see
-    FOUND.
+    """Writes the captures that continue from a square; they replace those that take fewer pieces.
 
-    `ahead` is a way not to look, because the next square on it will: -1 for none. The list has room
-    for twice as many captures as a search for the worst position found (225); a position that fills
-    it is none to `parse_position`.
+    Returns the description of the list, see FOUND. `ahead` is a direction to skip, because the call
+    for the next square in it covers it, or -1. A search for the worst position found 225 captures;
+    the list has room for more than twice as many, and `parse_position` rejects a position that
+    fills it.
     """
     for way in range(4):
         if way == ahead:
@@ -93,7 +95,7 @@ def captures(
 
 @rule
 def capture_nearby(s: State) -> np.uint64:
-    """The pieces that can capture one next to them; kings may reach others as well."""
+    """The pieces that can capture an adjacent piece; kings may capture others as well."""
     other = s[1]
     free = BOARD & ~(s[0] | other)
     down = ((other >> NEAR) & (free >> NEAR_JUMP)) | ((other >> FAR) & (free >> FAR_JUMP))
@@ -103,7 +105,7 @@ def capture_nearby(s: State) -> np.uint64:
 
 @rule
 def all_captures(s: State, buf: Any) -> int:
-    """Writes the captures that take most pieces and returns their number."""
+    """Writes the captures that take the most pieces and returns their number."""
     free = BOARD & ~(s[0] | s[1])
     pieces = capture_nearby(s) | (s[0] & s[2])
     found = 0
@@ -117,7 +119,7 @@ def all_captures(s: State, buf: Any) -> int:
 
 @rule
 def steps_of_men(s: State, far: bool) -> np.uint64:
-    """The free squares that men come to by a step forward, the nearer or the farther way."""
+    """The free squares that men reach by a step forward: a FAR shift if `far`, else a NEAR one."""
     men = s[0] & ~s[2]
     free = BOARD & ~(s[0] | s[1])
     if s[3] & ONE:
@@ -171,7 +173,7 @@ def can_move(s: State) -> bool:
 
 @rule
 def lonely(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
-    """The pieces, a king and others, that a side has against a single king; 0 where it is not so."""
+    """The pieces, 1 to 3 with a king among them, of a side against a single king; else 0."""
     pieces = popcount(mine)
     return pieces if pieces <= 3 and mine & kings and popcount(other) == 1 and other & kings else 0
 
@@ -201,7 +203,7 @@ def play(s: State, m: int) -> State:
 
 @rule
 def king_captures(s: State) -> bool:
-    """Can a king capture, at any distance?"""
+    """True if a king can capture, at any distance."""
     free = BOARD & ~(s[0] | s[1])
     kings = s[0] & s[2]
     while kings:
@@ -218,13 +220,13 @@ def king_captures(s: State) -> bool:
 
 @rule
 def unstable(s: State) -> int:
-    """Whoever must capture has no free choice."""
+    """1 when the side to move must capture."""
     return 1 if capture_nearby(s) or king_captures(s) else 0
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """The moves that crown a man, where no capture is to be made."""
+    """Writes the promotions; none when the side to move must capture."""
     if unstable(s):
         return 0
     n = 0
@@ -241,7 +243,7 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures, those of kings before others, then moves that crown."""
+    """Captures first, by the kings that they take, then promotions."""
     if m >= CAPTURE:
         return 2 + popcount(taken(m) & s[2])
     end = ONE << U((m >> 6) & 63)

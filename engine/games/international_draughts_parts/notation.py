@@ -1,4 +1,4 @@
-"""Moves and positions of international draughts as text."""
+"""International draughts moves and positions as text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ PIECE_TEXT = re.compile(r"(K?)([1-9][0-9]?)")
 
 
 def _ways(here: int, end: int, free: int, left: int, flies: bool) -> Iterator[list[int]]:
-    """The ways to take all that is left and to end on a square."""
+    """The paths that take all pieces of `left` and end on a square."""
     if not left:
         if here == end:
             yield [here]
@@ -44,8 +44,9 @@ def _ways(here: int, end: int, free: int, left: int, flies: bool) -> Iterator[li
 
 
 def path_of(s: State, m: int) -> list[int]:
-    """The bits that a move comes by, first to last: one way of several, where a king may choose how
-    to come round.
+    """The bits of the squares on the path of a move, first to last.
+
+    A king may have several paths with the same captures; this is one of them.
     """
     start, end = 1 << (m & 63), 1 << (m >> 6 & 63)
     if m < CAPTURE:
@@ -77,9 +78,7 @@ def parse_move(s: State, text: str) -> int:
 
 
 def _jumped(start: int, end: int, other: int) -> int:
-    """The one piece of the other side between two squares of a diagonal; 0 when there is none or
-    another number.
-    """
+    """The only piece of the other side between two squares of a diagonal; 0 unless there is one."""
     for way in range(4):
         between = 0
         square = int(step(U(start), way))
@@ -102,7 +101,7 @@ def format_move(s: State, m: int) -> str:
 
 
 def notation(s: State, m: int) -> str:
-    """Captures without the squares on the way, where that is clear."""
+    """The move as players write it: without the squares between, where that is clear."""
     token = format_move(s, m)
     squares = token.split("x")
     if len(squares) < 3:
@@ -113,7 +112,7 @@ def notation(s: State, m: int) -> str:
 
 
 def _pieces(text: str, promoted: int) -> tuple[int, int]:
-    """The pieces and the kings of a side, from a list like 18,24,K10."""
+    """The pieces and the kings of a side, read from a list such as 18,24,K10."""
     pieces = kings = 0
     for part in text.split(",") if text else ():
         match = PIECE_TEXT.fullmatch(part)
@@ -135,8 +134,9 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "the side to move, each side's squares (K before kings) and the plies of kings only are expected, then"
-            " those of a king alone against three and against two, if any: W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
+            "the side to move, each side's squares (K before kings) and the plies of kings only are"
+            " expected, then those of a king alone against three and against two, if any:"
+            " W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
         )
     white, white_kings = _pieces(match[2], int(FIRST_ROW))
     black, black_kings = _pieces(match[3], int(LAST_ROW))
@@ -158,7 +158,7 @@ def sides_of(s: State) -> tuple[int, int]:
 
 
 def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
-    """Number and bit of the squares that are set."""
+    """The number and the bit of each square that is set."""
     while pieces:
         bit = pieces & -pieces
         pieces ^= bit

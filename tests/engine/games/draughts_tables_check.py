@@ -1,12 +1,10 @@
-"""A plain check of the endgame tables of draughts, compiled with the rules: nothing here knows how
-they are made.
+"""An independent check of the endgame tables of draughts, compiled with the rules.
 
-It puts pieces on squares one after the other, asks `probe` about each position and about those that
-its moves lead to, and compares. If all positions agree with their successors, the tables are right:
-of the positions with a wrong entry the one that is nearest to its end would have a successor that
-shows it.
+It puts pieces on squares one after the other, and compares the `probe` of each position with those
+of its successors. If all positions agree with their successors, the tables are right: among the
+positions with a wrong entry, the one that is nearest to its end disagrees with a successor.
 
-G holds the game's data with the tables, V a word for each entry, A room for lists of moves.
+G is the game's data with the tables, V has a word for each entry, A is room for lists of moves.
 """
 
 from typing import Any
@@ -24,7 +22,7 @@ REPEATS = 0
 MORE_HOOKS = ("table_index", "probe")
 JUMP = 1 << 12
 ROOM = 128
-#: In V, before its entries: what was counted, and the squares of one wrong position.
+#: The first words of V: counters, and the bitboards of one wrong position.
 WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
 ENTRIES_AT = 16
 
@@ -68,12 +66,12 @@ def play(s: State, m: int) -> State:
 
 
 def value(s: State, G: Any) -> int:
-    """What the tables say of a position, as after a capture; without pieces it is lost at once."""
+    """The entry of a position, as after a capture; a side without pieces has lost."""
     return LOST if s[0] == ZERO else probe((s[0], s[1], s[2], s[3] & ONE), G)
 
 
 def expected(s: State, G: Any, A: Any) -> int:
-    """The value that follows from those of the positions that the moves lead to."""
+    """The value of a position, from the values of its successors."""
     n = moves(s, A)
     fastest = -1
     slowest = -1
@@ -95,7 +93,7 @@ def expected(s: State, G: Any, A: Any) -> int:
 
 
 def look(s: State, G: Any, V: Any, A: Any) -> None:
-    """Compares one position, and counts it."""
+    """Compares one position with its successors and counts it."""
     found = value(s, G)
     if found != expected(s, G, A):
         V[WRONG] += 1
@@ -110,7 +108,7 @@ def look(s: State, G: Any, V: Any, A: Any) -> None:
 
 
 def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
-    """Puts so many more pieces on squares, in every way, and looks at what comes of it."""
+    """Puts `left` more pieces on squares in every way and compares each position."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
             look(s, G, V, A)
@@ -131,15 +129,16 @@ def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> No
 
 
 def check(pieces: int, G: Any, V: Any, A: Any) -> int:
-    """Checks all positions of so many pieces with either side to move; how many are wrong."""
+    """Checks the positions of `pieces` pieces with either side to move; counts the wrong ones."""
     place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
     place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
     return int(V[WRONG])
 
 
 def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run of plies without progress from s on, when the winner's moves are fastest
-    ones: V has the runs of all positions that are nearer to the end.
+    """The longest run of plies without progress from s, when the winner plays its fastest moves.
+
+    V has the runs of all positions that are nearer to the end.
     """
     longest = 0
     wins = plies & 1
@@ -165,7 +164,7 @@ def run_look(s: State, plies: int, G: Any, V: Any, A: Any) -> None:
 
 
 def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: Any, A: Any) -> None:
-    """As `place`, for Black to move."""
+    """`place` for runs, with Black to move."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
             run_look(s, plies, G, V, A)
@@ -184,9 +183,7 @@ def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: An
 
 
 def quiet_runs(pieces: int, longest_win: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run of plies without a capture or a man's move in a win by the tables, the loser
-    doing its best.
-    """
+    """The longest run without a capture or a man's move in a win against the best defence."""
     V[LONGEST] = 0
     for plies in range(longest_win + 1):
         run_place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)

@@ -1,4 +1,4 @@
-"""Rules with a fault: a test is believed once it has found some that were planted on purpose."""
+"""Games with a planted fault, which show that a test can fail."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from engine.rules.registry import load_game
 
 
 def planted(game_id: str, right: str, wrong: str) -> Game:
-    """The game with one piece of its files' text replaced; its rules run uncompiled only."""
+    """The game with one piece of its source text replaced; its rules run uncompiled only."""
     rules: Any = load_game(game_id).rules
     files = files_of(rules)
     sources = {file: Path(str(file.__file__)).read_text("utf-8") for file in files}
@@ -33,7 +33,7 @@ def planted(game_id: str, right: str, wrong: str) -> Game:
 
 
 def _install(name: str, module: ModuleType) -> None:
-    """What an import of that name finds."""
+    """Makes imports of that name find the module."""
     package, _, leaf = name.rpartition(".")
     sys.modules[name] = module
     setattr(sys.modules[package], leaf, module)

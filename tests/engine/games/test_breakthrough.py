@@ -1,4 +1,4 @@
-"""Breakthrough against OpenSpiel's, and what tables of move counts do not show: ends, races, texts."""
+"""Breakthrough: rules compared with OpenSpiel, and ends, races, texts and views."""
 
 import random
 from collections.abc import Callable
@@ -17,8 +17,9 @@ START = "BBBBBBBB/BBBBBBBB/......../......../......../......../WWWWWWWW/WWWWWWWW
 
 
 def referee_moves(referee: pyspiel.State) -> dict[str, int]:
-    """OpenSpiel's legal actions by our tokens; a capture has an asterisk there. Its Black begins,
-    from the top.
+    """OpenSpiel's legal actions by our tokens.
+
+    OpenSpiel marks a capture with an asterisk; its Black begins, from the top.
     """
     return {
         turned(referee.action_to_string(action).rstrip("*")): action
@@ -27,12 +28,12 @@ def referee_moves(referee: pyspiel.State) -> dict[str, int]:
 
 
 def turned(squares: str) -> str:
-    """The same squares with the board upside down."""
+    """The same squares on the board turned upside down."""
     return "".join(str(9 - int(c)) if c.isdigit() else c for c in squares)
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both and compares all there is to compare; the number of positions."""
+    """Plays random matches in both programs and compares them; the number of positions."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -52,7 +53,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
 
 
 def test_rules_are_those_of_openspiel() -> None:
-    """On 10,000 random positions moves, sides and results are those of OpenSpiel."""
+    """On 10,000 random positions, moves, sides and results equal those of OpenSpiel."""
     assert compare(load_game("breakthrough"), matches=175, seed=1) >= 10_000
 
 
@@ -83,13 +84,13 @@ def test_rules_are_those_of_openspiel() -> None:
     ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
-    """The comparison turns red when a rule is wrong."""
+    """The comparison fails when a rule is wrong."""
     with pytest.raises((AssertionError, ValueError)):
         compare(planted("breakthrough", right, wrong), matches=40, seed=3)
 
 
 def upside_down(text: str) -> str:
-    """The position with the colours and the board changed about."""
+    """The position with the colours swapped and the board upside down."""
     rows, side = text.split()
     swapped = rows.translate(str.maketrans("WB", "BW")).split("/")
     return f"{'/'.join(swapped[::-1])} {'black' if side == 'white' else 'white'}"
@@ -111,14 +112,14 @@ def value(position: Position) -> int:
 
 
 def test_evaluation_knows_no_colour() -> None:
-    """A position is worth the same with colours and board changed about."""
+    """A position has the same value with the colours swapped and the board upside down."""
     for position in random_positions(seed=4, matches=15):
         other = position.game.position(upside_down(position.text()))
         assert value(position) == value(other), position.text()
 
 
 def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
-    """Where the evaluation says that a race can only be won, the search finds that very win."""
+    """If the evaluation calls a race surely won, a search of that length finds the win."""
     sure = [
         position
         for position in random_positions(seed=5, matches=60)
@@ -155,7 +156,7 @@ def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
     ],
 )
 def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:
-    """The far row wins for either side, and so does the capture of the last man."""
+    """Reaching the far row wins for either side, and so does capturing the last man."""
     position = load_game("breakthrough").position(text)
     ended = position.play(position.parse_move(move))
     found = ended.outcome()
@@ -177,13 +178,13 @@ def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Too many men, a match that was won before, nobody on the board: no position."""
+    """Texts with too many men, an earlier win or an empty board are refused."""
     with pytest.raises(PositionError):
         load_game("breakthrough").position(text)
 
 
 def test_clicks() -> None:
-    """A move is two clicks; a capture shows whom it takes."""
+    """A move is two clicks; a capture shows the captured man."""
     position = load_game("breakthrough").position(START).play(8 | 17 << 6)
     assert position.text().endswith("black")
     captures = load_game("breakthrough").position(

@@ -1,6 +1,4 @@
-"""Chess against python-chess, and what random play does not show: texts that are refused, draws to
-the ply, views.
-"""
+"""Chess: rules compared with python-chess, refused texts, draws to the ply, and views."""
 
 import os
 import random
@@ -32,7 +30,7 @@ START = chess.STARTING_FEN
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
-#: For matches to the end.
+#: Positions for matches to the end.
 STARTS = [
     START,
     START,
@@ -45,7 +43,7 @@ STARTS = [
     "4k3/8/8/2Q3Q1/8/8/8/Q2K2Q1 w - - 140 90",
     "1n2k1n1/8/8/8/8/8/8/1N2K1N1 w - - 130 90",
 ]
-#: Played for a few plies, several times, with these first moves.
+#: Positions with first moves, played for a few plies, several times.
 THEMES = [
     (CASTLES, ""),
     (CASTLES, "a1a8"),  # no right without its rook
@@ -56,9 +54,9 @@ THEMES = [
     ("3qk3/8/8/8/4N3/8/8/K3R3 w - - 0 1", "e4f6"),  # double check
     ("4k3/8/8/8/7b/4p3/5P2/4K3 w - - 0 1", ""),  # a pinned pawn
     ("4k3/8/8/8/8/4r3/4R3/4K3 w - - 0 1", ""),  # a pinned rook
-    ("4k3/8/8/8/8/8/8/3NK3 w - - 0 1", ""),  # dead
-    ("4kb2/8/8/8/8/8/8/4KB2 w - - 0 1", ""),  # not dead
-    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8"),  # mate goes before the seventy-five moves
+    ("4k3/8/8/8/8/8/8/3NK3 w - - 0 1", ""),  # not enough pieces to mate
+    ("4kb2/8/8/8/8/8/8/4KB2 w - - 0 1", ""),  # enough pieces to mate
+    ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8"),  # mate takes precedence over the 75 moves
     ("4k3/8/8/8/8/8/8/R3K3 w - - 97 60", ""),
     ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
 ]
@@ -82,11 +80,11 @@ def after(position: Position, *moves: str) -> Position:
     return position
 
 
-# --- against python-chess
+# --- comparison with python-chess
 
 
 def shuffled_move(position: Position, board: chess.Board, chance: random.Random) -> int:
-    """Often back to where the piece came from, so that positions come again; else any move."""
+    """A random move, often back to the square of origin, so that positions repeat."""
     if len(board.move_stack) >= 2 and chance.random() < 0.8:
         last = board.move_stack[-2]
         back = chess.Move(last.to_square, last.from_square)
@@ -96,7 +94,7 @@ def shuffled_move(position: Position, board: chess.Board, chance: random.Random)
 
 
 def compare_position(position: Position, board: chess.Board) -> Outcome | None:
-    """Text, moves, checks, claims and ends are the referee's."""
+    """Asserts that text, moves, checks, claims and ends equal those of python-chess."""
     where = board.fen()
     assert position.text() == where
     outcome, expected = position.outcome(), board.outcome()
@@ -122,9 +120,7 @@ def compare_position(position: Position, board: chess.Board) -> Outcome | None:
 def compare(
     game: Game, text: str, chance: random.Random, plies: int, first: str = ""
 ) -> Iterator[str]:
-    """Plays a random match in both and compares all there is; yields how each position stands: an
-    ending, or "".
-    """
+    """Plays a random match in both programs and compares them; yields each ending, or ""."""
     position, board = game.position(text), chess.Board(text)
     shuffles = chance.random() < 0.3
     script = iter(first.split())
@@ -151,7 +147,7 @@ def compare(
 
 
 def compare_notation(position: Position, board: chess.Board) -> None:
-    """Every legal move is written as the referee does, and read in more ways than that."""
+    """Asserts that notation equals that of python-chess, and that its variants are read."""
     for move in position.moves():
         written = position.notation(move)
         assert written == board.san(board.parse_uci(position.format_move(move))), board.fen()
@@ -165,7 +161,7 @@ def compare_notation(position: Position, board: chess.Board) -> None:
 
 
 def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
-    """As many positions of random matches from various starts."""
+    """Compares `count` positions of random matches from various starts; counts the endings."""
     chance = random.Random(seed)
     seen: Counter[str] = Counter()
     for text, first in 6 * THEMES:
@@ -177,8 +173,9 @@ def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
 
 
 def test_rules_are_those_of_python_chess() -> None:
-    """On 10,000 positions of random matches: moves, texts, notation, check, claims and each kind of
-    ending.
+    """On 10,000 positions of random matches everything equals python-chess.
+
+    Compared are moves, texts, notation, check, claims and each kind of ending.
     """
     seen = compare_many(load_game("chess"), 10_000, seed=1)
     assert seen.keys() == {*ENDINGS, ""}, seen
@@ -187,7 +184,7 @@ def test_rules_are_those_of_python_chess() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_are_those_of_python_chess_on_many_positions() -> None:
-    """The same on 200,000."""
+    """The same on 200,000 positions."""
     compare_many(load_game("chess"), 200_000, seed=2)
 
 
@@ -275,7 +272,7 @@ FAULTS = [
     ("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparison fails."""
+    """The comparison fails with one wrong line."""
     game = planted("chess", right, wrong)
     with (
         np.errstate(over="ignore"),
@@ -297,11 +294,10 @@ SINGLE: list[tuple[str, str, str | None]] = [
         "a1a8",
         "75 moves of each without a capture or a pawn move",
     ),
-    # The same pieces, but castling was possible at first: it takes one more round to come for the
-    # fifth time.
+    # Castling was possible at first, so the fifth occurrence takes one more round.
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 ", None),
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 " + "h1g1 h8g8", "the same position 5 times"),
-    # The first time an en passant capture was possible, so that one does not count either.
+    # En passant was possible at first, so that occurrence does not count either.
     ("4k3/8/8/8/4pP2/8/8/R3K3 b - f3 0 1", 4 * "e8d8 e1d1 d8e8 d1e1 ", None),
     ("4k3/8/8/8/5P2/8/8/R3K3 b - - 0 1", 4 * "e8d8 e1d1 d8e8 d1e1 ", "the same position 5 times"),
 ]
@@ -315,15 +311,15 @@ def check_single(game: Game, text: str, moves: str, expected: str | None) -> Non
 
 @pytest.mark.parametrize(("text", "moves", "expected"), SINGLE)
 def test_draws_to_the_ply(text: str, moves: str, expected: str | None) -> None:
-    """Counts end a match exactly when they are reached, and mate goes before them."""
+    """A count ends the match exactly when it is reached, and mate takes precedence."""
     check_single(load_game("chess"), text, moves, expected)
 
 
-# --- further tables of move counts, where there are some
+# --- further perft suites, if there are any
 
 
 def suite_cases() -> Iterator[tuple[str, int, int]]:
-    """The files chess*.epd of the folder that PLYROOM_SUITES names."""
+    """The cases of the files chess*.epd in the folder that PLYROOM_SUITES names."""
     folder = os.environ.get("PLYROOM_SUITES")
     if not folder:
         pytest.skip("PLYROOM_SUITES names no folder of further tables")
@@ -334,14 +330,14 @@ def suite_cases() -> Iterator[tuple[str, int, int]]:
 
 
 def test_perft_suite(searcher_of: Callable[[str], Searcher]) -> None:
-    """Counts up to 5 million."""
+    """The compiled rules reach the counts of up to 5 million."""
     check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= NODES))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
-    """Counts above."""
+    """The compiled rules reach the larger counts."""
     check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > NODES))
 
 
@@ -389,13 +385,13 @@ def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
     ],
 )
 def test_impossible_positions(text: str, expected: str) -> None:
-    """A FEN that cannot be is refused, with what was expected."""
+    """An impossible FEN is refused with a message that says what was expected."""
     with pytest.raises(PositionError, match=expected):
         position_of(text)
 
 
 def test_en_passant_square_only_where_it_counts() -> None:
-    """The square is read after each double step, and kept only while a capture there is legal."""
+    """The en passant square is read after each double step and kept only if a capture is legal."""
     assert (
         position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
     )
@@ -407,7 +403,7 @@ def test_en_passant_square_only_where_it_counts() -> None:
 
 
 def test_most_moves() -> None:
-    """The position with the most moves that is known."""
+    """The known position with the most moves has 218."""
     position = position_of("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")
     assert len(position.moves()) == 218
 
@@ -438,9 +434,7 @@ def test_most_moves() -> None:
     ],
 )
 def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> None:
-    """Coordinates, or what players write, with or without its marks; what fits no legal move is
-    illegal.
-    """
+    """Coordinates and SAN are read, with or without marks; other moves are illegal."""
     position = position_of(text)
     if token is None:
         with pytest.raises(IllegalMove):
@@ -453,7 +447,7 @@ def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> Non
     "text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"]
 )
 def test_no_move_at_all(text: str) -> None:
-    """Other texts are no move, and a text that fits several moves names none."""
+    """Other texts are malformed, as is a text that fits several moves."""
     with pytest.raises(MalformedMove, match="written like"):
         position_of("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").parse_move(text)
 
@@ -462,7 +456,7 @@ def test_no_move_at_all(text: str) -> None:
 
 
 def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -> None:
-    """Level 1 plays a whole match, to an end that python-chess sees as well."""
+    """Level 1 plays a whole match, to an end that python-chess confirms."""
     game, searcher = load_game("chess"), searcher_of("chess")
     position, board = game.start(), chess.Board()
     while position.outcome() is None:
@@ -475,7 +469,7 @@ def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -
 
 
 def test_check_and_mate_are_shown() -> None:
-    """The king in check is marked, and the line of text says it; mate and stalemate are told apart."""
+    """The view marks the king in check and names check, mate and stalemate in its text."""
     view = after(load_game("chess").start(), "e4", "f6", "Qh5").view()
     assert view.text == "Black is in check"
     assert view.marks == {"last": ("d1", "h5"), "check": ("e8",)}
@@ -492,9 +486,7 @@ def test_check_and_mate_are_shown() -> None:
 
 
 def test_clicks() -> None:
-    """Castling is the king's two squares and shows the rook; a promotion is a choice; en passant
-    shows who goes.
-    """
+    """Castling shows the rook, a promotion is a choice, and en passant shows its victim."""
     castling = {click.id: click for click in position_of(CASTLES).move_views()}
     assert castling["e1g1"].path == ("e1", "g1")
     assert castling["e1g1"].affects == ("h1", "f1")
@@ -512,7 +504,7 @@ def test_clicks() -> None:
 
 
 def test_claims_say_why() -> None:
-    """After fifty moves of each, or at the third time, the player to move may claim a draw."""
+    """After 50 moves each, or at the third occurrence, the player to move may claim a draw."""
     rooks = after(position_of("4k3/8/8/8/8/8/8/R3K3 w - - 98 60"), "a1a2")
     assert rooks.claim() is None
     assert after(rooks, "e8e7").claim() == "fifty moves without a capture or a pawn move"

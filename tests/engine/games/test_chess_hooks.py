@@ -1,5 +1,6 @@
-"""What chess tells the search: noise, tension, the order of captures, and passing, each against
-something slower.
+"""The search hooks of chess compared with slower code.
+
+The hooks are tactical moves, unstable positions, the order of captures, and passing.
 """
 
 import random
@@ -25,7 +26,7 @@ STARTS = [
 
 
 def boards(count: int, seed: int) -> Iterator[chess.Board]:
-    """Positions of random games, in which captures are made more often than chance would have it."""
+    """Positions of random games with more captures than pure chance gives."""
     chance = random.Random(seed)
     while count:
         board = chess.Board(chance.choice(STARTS))
@@ -38,7 +39,7 @@ def boards(count: int, seed: int) -> Iterator[chess.Board]:
 
 
 def check_hooks(game: Game, count: int) -> int:
-    """Compares noise, tension and passing with python-chess; gives the number of noisy moves seen."""
+    """Compares the hooks with python-chess; returns the number of tactical moves seen."""
     rules: Any = game.rules
     seen = 0
     for board in boards(count, seed=1):
@@ -62,9 +63,7 @@ def check_hooks(game: Game, count: int) -> int:
 
 
 def check_pass(game: Game, position: Position, board: chess.Board) -> None:
-    """Passing is python-chess's null move, with the clock begun anew; hash and all are those of
-    that position.
-    """
+    """Asserts that passing equals python-chess's null move with the clock reset, hash included."""
     passed = board.copy(stack=False)
     passed.push(chess.Move.null())
     passed.halfmove_clock = 0
@@ -76,8 +75,8 @@ def check_pass(game: Game, position: Position, board: chess.Board) -> None:
     assert rules.reversible(after) == 0
 
 
-def test_noise_tension_and_passing() -> None:
-    """Noisy moves are all captures and promotions; tense is check; passing is a move of nobody."""
+def test_tactical_unstable_and_passing() -> None:
+    """Tactical moves are captures and promotions; unstable means check; a pass moves no piece."""
     assert check_hooks(load_game("chess"), 600) > 1_000
 
 
@@ -85,9 +84,7 @@ def test_noise_tension_and_passing() -> None:
 
 
 def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
-    """The most that a side can gain by capturing on a square with a least valuable piece, or not;
-    both in turn.
-    """
+    """The most that a side gains on a square when both capture with their least piece, or stop."""
     pieces = [
         (WORTH[(board.piece_type_at(origin) or 0) - 1], origin)
         for origin in board.attackers(side, square)
@@ -115,7 +112,7 @@ def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
 
 
 def check_exchanges(game: Game, count: int) -> int:
-    """Compares the verdict on moves with trying the exchange out; gives the number of losing ones."""
+    """Compares `loses` with playing the exchange out; returns the number of losing moves."""
     rules: Any = game.rules
     losing = 0
     for board in boards(count, seed=2):
@@ -135,7 +132,7 @@ def check_exchanges(game: Game, count: int) -> int:
 
 
 def test_exchanges() -> None:
-    """A move loses in the swap algorithm exactly when trying the exchange out says so."""
+    """The swap algorithm calls a move losing exactly when playing the exchange out does."""
     assert check_exchanges(load_game("chess"), 400) > 1_000
 
 
@@ -153,7 +150,7 @@ def test_exchanges() -> None:
     ],
 )
 def test_order(text: str, order: str) -> None:
-    """What comes before the quiet moves in which order, and after the bar what comes behind them."""
+    """The moves before the bar come before the quiet moves in this order, the others after them."""
     game = load_game("chess")
     rules: Any = game.rules
     position = game.position(text)
@@ -207,7 +204,7 @@ FAULTS = [
     ("right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparisons fail."""
+    """The comparisons fail with one wrong line."""
     game = planted("chess", right, wrong)
     with np.errstate(over="ignore"), pytest.raises(AssertionError):
         _ = check_hooks(game, 600) + check_exchanges(game, 400)

@@ -1,6 +1,4 @@
-"""What chess is worth, and what the search finds with it: numbers, drawish endings, mates and
-tactics.
-"""
+"""The evaluation of chess, and what the search finds with it: endings, mates and tactics."""
 
 import random
 from collections.abc import Callable
@@ -38,9 +36,7 @@ def value(text: str, data: Any = None) -> int:
 
 
 def test_rows_are_those_of_the_layout() -> None:
-    """The DATA file has the rows that the evaluation takes, in its order: the middle game's, then
-    the endgame's.
-    """
+    """The DATA file has the rows of LAYOUT in order, for the middlegame and then the endgame."""
     (file,) = number_files(load_game("chess"))
     rows = [(row.name, len(row.numbers)) for row in file.rows]
     merged: dict[str, int] = {}
@@ -53,7 +49,7 @@ def test_rows_are_those_of_the_layout() -> None:
 
 
 def test_every_row_counts() -> None:
-    """Each row of numbers changes the value of some position."""
+    """Each row of weights changes the value of some position."""
     game, chance = load_game("chess"), random.Random(7)
     data = load_data(game)
     states = []
@@ -88,9 +84,7 @@ def test_every_row_counts() -> None:
 
 
 def check_sides(game: Game) -> set[int]:
-    """A position with colours and rows exchanged has the same value for its side to move, and it is
-    better to have a piece than not; gives the values.
-    """
+    """Asserts that colours do not matter and that extra pieces help; returns the values seen."""
     chance, data = random.Random(3), load_data(game)
     values = set()
     for text in STARTS:
@@ -117,7 +111,7 @@ def check_sides(game: Game) -> set[int]:
 
 
 def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
-    """With the other side to move all is the same but for the tempo, once for each side."""
+    """Asserts that the value with the other side to move differs only by the tempo of each side."""
     if not board.is_check():
         (numbers,) = number_files(game)
         tempo = max(row.numbers[0] for row in numbers.rows if row.name.endswith("tempo"))
@@ -131,12 +125,12 @@ def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
 
 
 def theirs(board: chess.Board) -> list[int]:
-    """Where the other side has knights, bishops, rooks and queens."""
+    """The squares of the knights, bishops, rooks and queens of the other side."""
     return list(chess.SquareSet(board.occupied_co[not board.turn] & ~(board.kings | board.pawns)))
 
 
 def check_pawns(game: Game) -> None:
-    """A passed pawn is worth the more the further it is, for either side."""
+    """Asserts that a passed pawn is worth more the further it is, for either side."""
     data = load_data(game)
     for side, ways in (("w", (3, 5, 6, 7)), ("b", (6, 4, 3, 2))):
         values = []
@@ -154,7 +148,7 @@ def check_values(game: Game) -> None:
 
 
 def test_evaluation_does_not_depend_on_the_side() -> None:
-    """White and Black are judged alike, more is better, and the start is about even."""
+    """White and Black are evaluated alike, more pieces are better, and the start is about even."""
     with np.errstate(over="ignore"):
         check_values(load_game("chess"))
     assert abs(value(chess.STARTING_FEN)) < 50
@@ -183,7 +177,7 @@ def test_evaluation_does_not_depend_on_the_side() -> None:
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparisons fail."""
+    """The comparisons fail with one wrong line."""
     game = planted("chess", right, wrong)
     with np.errstate(over="ignore"), pytest.raises(AssertionError):
         check_values(game)
@@ -198,20 +192,18 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
     ],
 )
 def test_drawish_endings(text: str, most: int) -> None:
-    """Little is left of a lead that cannot be turned into a mate."""
+    """A lead that cannot be turned into mate counts little."""
     assert 0 <= value(text) <= most
 
 
 def test_bishops_that_never_meet() -> None:
-    """The same pawn up is worth less with bishops on different colours."""
+    """An extra pawn is worth less with bishops of opposite colours."""
     opposite, same = "8/5kpp/4b3/8/8/4B3/4KPPP/8 w - - 0 1", "8/5kpp/3b4/8/8/4B3/4KPPP/8 w - - 0 1"
     assert 0 < value(opposite) < value(same) * 3 // 4
 
 
 def test_a_bare_king_is_driven_to_the_edge() -> None:
-    """The score grows as the lone king goes from the middle to a corner, and as the other king
-    comes near.
-    """
+    """The score grows as the bare king goes to a corner, and as the other king comes near."""
     middle, corner = "8/8/8/3k4/8/8/R7/K7 w - - 0 1", "8/8/8/8/8/8/R7/K6k w - - 0 1"
     near = "8/8/8/8/8/5K2/R7/7k w - - 0 1"
     assert value(middle) < value(corner) < value(near)
@@ -220,9 +212,9 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
 @pytest.mark.parametrize(
     ("better", "worse", "by"),
     [
-        # nobody protects the knight
+        # a hanging knight
         ("4k3/5ppp/8/3n4/8/8/5PPP/3RK3 w - - 0 1", "4k3/5pp1/4p3/3n4/8/8/5PPP/3RK3 w - - 0 1", 10),
-        # the way of the passed pawn is free of attacks
+        # a passed pawn with a safe path
         (
             "6k1/5ppp/1P6/8/8/5r2/5PPP/1B4K1 w - - 0 1",
             "6k1/5ppp/1P6/8/8/1r6/5PPP/B5K1 w - - 0 1",
@@ -230,8 +222,8 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
         ),
     ],
 )
-def test_what_counts_besides(better: str, worse: str, by: int) -> None:
-    """What one side reaches and the other does not is worth something."""
+def test_contact_terms(better: str, worse: str, by: int) -> None:
+    """Squares that one side attacks and the other does not have value."""
     assert value(better) >= value(worse) + by
 
 
@@ -260,7 +252,7 @@ def search(searcher: Searcher, text: str, nodes: int) -> Report:
 
 @pytest.mark.parametrize(("text", "move", "plies"), MATES)
 def test_mates(searcher_of: Callable[[str], Searcher], text: str, move: str, plies: int) -> None:
-    """The shortest mate is found, with its length."""
+    """The search finds the shortest mate and its length."""
     report = search(searcher_of("chess"), text, 100_000)
     assert load_game("chess").position(text).format_move(report.line[0]) == move
     assert report.score == MATE - plies
@@ -268,7 +260,7 @@ def test_mates(searcher_of: Callable[[str], Searcher], text: str, move: str, pli
 
 @pytest.mark.parametrize(("text", "move", "least"), TACTICS)
 def test_tactics(searcher_of: Callable[[str], Searcher], text: str, move: str, least: int) -> None:
-    """The move that wins, or saves, is found within 300,000 nodes, and what it is worth is seen."""
+    """The search finds the move that wins or saves, and its value, within 300,000 nodes."""
     report = search(searcher_of("chess"), text, 300_000)
     assert load_game("chess").position(text).format_move(report.line[0]) == move
     assert report.score >= least
@@ -278,7 +270,7 @@ def test_tactics(searcher_of: Callable[[str], Searcher], text: str, move: str, l
     "text", ["8/8/8/3k4/8/8/8/R3K3 w - - 0 1", "8/8/8/3k4/8/8/8/Q3K3 w - - 0 1"]
 )
 def test_a_won_ending_is_won(searcher_of: Callable[[str], Searcher], text: str) -> None:
-    """A rook or a queen mates the lone king at 5,000 nodes a move, whoever defends as well as that."""
+    """A rook or a queen mates the bare king at 5,000 nodes a move against an equal defence."""
     position = load_game("chess").position(text)
     for _ in range(70):
         if position.outcome() is not None:

@@ -1,6 +1,4 @@
-"""Draughts against OpenSpiel's and pydraughts', and what tables of move counts do not show: draws,
-texts, clicks.
-"""
+"""Draughts: rules compared with OpenSpiel and pydraughts, and draws, texts and clicks."""
 
 import random
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ from engine.game import (
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
-#: OpenSpiel's letters in ours: its first side stands below, as ours does.
+#: Our letters for OpenSpiel's: its first side stands at the bottom, as ours does.
 PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}
 
 
@@ -37,11 +35,11 @@ def after(position: Position, *tokens: str) -> Position:
     return position
 
 
-# --- OpenSpiel: all rules but the draws, of which it has another (40 plies without a capture)
+# --- OpenSpiel: all rules but the draws (it has another: 40 plies without a capture)
 
 
 def number(cell: str) -> int:
-    """A cell such as a1, as the first side sees the board, by the number of its square."""
+    """The number of the square of a cell such as a1, as the first side sees the board."""
     return 4 * (int(cell[1]) - 1) + 4 - (ord(cell[0]) - ord("a")) // 2
 
 
@@ -54,7 +52,7 @@ def referee_pieces(state: pyspiel.State) -> dict[str, str]:
 def referee_turns(
     state: pyspiel.State, path: tuple[int, ...] = ()
 ) -> Iterator[tuple[str, pyspiel.State]]:
-    """The tokens of all turns and where they lead; OpenSpiel makes each jump a move of its own."""
+    """The tokens of all moves and their positions; in OpenSpiel each jump is its own action."""
     for action in state.legal_actions():
         words = state.action_to_string(action)
         start, end = number(words[:2]), number(words[2:4])
@@ -68,9 +66,7 @@ def referee_turns(
 
 
 def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
-    """Plays random matches in both and compares all there is to compare; how often which sort of
-    position was seen.
-    """
+    """Plays random matches in both programs and compares them; counts the kinds of positions."""
     chance = random.Random(seed)
     seen = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
     for _ in range(matches):
@@ -99,7 +95,7 @@ def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
 
 
 def test_rules_are_those_of_openspiel() -> None:
-    """On 10,000 random positions moves, boards, sides and losses are those of OpenSpiel."""
+    """On 10,000 random positions, moves, boards, sides and losses equal those of OpenSpiel."""
     seen = compare(load_game("draughts"), matches=190, seed=1)
     assert seen["positions"] >= 10_000
     assert seen["with kings"] >= 3_000
@@ -110,7 +106,7 @@ def test_rules_are_those_of_openspiel() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_rules_are_those_of_openspiel_on_many_positions() -> None:
-    """The same on 100,000."""
+    """The same on 100,000 positions."""
     assert compare(load_game("draughts"), matches=2_000, seed=2)["positions"] >= 100_000
 
 
@@ -118,13 +114,15 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     ("right", "wrong"),
     [
         (
-            "    if able:\n        return all_captures(s, able, buf)\n    free = BOARD & ~(s[0] | s[1])\n"
+            "    if able:\n        return all_captures(s, able, buf)\n"
+            "    free = BOARD & ~(s[0] | s[1])\n"
             "    down, up = downward(s), upward(s)\n    n =",
             "    free = BOARD & ~(s[0] | s[1])\n    down, up = downward(s), upward(s)\n    n =",
         ),
         (
             "    here = ONE << U(bit)\n    before = n\n",
-            "    here = ONE << U(bit)\n    before = n\n    ways = 3 if here & (FIRST_ROW | LAST_ROW) else ways\n",
+            "    here = ONE << U(bit)\n    before = n\n"
+            "    ways = 3 if here & (FIRST_ROW | LAST_ROW) else ways\n",
         ),
         (
             "n = captures(bit + 8, start, path * 4, other ^ over,",
@@ -157,18 +155,16 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparison fails."""
+    """The comparison fails with one wrong line."""
     with np.errstate(over="ignore"), pytest.raises((AssertionError, GameFault)):
         compare(planted("draughts", right, wrong), matches=190, seed=1)
 
 
-# --- pydraughts: slow, so on a sample; it also knows how captures are written short
+# --- pydraughts: it is slow, so only a sample; it also has the short notation of captures
 
 
 def compare_sample(matches: int, seed: int, each: int) -> int:
-    """Every so many positions of random matches: moves with all their squares, and as they are
-    written.
-    """
+    """Compares every `each`-th position of random matches: moves with all squares, and notation."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -190,14 +186,14 @@ def compare_sample(matches: int, seed: int, each: int) -> int:
 
 
 def test_rules_are_those_of_pydraughts() -> None:
-    """On 100 random positions the moves and their notation are those of pydraughts."""
+    """On 100 random positions the moves and their notation equal those of pydraughts."""
     assert compare_sample(matches=20, seed=3, each=14) >= 100
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
-    """The same on 10,000."""
+    """The same on 10,000 positions."""
     assert compare_sample(matches=200, seed=4, each=1) >= 10_000
 
 
@@ -205,7 +201,7 @@ def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
 
 
 def test_forty_moves_without_progress_are_a_draw() -> None:
-    """After 80 plies of kings the match is drawn; a capture or a man's move begins the count anew."""
+    """After 80 plies by kings the match is drawn; a capture or a man's move resets the count."""
     quiet = position_of("B:WK32:BK1:H79")
     assert quiet.outcome() is None
     end = after(quiet, "1-6")
@@ -216,7 +212,7 @@ def test_forty_moves_without_progress_are_a_draw() -> None:
 
 
 def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
-    """The end of the moves comes before the end of the count."""
+    """A side without a move loses even when the count of plies ends."""
     assert position_of("B:W9,14:B5:H80").outcome() == Outcome(1, "no move is left")
     assert position_of("B:W9:B:H80").outcome() == Outcome(1, "no piece is left")
     assert position_of("B:W9:B5,1:H80").outcome() == Outcome(
@@ -225,7 +221,7 @@ def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
 
 
 def test_the_third_time_is_a_draw() -> None:
-    """The same position with the same side to move for the third time ends the match."""
+    """The third occurrence of a position with the same side to move ends the match."""
     position = position_of("B:WK32:BK1:H0")
     dance = ("1-6", "32-28", "6-1", "28-32")
     assert after(position, *dance).outcome() is None
@@ -233,9 +229,7 @@ def test_the_third_time_is_a_draw() -> None:
 
 
 def test_captures_by_two_ways() -> None:
-    """Two ways from square to square are two moves with all their squares; a king may come back to
-    where it began.
-    """
+    """Two paths between the same squares are two moves; a king may return to its origin."""
     ways = position_of("W:W22:B17,18,9,10:H0")
     assert sorted(ways.tokens()) == ["22x13x6", "22x15x6"]
     assert [ways.notation(move) for move in ways.moves()] == ways.tokens()
@@ -250,7 +244,7 @@ def test_captures_by_two_ways() -> None:
 
 
 def test_short_captures_are_read() -> None:
-    """Where one capture goes from square to square its ends are enough, as players write it."""
+    """If only one capture joins two squares, these are enough to write it."""
     position = position_of("B:W6,7,14,15:BK1:H0")
     assert sorted(position.tokens()) == ["1x10x17", "1x10x19", "1x10x3"]
     assert position.format_move(position.parse_move("1x17")) == "1x10x17"
@@ -259,14 +253,14 @@ def test_short_captures_are_read() -> None:
 
 @pytest.mark.parametrize("token", ["33-37", "0-4", "1_5", "1-5-9", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """What is no move of draughts at all."""
+    """Texts that are no draughts moves are malformed."""
     with pytest.raises(MalformedMove):
         load_game("draughts").start().parse_move(token)
 
 
 @pytest.mark.parametrize("token", ["1-5", "12-8", "9x18", "9-13-", "9x17", "1-32", "21-17"])
 def test_illegal_moves(token: str) -> None:
-    """What is a move, but not here."""
+    """Well-formed moves that do not fit the position are illegal."""
     with pytest.raises((IllegalMove, MalformedMove)) as caught:
         load_game("draughts").start().parse_move(token)
     assert (caught.type is MalformedMove) == token.endswith("-")
@@ -289,9 +283,7 @@ def test_illegal_moves(token: str) -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """No square twice, no man on the row that would crown it, twelve pieces at most, a count that
-    can be.
-    """
+    """Texts with a square twice, a man on its last row, 13 pieces or a wrong count are refused."""
     with pytest.raises(PositionError):
         load_game("draughts").position(bad)
 
@@ -299,9 +291,7 @@ def test_bad_positions(bad: str) -> None:
 def trails(
     square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]
 ) -> int:
-    """How many captures end somewhere behind a square if everything that can be jumped over is
-    there.
-    """
+    """The number of captures that end behind a square, if all pieces to jump over are there."""
     found = 0
     for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         over = square[0] + down, square[1] + right
@@ -315,9 +305,7 @@ SQUARES = frozenset((row, column) for row in range(8) for column in range(8) if 
 
 
 def test_no_position_has_more_captures_than_fit() -> None:
-    """Kings jump within four groups of eight squares; whatever kings stand there, MAX_MOVES has
-    room for all.
-    """
+    """MAX_MOVES has room for the captures of any kings in each group of eight squares."""
     total = 0
     for rows, part in product(range(2), repeat=2):
         group = [

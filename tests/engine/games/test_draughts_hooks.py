@@ -1,6 +1,4 @@
-"""Hints and evaluations of both kinds of draughts, told anew from squares, one after the other, and
-compared.
-"""
+"""Search hooks and evaluations of both kinds of draughts, compared with plain code on squares."""
 
 import random
 from collections.abc import Iterable
@@ -18,7 +16,7 @@ KINDS = ("draughts", "international-draughts")
 
 
 def positions(game: Game, seed: int, matches: int) -> list[Position]:
-    """All positions of some random matches."""
+    """The positions of some random matches."""
     chance = random.Random(seed)
     found = []
     for _ in range(matches):
@@ -29,8 +27,8 @@ def positions(game: Game, seed: int, matches: int) -> list[Position]:
     return found
 
 
-def crowns(position: Position, move: int) -> bool:
-    """Is there a king more of the side that moves, and no piece less of the other?"""
+def promotes(position: Position, move: int) -> bool:
+    """True if a move makes a king and captures nothing."""
     after = position.play(move).state
     before = position.state
     kings = bin(int(after[1] & after[2])).count("1") - bin(int(before[0] & before[2])).count("1")
@@ -38,9 +36,10 @@ def crowns(position: Position, move: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_hints_are_what_the_moves_show(kind: str) -> None:
-    """A state is tense where the moves are captures; noisy are the moves that crown, where it is
-    not; and both have a rank, which other moves do not.
+def test_hooks_agree_with_the_moves(kind: str) -> None:
+    """A position is unstable if its moves are captures; else its promotions are tactical.
+
+    Only captures and promotions have a rank.
     """
     game = load_game(kind)
     rules: Any = game.rules
@@ -49,7 +48,7 @@ def test_hints_are_what_the_moves_show(kind: str) -> None:
     for position in positions(game, seed=3, matches=20):
         moves = position.moves()
         captures = "x" in position.format_move(moves[0])
-        crowning = [move for move in moves if crowns(position, move)]
+        crowning = [move for move in moves if promotes(position, move)]
         assert bool(rules.unstable(position.state)) == captures, position.text()
         tactical = buffer[: rules.tactical(position.state, buffer)]
         assert sorted(tactical) == sorted([] if captures else crowning), position.text()
@@ -63,9 +62,7 @@ def test_hints_are_what_the_moves_show(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_sides_see_the_same(kind: str) -> None:
-    """A position that is turned round with the colours swapped is worth the same to the side to
-    move.
-    """
+    """A position turned round with the colours swapped has the same value."""
     game = load_game(kind)
     rules: Any = game.rules
     numbers = random_numbers(game, seed=4)
@@ -79,7 +76,7 @@ def test_both_sides_see_the_same(kind: str) -> None:
 
 
 def random_numbers(game: Game, seed: int) -> Any:
-    """Numbers that all differ in place of those of the evaluation."""
+    """Random weights in place of those of the evaluation."""
     numbers = load_data(game).copy()
     chance = np.random.default_rng(seed)
     for file in number_files(game):
@@ -99,9 +96,7 @@ Square = tuple[int, int]
 
 
 def sides(position: Position) -> list[dict[Square, str]]:
-    """The pieces of the side to move and of the other one, man or king, both as the side to move
-    sees them.
-    """
+    """The pieces of the side to move and of the other side, as the side to move sees them."""
     view = position.view().pieces
     found: list[dict[Square, str]] = [{}, {}]
     for name, piece in view.items():
@@ -132,8 +127,8 @@ def set_of(squares: Iterable[Square], pair: int) -> int:
     )
 
 
-def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
-    """The men on the squares left and left + 1 of four rows, as a number to the base of three."""
+def region_index(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
+    """The men on the squares left and left + 1 of four rows, as a number to base three."""
     eight = [
         (row, 2 * x + 1 - row % 2)
         for row in range(2 * pair, 2 * pair + 4)
@@ -145,10 +140,10 @@ def way_of(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
     )
 
 
-def half(
+def terms_of_side(
     rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]
 ) -> tuple[int, int, int]:
-    """What one side has for itself, as it sees the board: at first, at last, and always."""
+    """The terms of one side: for the full board, for the empty board, and for both."""
     free = (
         {(r, c) for r in range(10) for c in range(10) if (r + c) % 2 == 1}
         - mine.keys()
@@ -157,7 +152,7 @@ def half(
     own, kings = men(mine), mine.keys() - men(mine)
     first = sum(rows["men_first"][1024 * pair + set_of(own, pair)] for pair in range(5))
     last = sum(rows["men_last"][1024 * pair + set_of(own, pair)] for pair in range(5))
-    for side in (-1, 1):  # a square that two men can come to from two sides counts twice
+    for side in (-1, 1):  # a square that two men can reach counts twice
         moves = len({(row + 1, column + side) for row, column in own} & free)
         first += moves * rows["mobility_first"][0]
         last += moves * rows["mobility_last"][0]
@@ -167,14 +162,14 @@ def half(
     always += rows["only_kings"][0] if kings and not other.keys() - men(other) else 0
     for pair in range(2):
         for left in range(4):
-            way = way_of(own, men(other), pair, left)
+            way = region_index(own, men(other), pair, left)
             always += rows["region"][6561 * (4 * pair + left) + way]
     wing = abs(sum((column // 2 < 2) - (column // 2 > 2) for _, column in own))
     return first, last, always + rows["balance"][wing]
 
 
 def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
-    """How many of the pieces can capture one beside them."""
+    """The number of pieces that can capture an adjacent piece."""
     able = 0
     for row, column in mine:
         ways = [
@@ -191,11 +186,11 @@ def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
     return able
 
 
-def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
-    """The evaluation of international draughts, once more."""
+def plain_evaluation(position: Position, rows: dict[str, list[int]]) -> int:
+    """The evaluation of international draughts, computed from squares."""
     mine, other = sides(position)
-    ours = half(rows, mine, other)
-    theirs = half(rows, turned_round(other), turned_round(mine))
+    ours = terms_of_side(rows, mine, other)
+    theirs = terms_of_side(rows, turned_round(other), turned_round(mine))
     first, last, always = (a - b for a, b in zip(ours, theirs, strict=True))
     first += threats(other, mine) * rows["threat_first"][0] + rows["turn_first"][0]
     last += threats(other, mine) * rows["threat_last"][0] + rows["turn_last"][0]
@@ -210,19 +205,17 @@ def told_anew(position: Position, rows: dict[str, list[int]]) -> int:
 
 
 def test_international_draughts_by_squares() -> None:
-    """On all positions of random matches, with random numbers, the evaluation is what squares and
-    pieces say, compiled or not.
-    """
+    """With random weights the evaluation equals the plain one, compiled and uncompiled."""
     game = load_game("international-draughts")
     rules: Any = game.rules
     numbers = random_numbers(game, seed=5)
     rows: dict[str, list[int]] = {}
-    for row in number_files(game)[0].rows:  # a long one comes in parts
+    for row in number_files(game)[0].rows:  # a long row comes in parts
         rows.setdefault(row.name, []).extend(numbers[row.first :][: len(row.numbers)].tolist())
     compiled = compile_game(game).function("rule_evaluate")
     kings = 0
     for position in positions(game, seed=5, matches=6):
-        expected = told_anew(position, rows)
+        expected = plain_evaluation(position, rows)
         with np.errstate(over="ignore"):
             assert int(rules.evaluate(position.state, numbers)) == expected, position.text()
         assert compiled(tuple(int(word) for word in position.state), Memory(numbers)) == expected, (

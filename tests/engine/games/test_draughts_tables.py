@@ -1,6 +1,4 @@
-"""The endgame tables of draughts: each entry agrees with its successors, and whoever plays by them
-wins what is won.
-"""
+"""The endgame tables of draughts: entries agree with their successors, and their moves win."""
 
 import random
 from collections.abc import Callable
@@ -22,7 +20,13 @@ from engine.search import layout
 from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
-from engine.solvers.draughts_files import keep, load, make_tables, ready_tables, slice_pairs
+from engine.solvers.draughts_files import (
+    load,
+    load_or_make_tables,
+    make_tables,
+    slice_pairs,
+    store_tables,
+)
 from tests.engine.games import draughts_tables_check as checker
 
 ROOM = 256
@@ -40,7 +44,7 @@ def rules() -> Any:
 
 @cache
 def tables() -> Any:
-    return ready_tables(game())
+    return load_or_make_tables(game())
 
 
 @cache
@@ -54,7 +58,7 @@ def compiled_check() -> NativeGame:
 
 
 def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
-    """The counts of a check of tables, and then how often each entry was asked for."""
+    """The counters of a check, followed by the number of probes of each entry."""
     counts = np.zeros(checker.ENTRIES_AT + rules().TABLE_BYTES, np.int64)
     data = np.concatenate([np.zeros(rules().TABLES_AT, np.int64), words])
     room = np.zeros(ROOM, np.int64)
@@ -65,14 +69,14 @@ def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
 
 
 def score_of(position: Position) -> int:
-    """The plies to the end, + for a win and - for a loss."""
+    """The plies to the end, positive for a win and negative for a loss."""
     score = solver().solve_batch([position], Limit(), None).scores[0]
     assert score is not None, position.text()
     return score
 
 
 def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
-    """Random positions of so many pieces in which a move can be made."""
+    """Random positions of `pieces` pieces with a legal move."""
     chance = random.Random(seed)
     found: list[Position] = []
     while len(found) < number:
@@ -93,7 +97,7 @@ def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
 
 
 def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
-    """Random positions of so many pieces that are won for the side to move."""
+    """Random positions of `pieces` pieces that are won for the side to move."""
     found = [
         position
         for position in random_positions(5 * number, pieces, seed)
@@ -108,16 +112,14 @@ def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
 
 @pytest.mark.parametrize("pieces", [2, 3, pytest.param(4, marks=pytest.mark.long)])
 def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
-    """A plain check that knows only the rules finds no position whose value and distance are not
-    its successors'.
-    """
+    """A check that knows only the rules finds every entry consistent with its successors."""
     counts = run_check("check", tables(), pieces)
     assert counts[checker.WRONG] == 0, counts[checker.EXAMPLE :][:4]
     sizes = {
         2: 6_972,
         3: 261_224,
         4: 7_092_774,
-    }  # Schaeffer, One Jump Ahead: positions of so many pieces of any side
+    }  # Schaeffer, One Jump Ahead: the positions with a number of pieces of both sides
     one_sided = 2 * sum(comb(28, men) * comb(32 - men, pieces - men) for men in range(pieces + 1))
     assert counts[checker.SEEN] == 2 * (sizes[pieces] - one_sided)  # with either side to move
     assert (
@@ -127,9 +129,7 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check reports an entry that is a draw instead of a win, or a ply too long, wherever it
-    is.
-    """
+    """The check finds an entry that is a draw instead of a win, or a ply too long, anywhere."""
     chance = random.Random(5)
     entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
     for _ in range(10):
@@ -147,7 +147,7 @@ def test_a_wrong_entry_is_found() -> None:
 
 
 def test_every_position_has_an_entry_of_its_own() -> None:
-    """Each entry up to three pieces belongs to one position with Black and one with White to move."""
+    """Each entry of up to three pieces belongs to one position of each side to move."""
     asked = run_check("check", tables(), 2) + run_check("check", tables(), 3)
     entries = int(asked[checker.SEEN]) // 2
     assert (asked[checker.ENTRIES_AT :][:entries] == 2).all()
@@ -155,8 +155,9 @@ def test_every_position_has_an_entry_of_its_own() -> None:
 
 
 def test_king_against_king_is_as_published() -> None:
-    """Of 992 positions 230 are won, 654 drawn, 108 lost, the longest win takes 11 plies (E. Trice,
-    World Draughts Forum, 2010).
+    """Of 992 positions 230 are won, 654 drawn and 108 lost; the longest win takes 11 plies.
+
+    Source: E. Trice, World Draughts Forum, 2010.
     """
     begin = int(rules().SLICES[64 + 4])
     values = tables()[1:].view(np.uint8)[begin : begin + 992]
@@ -171,8 +172,9 @@ def test_king_against_king_is_as_published() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
-    """In a win by the tables the longest run of plies without a capture or a man's move is
-    LONGEST_QUIET, which is less than the rules allow: so every won position is won indeed.
+    """The longest run without a capture or a man's move in a win is LONGEST_QUIET plies.
+
+    This is less than the rules allow, so every position that the tables call won is won.
     """
     longest = max(
         int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4)
@@ -181,9 +183,9 @@ def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
 
 
 def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
-    """What was kept comes back; with one bit changed, cut short or gone it counts as not there."""
+    """A stored file is read back; a damaged, truncated or missing one counts as missing."""
     path = tmp_path / "draughts.tables"
-    keep(path, tables())
+    store_tables(path, tables())
     content = path.read_bytes()
     assert (load(path) == tables()).all()
     path.write_bytes(content[:4096] + bytes([content[4096] ^ 1]) + content[4097:])
@@ -195,9 +197,7 @@ def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_tables_of_fewer_pieces_are_a_part() -> None:
-    """Made for three pieces the tables are the first part of those for four, and four pieces are
-    unknown to them.
-    """
+    """Tables of three pieces are the first part of those of four, and do not cover four pieces."""
     words = make_tables(game(), 3)
     values, all_values = words[1:].view(np.uint8), tables()[1:].view(np.uint8)
     begin = min(int(rules().SLICES[code]) for code, _ in slice_pairs(4) if sum_of(code) == 4)
@@ -216,7 +216,7 @@ def sum_of(code: int) -> int:
 
 
 def play_out(position: Position, reply: Callable[[Position], int]) -> tuple[int, Outcome]:
-    """The solver against someone else: how many plies it took, and how it ended."""
+    """Plays the solver against `reply`; the number of plies and the outcome."""
     plies = 0
     side = position.turn
     while (outcome := position.outcome()) is None:
@@ -231,7 +231,7 @@ def play_out(position: Position, reply: Callable[[Position], int]) -> tuple[int,
 
 
 def slowest(position: Position) -> int:
-    """The best defence."""
+    """The move that loses slowest."""
     solution = solver().solve(position, Limit(), None)
     assert solution is not None
     return solution.moves[0].move
@@ -239,9 +239,10 @@ def slowest(position: Position) -> int:
 
 @pytest.mark.parametrize("pieces", [2, 3, 4])
 def test_what_is_won_is_won(pieces: int) -> None:
-    """From random won positions the solver wins: against the best defence in just as many plies as
-    it said, against any other in no more; no draw by repetition or by the count of plies comes in
-    between.
+    """From random won positions the solver wins in time.
+
+    Against the best defence it takes exactly the stated plies, against others no more, and no draw
+    by repetition or by the count of plies intervenes.
     """
     chance = random.Random(pieces)
     for position in won_positions(25, pieces, seed=pieces):
@@ -258,7 +259,7 @@ def test_what_is_won_is_won(pieces: int) -> None:
 
 
 def test_the_count_of_plies_may_come_first() -> None:
-    """Where the rest of the count is too short to be sure of a win the tables say nothing."""
+    """If the count of plies leaves too little room for a sure win, the probe returns nothing."""
     won = "W:WK20,K17,K31:BK13:H{}"
     assert [
         solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
@@ -266,9 +267,7 @@ def test_the_count_of_plies_may_come_first() -> None:
 
 
 def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
-    """The position is solved, though on the way to its end a slower win might be drawn by the count
-    of plies.
-    """
+    """The position is solved, though later a slower win might be drawn by the count of plies."""
     position = game().position("W:WK23,K32:B6,K30:H25")
     solution = solver().solve(position, Limit(), None)
     assert solution is not None
@@ -282,7 +281,7 @@ def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
 
 
 def test_the_top_level_plays_by_the_tables() -> None:
-    """Level 8 answers with the distance to the end; the other levels, which are to err, do not ask."""
+    """Level 8 answers with the distance to the end; the other levels do not use the tables."""
     searcher = Searcher(game())
     searcher.prepare()
     slow = next(p for p in won_positions(500, 4, seed=6) if score_of(p) > 50)
@@ -294,9 +293,7 @@ def test_the_top_level_plays_by_the_tables() -> None:
 
 
 def test_the_top_level_does_not_repeat_what_is_won() -> None:
-    """The tables know nothing of the match: where their best move would be the third time of a
-    position, a draw, the top level wins by another one.
-    """
+    """The top level avoids a threefold repetition, which the tables cannot see, and still wins."""
     searcher = Searcher(game())
     searcher.prepare()
     position = start = game().position("W:WK8:B23,K24:H1")
@@ -323,9 +320,7 @@ def test_the_top_level_does_not_repeat_what_is_won() -> None:
 
 
 def test_probe_is_the_same_compiled() -> None:
-    """On random positions, turned to either side, the compiled rule and the plain one read the same
-    from the tables.
-    """
+    """On random positions of either side the compiled rule and the plain one return the same."""
     compiled = compile_game(game()).function("rule_probe")
     data = Memory(solver().data)
     known = 0
@@ -341,9 +336,9 @@ def test_probe_is_the_same_compiled() -> None:
 
 
 def test_the_search_sees_the_end_through_the_tables() -> None:
-    """Where one capture draws and the other wins in 27 plies, a search of two plies says so;
-    without the technique, or without tables, it does not, and the exact profile never looks at
-    them.
+    """A two-ply search sees that one capture draws and the other wins in 27 plies.
+
+    It does not without the feature or without tables, and the exact profile never probes.
     """
     position = game().position("W:WK7,K8,K15:BK11,K18:H0")
     plain = Searcher(game())
@@ -368,9 +363,7 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
 
 
 def test_a_search_knows_what_the_tables_know() -> None:
-    """A search of depth 1 sees a win with its distance, as far away as the tables do; without
-    `probe` it does not.
-    """
+    """A search of depth 1 sees a win with its distance; without `probe` it does not."""
     searcher = Searcher(game())
     searcher.prepare()
     for position in won_positions(10, 4, seed=7):
@@ -387,8 +380,9 @@ def test_a_search_knows_what_the_tables_know() -> None:
 
 
 def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
-    """With `with=probe` a look of one ply sees a far win with its distance; a player without it, in
-    the same process and on the same search, does not.
+    """With `with=probe` a player of one ply sees a distant win.
+
+    A player without it, in the same process and on the same search, does not.
     """
     position = won_positions(1, 4, seed=8)[0]
     situation = Situation(position, (), position, seed=1)

@@ -1,6 +1,4 @@
-"""Gomoku against OpenSpiel's and against rows that are read as text; symmetries, threats, texts and
-views.
-"""
+"""Gomoku: rules compared with OpenSpiel and with rows read as text; threats, texts and views."""
 
 import random
 import re
@@ -27,7 +25,7 @@ def gomoku(text: str, win: str = "five-or-more") -> Position:
 
 
 def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str:
-    """A position text by cells."""
+    """A position text with stones on the given cells."""
     stones = dict.fromkeys(black.split(), "B") | dict.fromkeys(white.split(), "W")
     rows = [
         "".join(stones.get(f"{chr(97 + x)}{y}", ".") for x in range(SIZE))
@@ -37,7 +35,7 @@ def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str
 
 
 def lines(rows: list[str]) -> Iterator[str]:
-    """All rows, columns and diagonals."""
+    """The rows, columns and diagonals as texts."""
     yield from rows
     yield from ("".join(row[x] for row in rows) for x in range(SIZE))
     for board in (rows, rows[::-1]):
@@ -46,21 +44,20 @@ def lines(rows: list[str]) -> Iterator[str]:
 
 
 def has_row(text: str, win: str) -> bool:
-    """Is there a row that wins? Found in the words of the text, which knows nothing of bits."""
+    """True if there is a winning row, found in the text without bitboards."""
     rows = text.split(" ")[0].split("/")
     return any(re.search(WORDS[win], line) for line in lines(rows))
 
 
 def cell_number(move: int) -> int:
-    """Our bit as OpenSpiel counts."""
+    """OpenSpiel's number of a cell."""
     return move // 16 * SIZE + move % 16
 
 
 def compare(game: Game, matches: int, seed: int, win: str) -> int:
-    """Plays random matches and compares moves and results with OpenSpiel's (or, for exactly five,
-    with the text's).
+    """Plays random matches and compares moves and results; the number of positions.
 
-    The number of positions.
+    The referee is OpenSpiel, or the text where exactly five wins.
     """
     chance = random.Random(seed)
     compared = 0
@@ -103,9 +100,7 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
 
 @pytest.mark.parametrize(("win", "matches"), [("five-or-more", 90), ("exactly-five", 60)])
 def test_rules_are_those_of_a_referee(win: str, matches: int) -> None:
-    """On 10,000 random positions in all, moves, the moment of a win and the winner are those of the
-    referee.
-    """
+    """On 10,000 random positions, moves, the moment of a win and the winner equal the referee's."""
     assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
 
 
@@ -124,14 +119,14 @@ FAULTS = [
     ids=["no row", "gaps", "six is five", "six is none", "moves left out"],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
-    """The comparison turns red when a rule is wrong."""
+    """The comparison fails when a rule is wrong."""
     game = planted("gomoku", right, wrong)
     with pytest.raises((AssertionError, ValueError, StopIteration, RuntimeError)):
         assert [compare(game, matches=60, seed=3, win=win) for win in WORDS]
 
 
 def images(text: str) -> Iterator[str]:
-    """The eight symmetries."""
+    """The eight symmetric images of a position."""
     board, rest = text.split(" ", 1)
     rows = board.split("/")
     for _ in range(4):
@@ -146,7 +141,7 @@ def value(position: Position) -> int:
 
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
-    """Positions of matches that are crowded in the middle."""
+    """Positions of random matches with stones crowded in the middle."""
     chance = random.Random(seed)
     found = []
     for _ in range(matches):
@@ -159,9 +154,7 @@ def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list
 
 @pytest.mark.parametrize("win", WORDS)
 def test_evaluation_has_eight_symmetries(win: str) -> None:
-    """However the board is turned, a position is worth the same, and its first moves are those that
-    win.
-    """
+    """Symmetric images have the same value, and the same winning moves come first."""
     chance = random.Random(4)
     for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
@@ -169,8 +162,10 @@ def test_evaluation_has_eight_symmetries(win: str) -> None:
 
 
 def counts(text: str, own: str) -> list[int]:
-    """The rows of five with one to four stones of a side and none of the other, and those of four
-    with two and three between two empty crossings, found in the words of the text.
+    """The counts of rows of a side, found in the text.
+
+    They are rows of five with one to four stones and none of the other side, then rows of four
+    between two empty crossings with two and three stones.
     """
     board = [line for line in lines(text.split(" ")[0].split("/")) if len(line) >= 5]
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
@@ -183,7 +178,7 @@ def counts(text: str, own: str) -> list[int]:
 
 
 def counts_in(position: Position, side: int) -> list[int]:
-    """The same, as the state has them."""
+    """The same counts from the state."""
     rows = position.state[9 if position.turn == side else 10]
     open_rows = int(position.state[11]) >> (0 if position.turn == side else 32)
     return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [
@@ -192,9 +187,7 @@ def counts_in(position: Position, side: int) -> list[int]:
 
 
 def made(text: str, cell: int, own: str) -> list[int]:
-    """The rows of five that a stone of a side makes with two to five stones, and of three between
-    empty crossings.
-    """
+    """The rows that a new stone makes: of five with two to five stones, and open threes."""
     marked = text[:cell] + "*" + text[cell + 1 :]
     board = list(lines([marked[i : i + 15] for i in range(0, 225, 15)]))
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
@@ -209,9 +202,7 @@ def made(text: str, cell: int, own: str) -> list[int]:
 
 
 def test_ranks() -> None:
-    """The first moves to try win, make a four or an open three, or take one away; the last ones
-    join no two stones.
-    """
+    """Moves that win, make or stop a four or an open three come first; lone stones come last."""
     rules: Any = load_game("gomoku").rules
     seen = {1: 0, 0: 0, -1: 0}
     for position in random.Random(8).sample(random_positions(seed=9, matches=12), 10):
@@ -238,7 +229,7 @@ def test_ranks() -> None:
 
 
 def compare_counts(game: Game) -> None:
-    """On random matches with stones near to each other and to the edges."""
+    """Compares the counts on random matches with stones near each other and near the edges."""
     chance = random.Random(11)
     for match in range(6):
         position = game.start({"win": "exactly-five" if match % 2 else "five-or-more"})
@@ -257,7 +248,7 @@ def compare_counts(game: Game) -> None:
 
 
 def test_rows_are_counted() -> None:
-    """The counts that are kept up with each stone are those of the board."""
+    """The counts that `play` updates equal those of the board."""
     compare_counts(load_game("gomoku"))
 
 
@@ -276,7 +267,7 @@ def test_rows_are_counted() -> None:
     ids=["a row left out", "ends", "not spoiled", "sides", "carry"],
 )
 def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
-    """The comparison turns red."""
+    """The comparison of counts fails when a rule is wrong."""
     game = planted("gomoku", right, wrong)
     with pytest.raises(AssertionError):
         compare_counts(game)
@@ -284,9 +275,7 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 
 @pytest.mark.parametrize("win", WORDS)
 def test_a_win_in_one_is_known(win: str) -> None:
-    """The evaluation says so exactly where there is a winning move, and the moves begin with the
-    winning ones.
-    """
+    """The evaluation sees a win exactly if there is a winning move; winning moves come first."""
     chance = random.Random(6)
     wins = 0
     for position in chance.sample(random_positions(seed=7, matches=20, win=win), 40):
@@ -299,9 +288,7 @@ def test_a_win_in_one_is_known(win: str) -> None:
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
-    """Where the evaluation promises a win, by an open four or a three that nobody disturbs, the
-    search finds it.
-    """
+    """Where the evaluation promises a win by an open four or an open three, the search finds it."""
     chance = random.Random(seed)
     sure = [
         position
@@ -316,7 +303,7 @@ def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) ->
 
 
 def test_six_in_a_row() -> None:
-    """Six win, except where exactly five are asked for; there a five elsewhere still does."""
+    """Six in a row win, except with "exactly five", where another five still wins."""
     black, white = "a1 b1 c1 e1 f1", "a3 c5 e7 g9 i11"
     free = gomoku(with_stones(black, white))
     assert free.play(free.parse_move("d1")).outcome() == Outcome(0, "five in a row")
@@ -331,9 +318,7 @@ def test_six_in_a_row() -> None:
 
 
 def test_rows_do_not_go_around_an_edge() -> None:
-    """The end of a row and the beginning of the next are not neighbours, nor are the top and the
-    bottom.
-    """
+    """The end of a row is not next to the beginning of the next, nor the top next to the bottom."""
     for black in ("m1 n1 o1 a2", "a13 a14 a15 a1", "m3 n2 o1 a2", "n14 o15 a1 b2", "a2 b1 o3 n4"):
         position = gomoku(with_stones(black, "d5 e7 g8 i10"))
         assert abs(value(position)) < 1_000, black
@@ -356,9 +341,7 @@ def test_rows_do_not_go_around_an_edge() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Stones out of turn, a match that was over before, another option: no position; the empty
-    board is one.
-    """
+    """Texts with stones out of turn, an earlier win or another option are refused."""
     if text == with_stones("", ""):
         assert gomoku(text) == load_game("gomoku").start()
         return
@@ -367,7 +350,7 @@ def test_impossible_positions(text: str) -> None:
 
 
 def test_a_full_board_is_a_draw() -> None:
-    """Without a row on a full board nobody has won."""
+    """A full board without a winning row is a draw."""
     rows = [("BBWW" * 5)[shift : shift + SIZE] for shift in (0, 2)]
     text = "/".join(rows[y % 2] for y in range(SIZE))
     assert text.count("B") - text.count("W") == 1

@@ -1,6 +1,4 @@
-"""Hex against OpenSpiel's, with and without the swap; what is joined to an edge, symmetries, texts
-and clicks.
-"""
+"""Hex: rules compared with OpenSpiel with and without the swap; evaluation, texts and clicks."""
 
 import random
 
@@ -21,7 +19,7 @@ def hex_position(text: str, swap: str = "yes") -> Position:
 
 
 def with_stones(cells: dict[str, str], rest: str) -> str:
-    """A position text by cells."""
+    """A position text with stones on the given cells."""
     rows = [
         "".join(cells.get(f"{column}{row + 1}", ".") for column in "abcdefghijk")
         for row in range(11)
@@ -30,10 +28,10 @@ def with_stones(cells: dict[str, str], rest: str) -> str:
 
 
 def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
-    """Plays random matches in both and compares all there is to compare; the number of positions.
+    """Plays random matches in both programs and compares them; the number of positions.
 
-    OpenSpiel has a swap too, but puts the stone elsewhere; so here nobody swaps, and only its offer
-    is checked.
+    The swap of OpenSpiel puts the stone elsewhere, so no match swaps, and only its offer is
+    checked.
     """
     chance = random.Random(seed)
     compared = 0
@@ -58,9 +56,7 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
 
 @pytest.mark.parametrize("swap", [True, False])
 def test_rules_are_those_of_openspiel(swap: bool) -> None:
-    """On 10,000 random positions in all, moves, sides, the moment of a win and the winner are those
-    of OpenSpiel.
-    """
+    """On 10,000 random positions, moves, sides and results equal those of OpenSpiel."""
     assert compare(load_game("hex"), matches=55, seed=1, swap=swap) >= 5_000
 
 
@@ -82,7 +78,7 @@ def test_rules_are_those_of_openspiel(swap: bool) -> None:
     ids=["around the edge", "wrong edge", "half of the neighbours", "always swap", "one step only"],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
-    """The comparison turns red when a rule is wrong."""
+    """The comparison fails when a rule is wrong."""
     if wrong == "PLANTED":
         wrong = right.replace("up(inner, 1)", "up(p, 1)")
     game = planted("hex", right, wrong)
@@ -91,16 +87,14 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def mirrored(text: str) -> str:
-    """The position with the colours and rows and columns changed about: the same for the other
-    side.
-    """
+    """The same position for the other side: colours swapped, rows and columns exchanged."""
     rows, side, swap = text.translate(str.maketrans("RB", "BR")).split()
     turned = ["".join(column) for column in zip(*rows.split("/"), strict=True)]
     return f"{'/'.join(turned)} {'blue' if side == 'red' else 'red'} {swap}"
 
 
 def turned(text: str) -> str:
-    """The position turned by half a circle."""
+    """The position rotated by 180 degrees."""
     rows, rest = text.split(" ", 1)
     return f"{rows[::-1]} {rest}"
 
@@ -121,10 +115,9 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def test_evaluation_knows_no_side() -> None:
-    """A position is worth the same to the other side in the mirror; turned by half a circle, two
-    stones less or more.
+    """The mirrored position has the same value; rotated by 180 degrees it may differ by two stones.
 
-    The two halves of a way grow in turn, and it is always the one from the first edge that begins.
+    The two regions of a distance grow in turn, and the one from the first edge always begins.
     """
     for position in random_positions(seed=4, matches=4)[::3]:
         text = position.text()
@@ -134,9 +127,7 @@ def test_evaluation_knows_no_side() -> None:
 
 
 def test_a_bridge_counts_as_joined() -> None:
-    """Two stones that share two empty neighbours are nearly as good as a chain; a wall in between
-    is worth nothing.
-    """
+    """Two stones with two common empty neighbours are nearly as good as a chain."""
     bridge = value(
         hex_position(with_stones({"f5": "R", "e7": "R", "a1": "B", "k11": "B"}, "red swap"))
     )
@@ -151,9 +142,7 @@ def test_a_bridge_counts_as_joined() -> None:
 
 
 def test_swap() -> None:
-    """The swap mirrors Red's stone into a blue one, is there at Blue's first move only, and is a
-    button.
-    """
+    """The swap mirrors Red's stone into a blue one; it is a button, at Blue's first move only."""
     position = load_game("hex").start()
     assert "swap" not in position.tokens()
     position = position.play(position.parse_move("c2"))
@@ -177,9 +166,7 @@ def test_swap() -> None:
 
 @pytest.mark.parametrize(("rows", "winner"), [("f", 0), ("6", 1)])
 def test_a_straight_chain_wins(rows: str, winner: int) -> None:
-    """A chain from edge to edge wins when its last stone is put, wherever that is, and the view
-    marks it.
-    """
+    """A chain from edge to edge wins with its last stone, wherever that is; the view marks it."""
     columns = "abcdefghijk"
     chain = (
         [f"f{row}" for row in range(1, 12)] if winner == 0 else [f"{column}6" for column in columns]
@@ -215,6 +202,6 @@ def test_a_straight_chain_wins(rows: str, winner: int) -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Stones out of turn, a match that was over before, another option: no position."""
+    """Texts with stones out of turn, an earlier win or another option are refused."""
     with pytest.raises(PositionError):
         hex_position(text)

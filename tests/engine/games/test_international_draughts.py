@@ -1,6 +1,4 @@
-"""International draughts against pydraughts, and what tables of move counts do not show: draws,
-texts, clicks.
-"""
+"""International draughts: rules compared with pydraughts, and draws, texts and clicks."""
 
 import random
 
@@ -20,7 +18,7 @@ from engine.game import (
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
-#: A move as the rules count it: from, to, and the squares of the pieces that it takes.
+#: A move by the rules: origin, target, and the squares of the pieces that it takes.
 Way = tuple[int, int, frozenset[int]]
 
 
@@ -46,7 +44,7 @@ def our_ways(position: Position) -> set[Way]:
 
 
 def pieces(position: Position) -> str:
-    """The position without its counts, as pydraughts reads it."""
+    """The position text for pydraughts, without the counts."""
     return position.text().rpartition(":")[0]
 
 
@@ -55,7 +53,7 @@ def token_of(move: draughts.Move) -> str:
 
 
 def compare(position: Position, chance: random.Random) -> None:
-    """The moves of a position, and where one of them leads; or that it is lost."""
+    """Compares the moves of a position and the position after one of them, or the loss."""
     board = draughts.Board(variant="standard", fen=pieces(position))
     theirs = board.legal_moves()
     assert our_ways(position) == {
@@ -74,7 +72,7 @@ def compare(position: Position, chance: random.Random) -> None:
 
 
 def compare_matches(game: Game, matches: int, seed: int, each: int) -> int:
-    """One position of so many of random matches, and their ends; how many positions."""
+    """Compares every `each`-th position of random matches, and their ends; counts positions."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -91,7 +89,7 @@ def compare_matches(game: Game, matches: int, seed: int, each: int) -> int:
 
 
 def set_up(game: Game, chance: random.Random) -> Position:
-    """A random position with kings and loose pieces, in which captures are long."""
+    """A random position with kings and loose pieces, where captures are long."""
     squares = chance.sample(range(1, 51), chance.randint(6, 16))
     lists: tuple[list[str], list[str]] = ([], [])
     for i, square in enumerate(squares):
@@ -101,12 +99,12 @@ def set_up(game: Game, chance: random.Random) -> Position:
     return game.position(f"W:W{','.join(lists[0])}:B{','.join(lists[1])}:H0")
 
 
-#: A capture that comes back to where it began, by two ways.
+#: A position with a capture that returns to its origin, by two paths.
 ROUND = "W:W28:B22,12,13,23:H0"
 
 
 def compare_set_up(game: Game, count: int, seed: int) -> int:
-    """Random positions with kings; in how many of them there are captures of several pieces."""
+    """Compares random positions with kings; the number with captures of several pieces."""
     chance = random.Random(seed)
     compare(game.position(ROUND), chance)
     long_captures = 0
@@ -118,7 +116,7 @@ def compare_set_up(game: Game, count: int, seed: int) -> int:
 
 
 def test_rules_are_those_of_pydraughts() -> None:
-    """On some hundred random positions moves, boards and losses are those of pydraughts."""
+    """On some hundred random positions, moves, boards and losses equal those of pydraughts."""
     game = load_game("international-draughts")
     assert compare_matches(game, matches=15, seed=1, each=10) >= 100
     assert compare_set_up(game, 400, seed=1) >= 100
@@ -127,7 +125,7 @@ def test_rules_are_those_of_pydraughts() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
-    """The same on 10,000."""
+    """The same on 10,000 positions."""
     game = load_game("international-draughts")
     compared = compare_matches(game, matches=40, seed=2, each=1)
     compare_set_up(game, max(0, 10_000 - compared), seed=2)
@@ -173,7 +171,7 @@ def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparison fails."""
+    """The comparison fails with one wrong line."""
     with np.errstate(over="ignore"), pytest.raises((AssertionError, GameFault)):
         compare_set_up(planted("international-draughts", right, wrong), 400, seed=1)
 
@@ -182,7 +180,7 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def test_25_moves_of_kings_are_a_draw() -> None:
-    """A capture or a man's move begins the count anew."""
+    """25 moves each by kings draw; a capture or a man's move resets the count."""
     end = after(position_of("W:WK46,K47,K48,K49:BK3:H49"), "46-41")
     assert end.outcome() == Outcome(None, "25 moves each of kings without a capture")
     assert end.view().text == "Draw"
@@ -190,7 +188,7 @@ def test_25_moves_of_kings_are_a_draw() -> None:
 
 
 def test_16_moves_against_a_single_king_are_a_draw() -> None:
-    """They count from the position in which the king is alone, men's moves and captures included."""
+    """The count starts when the king is alone, and includes men's moves and captures."""
     begun = after(position_of("B:WK46,K47,K48:BK3,K29:H0"), "3-8")
     assert begun.text() == "W:WK46,K47,K48:BK8,K29:H1"
     alone = after(position_of("W:WK42,K47,K48:BK3,K29:H7"), "42x24")
@@ -204,7 +202,7 @@ def test_16_moves_against_a_single_king_are_a_draw() -> None:
 
 
 def test_5_moves_of_two_against_a_single_king_are_a_draw() -> None:
-    """The same for a king and another piece, or a king alone, against a king."""
+    """The same with five moves for a king and another piece, or a king alone, against a king."""
     assert after(position_of("W:WK46,K47:BK3:H8,8,8"), "46-41").outcome() is None
     assert after(position_of("W:WK46,31:BK3:H8,9,9"), "31-27").outcome() == Outcome(
         None, "5 moves each against a single king"
@@ -215,13 +213,13 @@ def test_5_moves_of_two_against_a_single_king_are_a_draw() -> None:
 
 
 def test_who_is_blocked_has_lost_even_at_the_end_of_the_count() -> None:
-    """The end of the moves comes before the end of the count."""
+    """A side without a move loses even when a count of plies ends."""
     assert position_of("W:W46:B41,37:H50").outcome() == Outcome(1, "no move is left")
     assert position_of("W:W:B41:H50").outcome() == Outcome(1, "no piece is left")
 
 
 def test_the_third_time_is_a_draw() -> None:
-    """The same position with the same side to move for the third time ends the match."""
+    """The third occurrence of a position with the same side to move ends the match."""
     position = position_of("W:WK50,K49,31:BK1:H0")
     dance = ("50-44", "1-7", "44-50", "7-1")
     assert after(position, *dance).outcome() is None
@@ -229,7 +227,7 @@ def test_the_third_time_is_a_draw() -> None:
 
 
 def test_most_pieces_must_be_taken() -> None:
-    """Three pieces go before two and one; a king counts no more than a man."""
+    """The capture of three pieces excludes smaller ones; a king counts no more than a man."""
     position = position_of("W:W28,K46:B22,12,13,K37:H0")
     assert position.tokens() == ["28x17x8x19"]
     assert set(position.move_views()[0].affects) == {"22", "12", "13"}
@@ -239,7 +237,7 @@ def test_most_pieces_must_be_taken() -> None:
 
 
 def test_a_man_that_comes_by_the_last_row_stays_a_man() -> None:
-    """It becomes a king where its move ends only."""
+    """A man becomes a king only if its move ends on the last row."""
     position = position_of("W:W12:B8,9,K40:H0")
     assert position.tokens() == ["12x3x14"]
     assert after(position, "12x3x14").text() == "B:W14:BK40:H0"
@@ -247,7 +245,7 @@ def test_a_man_that_comes_by_the_last_row_stays_a_man() -> None:
 
 
 def test_ways_of_one_move_are_one_move() -> None:
-    """A king may come round by several squares; every way is read, and is the same move."""
+    """A king may have several paths for one capture; each is read as the same move."""
     position = position_of("W:WK46:B37,19,10:H0")
     tokens = position.tokens()
     assert len(tokens) == 1
@@ -258,14 +256,14 @@ def test_ways_of_one_move_are_one_move() -> None:
 
 @pytest.mark.parametrize("token", ["51-46", "0-4", "32_28", "32-28-23", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """What is no move of draughts at all."""
+    """Texts that are no draughts moves are malformed."""
     with pytest.raises(MalformedMove):
         load_game("international-draughts").start().parse_move(token)
 
 
 @pytest.mark.parametrize("token", ["32-27-", "32-23", "32x23", "19-23", "32x14x5", "1-50"])
 def test_illegal_moves(token: str) -> None:
-    """What is a move, but not here."""
+    """Well-formed moves that do not fit the position are illegal."""
     with pytest.raises(MalformedMove if token.endswith("-") else IllegalMove):
         load_game("international-draughts").start().parse_move(token)
 
@@ -288,8 +286,6 @@ def test_illegal_moves(token: str) -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """No square twice, no man on the row that would crown it, twenty pieces at most, counts that
-    can be.
-    """
+    """Texts with a square twice, a man on its last row, 21 pieces or wrong counts are refused."""
     with pytest.raises(PositionError):
         load_game("international-draughts").position(bad)

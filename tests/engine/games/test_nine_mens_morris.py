@@ -1,6 +1,4 @@
-"""Nine men's morris against OpenSpiel's, and what it has not: draws, flying as an option; texts,
-views, symmetries.
-"""
+"""Nine men's morris: rules compared with OpenSpiel; draws, options, texts, views, symmetries."""
 
 import random
 import re
@@ -24,7 +22,7 @@ def position_of(text: str, flying: str = "yes") -> Position:
 
 
 def referee_moves(referee: pyspiel.State) -> dict[str, tuple[int, ...]]:
-    """The legal moves by our tokens: to capture is an action of its own in OpenSpiel."""
+    """The legal moves by our tokens; in OpenSpiel a capture is its own action."""
     found: dict[str, tuple[int, ...]] = {}
     for action in referee.legal_actions():
         start, to = (None, action) if action < 24 else divmod(action - 24, 24)
@@ -40,7 +38,7 @@ def referee_moves(referee: pyspiel.State) -> dict[str, tuple[int, ...]]:
 
 
 def referee_men(referee: pyspiel.State) -> tuple[str, str]:
-    """The points in our order, and the men in hand."""
+    """OpenSpiel's points in our order, and the men in hand."""
     board, _, words = str(referee).partition("Current player")
     hands = re.search(r"Men to deploy: (\d) (\d)", words)
     assert hands is not None
@@ -48,11 +46,10 @@ def referee_men(referee: pyspiel.State) -> tuple[str, str]:
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both and compares all there is to compare; the number of positions.
+    """Plays random matches in both programs and compares them; the number of positions.
 
-    A match of OpenSpiel is drawn after 200 turns; ours by repetition and by fifty moves each
-    without a mill. The comparison goes on without our draws (it is about single positions), and
-    stops before OpenSpiel's.
+    OpenSpiel draws a match after 200 turns; our draws are by repetition and by fifty moves each
+    without a mill. The comparison ignores our draws and stops before OpenSpiel's.
     """
     chance = random.Random(seed)
     compared = 0
@@ -72,7 +69,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert (points, hands) == referee_men(referee)
             assert position.turn == referee.current_player(), position.text()
             compared += 1
-            # Captures are preferred now and then: matches that come to three men are wanted.
+            # Prefer captures now and then, so that matches reach three men.
             captures = [token for token in moves if "x" in token]
             token = chance.choice(sorted(captures if captures and chance.random() < 0.7 else moves))
             position = game.position(position.play(position.parse_move(token)).text())
@@ -84,9 +81,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
 
 
 def test_rules_are_those_of_openspiel() -> None:
-    """On 10,000 random positions moves with captures, men, hands, sides and results are those of
-    OpenSpiel.
-    """
+    """On 10,000 random positions, moves, men, hands, sides and results equal those of OpenSpiel."""
     assert compare(load_game(GAME), matches=230, seed=1) >= 10_000
 
 
@@ -110,15 +105,13 @@ def test_rules_are_those_of_openspiel() -> None:
     ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
-    """The comparison turns red when a rule is wrong."""
+    """The comparison fails when a rule is wrong."""
     with pytest.raises((AssertionError, ValueError, IndexError)):
         compare(planted(GAME, right, wrong), matches=60, seed=3)
 
 
 def symmetries() -> Iterator[list[int]]:
-    """Where each point goes: the square's turns and reflections, and the inner and outer ring
-    changed about.
-    """
+    """The 16 maps of points: rotations, reflections, and the inner and outer square exchanged."""
     places = {(ord(name[0]) - 100, int(name[1]) - 4): i for i, name in enumerate(POINTS)}
     for swap_rings in (False, True):
         for flip in (1, -1):
@@ -150,7 +143,7 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def test_sixteen_symmetries() -> None:
-    """However the board is turned, a position has as many moves and the same value."""
+    """Symmetric positions have the same number of moves and the same value."""
     images = list(symmetries())
     assert len({tuple(image) for image in images}) == 16
     for position in random_positions(seed=4, matches=3)[::3]:
@@ -169,10 +162,8 @@ def test_sixteen_symmetries() -> None:
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
-def test_noise_is_capture() -> None:
-    """The moves that a search follows beyond its horizon are those that capture, and it tries these
-    first.
-    """
+def test_tactical_moves_are_captures() -> None:
+    """The tactical moves are the captures, and they have the highest ranks."""
     rules: Any = load_game(GAME).rules
     captures = 0
     for position in random_positions(seed=6, matches=8):
@@ -188,9 +179,7 @@ def test_noise_is_capture() -> None:
 
 
 def test_flying_is_an_option() -> None:
-    """With three men left one may go to every empty point, or, in a match without flying, only
-    along the lines.
-    """
+    """With three men left a man goes to any empty point; without flying, only along the lines."""
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
     assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {
@@ -201,9 +190,7 @@ def test_flying_is_an_option() -> None:
 
 
 def test_fifty_moves_each_without_a_mill_are_a_draw() -> None:
-    """The hundredth ply without a mill ends the match, unless it leaves the other side without a
-    move.
-    """
+    """The hundredth ply without a mill draws, unless it leaves the other side without a move."""
     position = position_of(THREE_EACH.format("white", 98, "flying"))
     position = position.play(position.parse_move("d7-d6"))
     assert position.outcome() is None
@@ -214,7 +201,7 @@ def test_fifty_moves_each_without_a_mill_are_a_draw() -> None:
 
 
 def test_a_side_that_cannot_move_has_lost() -> None:
-    """Also where the count of plies would make it a draw."""
+    """A side that cannot move loses, even at the count of plies."""
     for count in (7, 100):
         blocked = position_of(f"BWB/.../.../W../..W/.../.../BWB black 0-0 {count} flying")
         assert blocked.outcome() == Outcome(0, "no man can move")
@@ -222,7 +209,7 @@ def test_a_side_that_cannot_move_has_lost() -> None:
 
 
 def test_the_third_time_is_a_draw() -> None:
-    """The same position three times ends the match; a capture or a placed man begins anew."""
+    """The third occurrence of a position ends the match; a capture or a placing starts anew."""
     position = position_of("WW./..W/.../.W./.../BB./.B./..B white 0-0 0 flying")
     for token in ("a7-a4", "g1-g4", "a4-a7", "g4-g1") * 2:
         assert position.outcome() is None
@@ -231,7 +218,7 @@ def test_the_third_time_is_a_draw() -> None:
 
 
 def test_clicks_and_hands() -> None:
-    """Place, move and capture are clicks in turn; the men in hand are shown until none is left."""
+    """Placing, moving and capturing are clicks in order; the view shows the men in hand."""
     start = load_game(GAME).start()
     assert start.view().hands == {"W": 9, "B": 9}
     position = start
@@ -261,6 +248,6 @@ def test_clicks_and_hands() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Wrong hands, too many men, a match that was over before, other options: no position."""
+    """Texts with wrong hands, too many men, an earlier end or other options are refused."""
     with pytest.raises(PositionError):
         position_of(text)

@@ -1,6 +1,4 @@
-"""Othello against OpenSpiel's, and what tables of move counts do not show: passes, ends, texts and
-views.
-"""
+"""Othello: rules compared with OpenSpiel, and passes, ends, texts and views."""
 
 import random
 
@@ -18,7 +16,7 @@ EMPTY = "-" * 64
 
 
 def text(cells: dict[str, str], side: str) -> str:
-    """A position text by cells, over the four in the middle."""
+    """A position text with the given cells, besides the four discs in the middle."""
     squares = {"d4": "O", "e5": "O", "d5": "X", "e4": "X", **cells}
     order = (f"{column}{row}" for row in "12345678" for column in "abcdefgh")
     return "".join(squares.get(cell, "-") for cell in order) + " " + side
@@ -29,13 +27,13 @@ def othello(cells: dict[str, str], side: str) -> Position:
 
 
 def referee_text(state: pyspiel.State, side: int) -> str:
-    """OpenSpiel's board in our words."""
+    """OpenSpiel's position as our text."""
     rows = [line.split()[1:9] for line in str(state).splitlines() if line[:1].isdigit()]
     return "".join("".join(row) for row in rows).upper() + " " + "XO"[side]
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both and compares all there is to compare; the number of positions."""
+    """Plays random matches in both programs and compares them; the number of positions."""
     chance = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -60,13 +58,13 @@ def compare(game: Game, matches: int, seed: int) -> int:
 
 
 def test_rules_are_those_of_openspiel() -> None:
-    """On 10,000 random positions moves, passes, boards, sides and results are those of OpenSpiel."""
+    """On 10,000 random positions, moves, passes, boards, sides and results equal OpenSpiel's."""
     assert compare(load_game("othello"), matches=175, seed=1) >= 10_000
 
 
 @pytest.mark.long
 def test_rules_are_those_of_openspiel_on_many_positions() -> None:
-    """The same on 200,000."""
+    """The same on 200,000 positions."""
     assert compare(load_game("othello"), matches=3_500, seed=2) >= 200_000
 
 
@@ -102,15 +100,13 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
-    """With one wrong line the comparison fails."""
+    """The comparison fails with one wrong line."""
     with np.errstate(over="ignore"), pytest.raises(AssertionError):
         compare(planted("othello", right, wrong), matches=175, seed=1)
 
 
 def test_pass() -> None:
-    """Who cannot close in anything has one move, to pass, by the button that the board offers; then
-    the other moves.
-    """
+    """A side without another move has one move, the pass, which is a button."""
     position = othello({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
     assert position.tokens() == ["pass"]
     assert position.view().text == "White to pass, 5 to 1"
@@ -134,7 +130,7 @@ def whole_board(white: int) -> str:
     ("white", "winner", "shown"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")]
 )
 def test_full_board(white: int, winner: int | None, shown: str) -> None:
-    """A full board ends the match by the number of discs, whoever would be to move."""
+    """A full board ends the match by the number of discs, whichever side is to move."""
     for side in "XO":
         position = load_game("othello").position(f"{whole_board(white)} {side}")
         outcome = position.outcome()
@@ -145,7 +141,7 @@ def test_full_board(white: int, winner: int | None, shown: str) -> None:
 
 
 def test_previews() -> None:
-    """A move shows the disc that it sets and the discs that it turns over."""
+    """A move shows its new disc and the discs that it turns over."""
     clicks = {click.id: click for click in load_game("othello").start().move_views()}
     assert set(clicks) == {"d3", "c4", "f5", "e6"}
     assert clicks["d3"].affects == ("d4",)
@@ -165,15 +161,13 @@ def test_previews() -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """No position without the four discs in the middle, without a side, or in other characters."""
+    """Texts without the middle discs, without a side or with other characters are refused."""
     with pytest.raises(PositionError):
         load_game("othello").position(bad)
 
 
 def test_evaluation_is_fair() -> None:
-    """What is good for one side is bad for the other by the same amount, up to rounding, but for
-    having the move.
-    """
+    """The values of a position for the two sides cancel, up to rounding and having the move."""
     chance = random.Random(5)
     rules = load_game("othello").rules
     data = load_data(load_game("othello"))
@@ -194,9 +188,7 @@ def test_evaluation_is_fair() -> None:
 
 
 def test_evaluation_knows_the_corners() -> None:
-    """A corner of one's own is worth more than many discs; a disc next to an empty corner is a
-    burden.
-    """
+    """An own corner is worth more than many discs; a disc next to an empty corner is a burden."""
     with np.errstate(over="ignore"):
         rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (
