@@ -62,7 +62,7 @@ class Load:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-# --- a WebSocket client of a few lines --------------------------------------------------------------------------------
+# --- a WebSocket client of a few lines ------------------------------------------------------------
 
 
 class Player(asyncio.Protocol):
@@ -150,7 +150,7 @@ class Talk:
         return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
 
 
-# --- pairs that play --------------------------------------------------------------------------------------------------
+# --- pairs that play ------------------------------------------------------------------------------
 
 
 class Pair:
@@ -303,7 +303,7 @@ async def play(
     return load
 
 
-# --- the relay: the floor ---------------------------------------------------------------------------------------------
+# --- the relay: the floor -------------------------------------------------------------------------
 
 
 async def relay(ready: Callable[[int], None]) -> None:
@@ -340,7 +340,7 @@ async def relay(ready: Callable[[int], None]) -> None:
         await asyncio.get_running_loop().create_future()
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,7 @@ async def first_page_s(process: Process) -> float:
     return time.perf_counter() - process.started_s
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",

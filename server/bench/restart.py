@@ -42,7 +42,7 @@ ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 async def fill(folder: Path, rooms: int, due: int) -> None:
@@ -92,7 +92,7 @@ def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
     return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
 
 
-# --- a server of its own ----------------------------------------------------------------------------------------------
+# --- a server of its own --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
         stack.callback(player.transport.abort)
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 
 async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path) -> None:

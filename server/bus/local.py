@@ -57,6 +57,6 @@ class LocalBus:
 
 
 def _added(calls: list[T], call: T) -> Callable[[], None]:
-    """Adds it, and returns what takes it out again."""
+    """Adds a callback; returns a function that removes it."""
     calls.append(call)
     return lambda: calls.remove(call)

@@ -1,4 +1,6 @@
-"""One server for one data folder: two would both believe that they alone wake its rooms."""
+"""The lock on a data folder: two servers in one folder would both believe that they alone wake its
+rooms.
+"""
 
 import os
 from collections.abc import Iterator
@@ -17,8 +19,8 @@ FILE = "plyroom.lock"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Holds the folder until the block ends, or the process does; StoreUnavailable if another
-    server holds it.
+    """Locks the folder until the block or the process ends; StoreUnavailable if another server
+    holds it.
     """
     try:
         was_there = make_folder(folder)
@@ -36,8 +38,10 @@ def exclusive(folder: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             holder = file.read(40).strip() or "unknown"
-            message = f"another Plyroom server (process {holder}) uses the data folder {folder}; choose another: --data"
-            raise StoreUnavailable(message) from error
+            raise StoreUnavailable(
+                f"another Plyroom server (process {holder}) uses the data folder {folder};"
+                " choose another: --data"
+            ) from error
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n")
@@ -49,7 +53,7 @@ if os.name == "nt":
     import msvcrt
 
     def _lock(descriptor: int) -> None:
-        # Windows locks bytes against reading, too, so lock one far behind the process number.
+        # Windows' locks also prevent reading, so lock a byte far behind the process number.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 else:

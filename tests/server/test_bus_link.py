@@ -18,7 +18,7 @@ from server.app import node_name
 from server.bus import work
 from server.bus.broker import Broker, broker_of, parse_broker
 from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
-from server.bus.outbox import TRIES, Letter, Outbox
+from server.bus.outbox import TRIES, Outbox, QueuedMessage
 from server.deploy.mosquitto import mosquitto, mosquitto_path
 from server.settings import SettingError, Settings, settings_from_env
 
@@ -143,11 +143,11 @@ async def test_an_outbox_is_bounded() -> None:
     """The oldest that may be missed goes first, then the oldest of all; both are counted."""
     box = Outbox(4)
     for number in range(3):
-        box.put(Letter("kept", b"%d" % number, True))
-        box.put(Letter("other", b"%d" % number, False))
+        box.put(QueuedMessage("kept", b"%d" % number, True))
+        box.put(QueuedMessage("other", b"%d" % number, False))
     assert (len(box), box.dropped, box.lost) == (4, 2, 0)
     for number in range(3, 6):
-        box.put(Letter("kept", b"%d" % number, True))
+        box.put(QueuedMessage("kept", b"%d" % number, True))
     assert (len(box), box.dropped, box.lost) == (4, 3, 2)
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
@@ -157,9 +157,15 @@ async def test_what_was_under_way_goes_first() -> None:
     the connection.
     """
     box = Outbox(10)
-    box.put(Letter("t", b"3", True))
-    box.put_back([Letter("t", b"1", True), Letter("t", b"x", False), Letter("t", b"2", True)])
-    poison = Letter("t", b"p", True, tries=TRIES - 1)
+    box.put(QueuedMessage("t", b"3", True))
+    box.put_back(
+        [
+            QueuedMessage("t", b"1", True),
+            QueuedMessage("t", b"x", False),
+            QueuedMessage("t", b"2", True),
+        ]
+    )
+    poison = QueuedMessage("t", b"p", True, tries=TRIES - 1)
     box.put_back([poison])
     assert [(await box.get()).payload for _ in range(3)] == [b"1", b"2", b"3"]
     assert (box.dropped, box.lost) == (1, 1)
@@ -329,7 +335,9 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
 async def test_a_broker_that_dies_as_the_link_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link ends, though a task group tells of the broken connection and not of the cancelling."""
+    """The link ends, though a task group tells of the broken connection and not of the
+    cancelling.
+    """
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
 
@@ -357,7 +365,7 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
 async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     """It is refused, says so without secrets, and tries on."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
-        await until(lambda: link._told_away)
+        await until(lambda: link._reported_away)
         await asyncio.sleep(0.3)
         assert not link.flows
         assert link.counts.connected == 0
@@ -379,7 +387,9 @@ async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the broker's certificate it connects; a certificate that nobody vouches for is refused."""
+    """With the broker's certificate it connects; a certificate that nobody vouches for is
+    refused.
+    """
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",

@@ -22,7 +22,7 @@ from server.store.base import (
     Thought,
 )
 from server.store.postgres import open_postgres
-from server.store.postgres_group import _appending, commit_appends
+from server.store.postgres_group import _append_statement, commit_appends
 from server.store.postgres_link import Limits
 from server.store.sql import SqlStore
 from tests.support.clock import stopped_clock
@@ -116,9 +116,9 @@ async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, databa
     other.
     """
     async with postgres.session(database) as session:
-        for name, value in pg.DIRECT.items():
+        for name, value in pg.WRITER_SETTINGS.items():
             await session.execute(f"SET {name} = {value}")
-        statement = _appending(False, False, False, False, False)
+        statement = _append_statement(False, False, False, False, False)
         plan = "\n".join(row[0] for row in await session.fetch(f"EXPLAIN {statement}", *NO_ROWS))
         update = plan[plan.index("CTE moved") :]
         assert "Nested Loop" in update[: update.index("Index Scan using pk_rooms")]
