@@ -41,7 +41,7 @@ KEPT = ("identities", "rooms", "events", "commands", "matches", "thoughts")
 BATCH = 1000
 Row = list[Any]
 #: Progress callback: rows done so far, and rows in total (0 if unknown).
-Report = Callable[[int, int], None]
+Told = Callable[[int, int], None]
 
 
 class BadBackup(StoreError):
@@ -51,7 +51,7 @@ class BadBackup(StoreError):
 # --- backup ---------------------------------------------------------------------------------------
 
 
-def backup(connection: Connection, where: str, file: BinaryIO, report: Report) -> dict[str, int]:
+def backup(connection: Connection, where: str, file: BinaryIO, report: Told) -> dict[str, int]:
     """Writes the snapshot that `connection` sees to `file`; returns the row count of each table."""
     revision = schema.revision_of(connection)
     # A database with an older schema is backed up as it is, for example before its migration.
@@ -128,7 +128,7 @@ def _write(packed: gzip.GzipFile, line: Any) -> None:
 # --- restore --------------------------------------------------------------------------------------
 
 
-def restore(connection: Connection, where: str, file: BinaryIO, report: Report) -> dict[str, int]:
+def restore(connection: Connection, where: str, file: BinaryIO, report: Told) -> dict[str, int]:
     """Fills an empty store in one transaction, all of the file or nothing; returns the row count of
     each table.
 
@@ -177,7 +177,7 @@ def _make_empty(connection: Connection, where: str, revision: str) -> None:
 
 
 def _fill(
-    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], report: Report
+    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], report: Told
 ) -> dict[str, int]:
     done: dict[str, int] = {}
     names: list[str] = []

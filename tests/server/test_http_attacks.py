@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from server.address import Proxies
-from server.net.listener import Door, Hall
+from server.net.listener import ConnectionSlots, ProtocolDetector
 from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.test_listener import SECURITY, UPGRADE
@@ -244,7 +244,7 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
     ],
 )  # fmt: skip
 async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
-    """Refusals of the door, of aiohttp's parser and of `websockets` carry our headers, and tell no
+    """Refusals of the listener, of aiohttp's parser and of `websockets` carry our headers, and tell no
     versions.
     """
     async with serve() as node, node.http() as http:
@@ -274,14 +274,14 @@ async def test_a_growing_head_is_searched_once() -> None:
             return super().find(sub, start, *rest)
 
     async with serve() as node, node.http() as http:
-        real = Door.connection_made
+        real = ProtocolDetector.connection_made
 
-        def spied(door: Door, transport: asyncio.BaseTransport) -> None:
-            door._head = Spy()
-            real(door, transport)
+        def spied(detector: ProtocolDetector, transport: asyncio.BaseTransport) -> None:
+            detector._head = Spy()
+            real(detector, transport)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Door, "connection_made", spied)
+            patch.setattr(ProtocolDetector, "connection_made", spied)
             async with node.http() as slow:
                 for piece in (
                     b"GET /livez HTTP/1.1\r\n",
@@ -357,9 +357,9 @@ async def test_sockets_leave_their_place_to_others() -> None:
 
 def test_the_hall_counts_by_address() -> None:
     """IPv6 by /64; a proxy and a connection without an address only count in all."""
-    hall = Hall(4, Proxies())
+    slots = ConnectionSlots(4, Proxies())
 
-    class Quiet(Door):
+    class Quiet(ProtocolDetector):
         def __init__(self) -> None:
             pass
 
@@ -369,7 +369,7 @@ def test_the_hall_counts_by_address() -> None:
         ("2001:db8::3", False),
         (None, True),
     ):
-        assert (hall.enter(Quiet(), peer) is not None) is enters, peer
+        assert (slots.enter(Quiet(), peer) is not None) is enters, peer
 
 
 async def test_who_reads_nothing_is_cut_off() -> None:

@@ -114,11 +114,11 @@ async def test_films_are_kept_within_bounds() -> None:
     for n in range(20):
         await page(replays, f"match {n}")
         assert replays.kept_bytes <= 3 * 6 * 2600
-    assert 0 < len(replays._films) < 20
-    assert "match 19" in replays._films
+    assert 0 < len(replays._cache) < 20
+    assert "match 19" in replays._cache
     tiny = Replays(kept_bytes=1)
     assert await page(tiny) == await page(replays)
-    assert (tiny.kept_bytes, len(tiny._films)) == (0, 0)
+    assert (tiny.kept_bytes, len(tiny._cache)) == (0, 0)
 
 
 async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
@@ -129,12 +129,14 @@ async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
 
 
 async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it raises comes out, and the next one who asks gets the same as if it had not happened."""
+    """What it raises comes out, and the next one who asks gets the same as if it had not
+    happened.
+    """
     replays = Replays()
     real, fails = Position.view, [3]
 
     def view(position: Position) -> Any:
-        if len(replays._films["m"].frames) in fails:
+        if len(replays._cache["m"].frames) in fails:
             fails.clear()
             raise GameFault("it fell over")
         return real(position)
@@ -199,7 +201,9 @@ def reads(node: Node) -> list[str]:
 
 
 async def test_a_finished_match_is_read_once(artist: Artist) -> None:
-    """Its moves and pictures are kept: the same questions again cost neither a log nor a picture."""
+    """Its moves and pictures are kept: the same questions again cost neither a log nor a
+    picture.
+    """
     async with matches() as (node, _, ids):
         logs = reads(node)
         artist.drawn.clear()

@@ -380,7 +380,7 @@ async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, dat
         )
         assert cut.is_set()
         assert isinstance(results[0], StoreUnavailable)
-        assert "not known" in str(results[0])
+        assert "unknown" in str(results[0])
         assert isinstance(results[1], Duplicate)
         assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
