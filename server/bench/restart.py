@@ -96,7 +96,7 @@ def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
     return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
 
 
-# --- the server process --------------------------------------------------------------------------
+# --- the server process ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

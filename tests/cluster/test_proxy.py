@@ -1,5 +1,5 @@
-"""What the proxy's configuration keeps from nodes, and what it tells them: HAProxy before a node
-that only listens.
+"""The proxy's configuration, with HAProxy in front of a fake node: what it blocks, and the headers
+that it sets.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ HEADERS = ("x-forwarded-for", "x-forwarded-proto")
 
 
 class Node:
-    """Notes the heads of requests, and answers each with nothing."""
+    """Records the heads of requests and answers each with an empty body."""
 
     def __init__(self) -> None:
         self.heads: list[str] = []
@@ -33,7 +33,7 @@ class Node:
         writer.close()
 
     def told(self) -> list[list[str]]:
-        """For each request, all that its head says of where it comes from."""
+        """The origin headers of each request."""
         return [
             [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
             for head in self.heads
@@ -42,7 +42,7 @@ class Node:
 
 @asynccontextmanager
 async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
-    """The port of the proxy before a node."""
+    """The port of a proxy in front of a node."""
     node = Node()
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
     behind = server.sockets[0].getsockname()[1]
@@ -82,8 +82,8 @@ async def connected(port: int) -> AsyncIterator[Http]:
 
 
 async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
-    """Set and not appended: what a client writes there itself never reaches a node, in no request
-    of a connection.
+    """The proxy replaces the origin headers: a client's own values never reach a node, in no
+    request of a connection.
     """
     forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
     async with proxied(tmp_path) as (port, node), connected(port) as http:
@@ -95,7 +95,7 @@ async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None
 
 
 async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:
-    """415, before a node hears of it, on any request of a connection."""
+    """A compressed body gets 415 before it reaches a node, on any request of a connection."""
     async with proxied(tmp_path) as (port, node):
         for before in (0, 1):
             async with connected(port) as http:

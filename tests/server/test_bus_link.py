@@ -1,5 +1,5 @@
-"""What the connection to a broker promises: it comes back, keeps what must be kept within bounds,
-shows whether it is there, knows whether messages flow, logs in as it is told, and tells no secrets.
+"""The broker connection: it reconnects, keeps what must be kept within bounds, publishes its
+status, knows whether messages flow, authenticates, and reveals no secrets.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ async def until_flows(link: Link) -> None:
 
 
 class Ear:
-    """Keeps what comes."""
+    """Records the messages that it receives."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, bytes]] = []
@@ -51,12 +51,12 @@ class Ear:
         return [payload for _, payload in self.heard]
 
 
-# --- where it is ------------------------------------------------------------------------------------------------------
+# --- the address ----------------------------------------------------------------------------------
 
 
 def test_a_broker_in_a_url(tmp_path: Path) -> None:
-    """Scheme, credentials (with %xx for what a URL cannot hold), host and port; the defaults of
-    MQTT.
+    """A URL's scheme, credentials (%xx for what a URL cannot hold), host and port; MQTT's
+    defaults.
     """
     assert parse_broker("mqtt://broker") == Broker("broker", 1883)
     assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker(
@@ -96,15 +96,15 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
     ],
 )
 def test_a_broker_that_cannot_be(url: str) -> None:
-    """It says what was expected, and no secret."""
+    """The error says what was expected, and no secret."""
     with pytest.raises(SettingError) as error:
         parse_broker(url)
     assert "s3cret" not in str(error.value)
 
 
 def test_the_broker_of_the_settings(tmp_path: Path) -> None:
-    """From the environment, or from a file that it names; not both; and no text of the settings has
-    the password.
+    """The broker comes from the environment or from a file that it names, not both; no text of the
+    settings holds the password.
     """
     path = tmp_path / "bus"
     path.write_text("mqtt://u:s3cret@broker\n")
@@ -125,7 +125,9 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_node_has_a_name_of_its_own() -> None:
-    """What the settings say, and a random part; what topics cannot hold is refused."""
+    """A node's name is the setting and a random part; characters that topics cannot hold are
+    refused.
+    """
     names = {node_name(Settings(node="attic")) for _ in range(3)} | {
         node_name(Settings()) for _ in range(3)
     }
@@ -136,11 +138,13 @@ def test_a_node_has_a_name_of_its_own() -> None:
             node_name(Settings(node=wrong))
 
 
-# --- the outbox -------------------------------------------------------------------------------------------------------
+# --- the outbox -----------------------------------------------------------------------------------
 
 
 async def test_an_outbox_is_bounded() -> None:
-    """The oldest that may be missed goes first, then the oldest of all; both are counted."""
+    """On overflow the oldest unkept message is dropped first, then the oldest of all; both are
+    counted.
+    """
     box = Outbox(4)
     for number in range(3):
         box.put(QueuedMessage("kept", b"%d" % number, True))
@@ -153,8 +157,8 @@ async def test_an_outbox_is_bounded() -> None:
 
 
 async def test_what_was_under_way_goes_first() -> None:
-    """In its order, unless it may be missed or has been under way too often: it may be what breaks
-    the connection.
+    """In-flight messages are sent again first, in order, unless they are unkept or have been tried
+    too often: one may be what breaks the connection.
     """
     box = Outbox(10)
     box.put(QueuedMessage("t", b"3", True))
@@ -171,12 +175,12 @@ async def test_what_was_under_way_goes_first() -> None:
     assert (box.dropped, box.lost) == (1, 1)
 
 
-# --- the connection ---------------------------------------------------------------------------------------------------
+# --- the connection -------------------------------------------------------------------------------
 
 
 async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
-    """SIGKILL of the broker: what was to be kept and said meanwhile arrives, subscriptions hold
-    again, old and new, and those who listen are told that they may have missed something.
+    """After SIGKILL of the broker, kept messages that were sent meanwhile arrive, old and new
+    subscriptions hold, and a gap is reported.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -210,8 +214,8 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
 
 
 async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
-    """Links with the same names and topics, one cluster under a prefix: messages, statuses and
-    wills stay inside it.
+    """Clusters with the same names and topics, one with a prefix: messages, statuses and wills stay
+    apart.
     """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
@@ -235,8 +239,8 @@ async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: 
 
 
 async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
-    """Whoever comes later sees it; it ends with the link, in good order or not, and leaves nothing
-    behind.
+    """A later subscriber sees the status; it ends with the link, whether or not in order, and
+    leaves nothing behind.
     """
     async with (
         mosquitto(tmp_path) as broker,
@@ -251,7 +255,7 @@ async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
             leaving.set_status(b"alive")
             await until(lambda: heard.payloads.count(b"alive") == 2)
             await until(lambda: dying.flows and leaving.flows)
-            dying._flows = False  # no farewell
+            dying._flows = False  # so it does not clear its status
             task.cancel()
             await asyncio.wait([task])
             await until(lambda: ("status/dying", b"") in heard.heard)
@@ -267,8 +271,8 @@ async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
-    """SIGSTOP: within 2 s it is known; whatever is said then waits, within bounds, and arrives when
-    it goes on.
+    """A broker that is stopped (SIGSTOP) is noticed within 2 s; messages sent meanwhile wait within
+    bounds and arrive when it resumes.
     """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
@@ -292,7 +296,9 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
 
 
 async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
-    """It goes out again, in its order, to whoever is there then."""
+    """Messages in flight when the broker died are sent again, in order, to the present
+    subscribers.
+    """
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
@@ -312,9 +318,7 @@ async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
 
 
 async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
-    """The broker throws it out for a double (one of its own that had been thought dead): it comes
-    back.
-    """
+    """When the broker drops the link because another connection has its name, it reconnects."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
@@ -335,8 +339,8 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
 async def test_a_broker_that_dies_as_the_link_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link ends, though a task group tells of the broken connection and not of the
-    cancelling.
+    """The link ends even if the task group raises the broken connection instead of the
+    cancellation.
     """
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
@@ -359,11 +363,11 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
         assert sessions == 1
 
 
-# --- logging in -------------------------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
 async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is refused, says so without secrets, and tries on."""
+    """The link is refused, logs it without secrets, and keeps trying."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
         await until(lambda: link._reported_away)
         await asyncio.sleep(0.3)
@@ -376,7 +380,7 @@ async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With them it gets in; nobody else does."""
+    """The right user and password get in; nothing else does."""
     async with mosquitto(tmp_path, USERS) as broker:
         async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
             await until(lambda: link.flows)
@@ -387,12 +391,11 @@ async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the broker's certificate it connects; a certificate that nobody vouches for is
-    refused.
-    """
+    """The link connects with the broker's CA and refuses any other certificate."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        ["openssl", "req", "-x509", "-newkey", "ec",
+         "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost",
          "-addext", "subjectAltName=IP:127.0.0.1"],
         check=True, capture_output=True,
@@ -413,14 +416,14 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         await never_flows(replace(good, ca=None), capsys)
     for _ in range(
         5
-    ):  # paho does not close a socket whose handshake fails, and a thread may still hold it
+    ):  # paho leaves a socket open after a failed handshake, and a thread may hold it
         await asyncio.sleep(0.05)
         gc.collect()
 
 
 async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
-    """The access list that we ship: a worker cannot say anything of rooms, nodes or the lobby,
-    speak for another worker, or hear of rooms and of others' orders; what it needs it may.
+    """With the shipped access list, a worker cannot publish about rooms, nodes or the lobby, act
+    for another worker, or read rooms and others' orders; it can do what it needs.
     """
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))
@@ -444,8 +447,11 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
             worker.subscribe(topics, at_worker)
         worker.set_status(b"advert")
         await until(lambda: server.flows and worker.flows)
-        forbidden = [f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed", f"{ROOT}/nodes/n9",
-                     work.worker_topic("worker-2"), work.order_topic("worker-2"), f"{ROOT}/echo/server-1"]  # fmt: skip
+        forbidden = [
+            f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed",
+            f"{ROOT}/nodes/n9", work.worker_topic("worker-2"), work.order_topic("worker-2"),
+            f"{ROOT}/echo/server-1",
+        ]  # fmt: skip
         for topic in forbidden:
             worker.publish(topic, b"forged", kept=True)
         worker.publish(work.news_topic("server-1"), b"news", kept=True)
@@ -466,7 +472,7 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
 
 
 def test_the_broker_of_the_tests_is_the_one_we_ship_a_configuration_for(tmp_path: Path) -> None:
-    """Every line of the configuration that we ship is one that Mosquitto knows."""
+    """Mosquitto accepts every line of the shipped configuration."""
     lines = (
         (ACL.parent / "mosquitto.conf")
         .read_text("utf-8")

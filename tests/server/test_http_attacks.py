@@ -1,5 +1,5 @@
-"""What a stranger can make the HTTP side do before a limit counts: next to nothing, on any request
-of a connection.
+"""The cost of hostile HTTP requests before a limit applies: next to nothing, on any request of a
+connection.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.server.test_listener import SECURITY, UPGRADE
 from tests.support.fake_server import World, settle
 from tests.support.node import WAIT_S, Http, Node, serve
 
-#: A megabyte of zeros in a kilobyte.
+#: One megabyte of zeros in one kilobyte.
 BOMB = gzip.compress(bytes(2**20))
 ENCODED = {"Content-Encoding": "gzip", "Content-Length": str(len(BOMB))}
 CHUNKED = {"Transfer-Encoding": "chunked"}
@@ -41,7 +41,7 @@ def head(target: str, method: str = "POST", **headers: str) -> bytes:
 
 @pytest.fixture
 def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The encodings for which something was made that unpacks."""
+    """Records the encodings for which a decompressor was made."""
     made: list[str] = []
     real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (it is not exported, and mypy would mind)
 
@@ -53,25 +53,27 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("method", "target", "headers"),
     [
-        ("POST", "/api/guest", {}), ("POST", "/livez", {}), ("GET", "/", {}), ("PUT", "/nothing", {}),
-        ("HEAD", "/api/games", {}), ("GET", "/ws", {"Upgrade": "websocket", "Connection": "Upgrade"}),
+        ("POST", "/api/guest", {}), ("POST", "/livez", {}), ("GET", "/", {}),
+        ("PUT", "/nothing", {}),
+        ("HEAD", "/api/games", {}),
+        ("GET", "/ws", {"Upgrade": "websocket", "Connection": "Upgrade"}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["first", "kept alive", "pipelined"])
 async def test_compressed_bodies_are_refused(
     method: str, target: str, headers: dict[str, str], place: str, unpacked: list[str]
 ) -> None:
-    """415 for any method and path, on every request of a connection, unread: nothing was ever made
-    to unpack it.
+    """Compressed bodies get 415 for any method and path, on every request of a connection; no
+    decompressor is ever made.
     """
     if place == "first" and "Upgrade" in headers:
-        place = "kept alive"  # the first request of a connection would become a WebSocket
+        place = "kept alive"  # a first request would become a WebSocket
     async with serve() as node, node.http() as http:
         before = b"" if place == "first" else head("/livez", "GET")
         http.writer.write(before)
@@ -88,7 +90,7 @@ async def test_compressed_bodies_are_refused(
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "nonsense"])
 async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> None:
-    """415, in chunks, too."""
+    """Every content encoding gets 415, in chunks too."""
     async with serve() as node, node.http() as http:
         http.writer.write(
             head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n"
@@ -99,7 +101,7 @@ async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> 
 
 
 async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
-    """Its requests have no bodies; 415, 411 and 413 like everywhere."""
+    """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
             reader, writer = await asyncio.open_connection("127.0.0.1", node.running.metrics_port)
@@ -114,7 +116,8 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
     ("target", "headers", "status"),
     [
         ("/api/guest", CHUNKED, 411), ("/api/guest", {"Transfer-Encoding": "gzip, chunked"}, 411),
-        ("/api/guest", {"Content-Length": "4097"}, 413), ("/api/guest", {"Content-Length": str(2**60)}, 413),
+        ("/api/guest", {"Content-Length": "4097"}, 413),
+        ("/api/guest", {"Content-Length": str(2**60)}, 413),
         ("/api/games", {"Content-Length": "1"}, 413), ("/nothing", {"Content-Length": "1"}, 413),
         ("/livez", {f"X{n}": "x" * 1000 for n in range(40)}, 431),
         ("/api/guest", {"Content-Length": "2", "Expect": "the unexpected"}, 417),
@@ -124,8 +127,8 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
 async def test_a_body_is_refused_before_it_is_read(
     target: str, headers: dict[str, str], status: int
 ) -> None:
-    """The refusal comes though not a byte of the body was sent, without leave to send it; it ends
-    the connection.
+    """The refusal arrives before a byte of the body is sent, without 100 Continue, and ends the
+    connection.
     """
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
@@ -136,7 +139,7 @@ async def test_a_body_is_refused_before_it_is_read(
 
 
 async def test_leave_is_given_to_a_body_that_is_taken() -> None:
-    """Expect: 100-continue has 100 and then its answer, and the connection is kept."""
+    """A body that is accepted gets 100 Continue and its answer, and the connection stays open."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", Content_Length="2", Expect="100-continue"))
         assert (await http.response()).status == 100
@@ -147,8 +150,8 @@ async def test_leave_is_given_to_a_body_that_is_taken() -> None:
 
 @pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
 async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """30,000 chunks of a byte cost next to nothing: a few that came with the head are parsed, the
-    rest is dropped.
+    """A refused body of 30,000 one-byte chunks costs little: a few that came with the head are
+    parsed, the rest is dropped.
     """
     chunks = 0
     real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
@@ -171,7 +174,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
 
 
 async def test_what_follows_a_refused_request_is_not_served() -> None:
-    """Its body may be anything, so nothing behind it is taken for a request."""
+    """Bytes after a refused request are never taken for another request."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
@@ -188,9 +191,7 @@ async def test_what_follows_a_refused_request_is_not_served() -> None:
     ],
 )  # fmt: skip
 async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> None:
-    """A request after which the connection would speak something else is the last one that is
-    answered.
-    """
+    """A request that would change the connection's protocol is the last one that is answered."""
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
         http.writer.write(
@@ -202,7 +203,7 @@ async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> Non
 
 
 async def test_a_refused_body_without_end_is_cut_off() -> None:
-    """After a megabyte, whatever else would come."""
+    """A refused body without end is cut off after a megabyte."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **CHUNKED))
         assert (await http.response()).status == 411
@@ -217,7 +218,7 @@ async def test_a_refused_body_without_end_is_cut_off() -> None:
 
 
 async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
-    """However many come at once: another connection is served in between."""
+    """Pipelined requests are answered a few at a time: other connections are served in between."""
     async with serve() as node, node.http() as greedy, node.http() as other:
         greedy.writer.write(head("/livez", "GET") * 3000)
         await greedy.response()
@@ -226,7 +227,7 @@ async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
         assert answered < 3000
 
 
-# --- answers that are made early --------------------------------------------------------------------------------------
+# --- refusals below the handlers ------------------------------------------------------------------
 
 BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
 
@@ -235,17 +236,19 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
     ("request_bytes", "status"),
     [
         (b"NONSENSE\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", 400),
-        (head("/" + "x" * 9000, "GET"), 400), (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
+        (head("/" + "x" * 9000, "GET"), 400),
+        (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000, 431), (head("/api/guest", **CHUNKED), 411),
         (head("/ws", "GET", **BAD_HANDSHAKE), 400), (head("/other", "GET", **UPGRADE), 404),
-        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431), (head("/ws", "GET", **UPGRADE, Content_Encoding="br"), 415),
+        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431),
+        (head("/ws", "GET", **UPGRADE, Content_Encoding="br"), 415),
         (head("/ws", "GET", **UPGRADE, **{f"X{n}": "y" for n in range(200)}), 431),
         (head("/ws", "GET", **{**UPGRADE, "Sec-WebSocket-Version": "12"}), 400),
     ],
 )  # fmt: skip
 async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
-    """Refusals of the listener, of aiohttp's parser and of `websockets` carry our headers, and tell no
-    versions.
+    """Refusals of the listener, of aiohttp's parser and of `websockets` carry the security headers
+    and reveal no versions.
     """
     async with serve() as node, node.http() as http:
         http.writer.write(request_bytes)
@@ -258,12 +261,12 @@ async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> N
             assert program not in told
 
 
-# --- many connections -------------------------------------------------------------------------------------------------
+# --- many connections -----------------------------------------------------------------------------
 
 
 async def test_a_growing_head_is_searched_once() -> None:
-    """In a head that comes in small pieces, each search begins where the last one ended, but for
-    three bytes.
+    """In a head that arrives in small pieces, each search starts three bytes before the end of the
+    last one.
     """
 
     searches: list[tuple[int, int]] = []
@@ -292,7 +295,7 @@ async def test_a_growing_head_is_searched_once() -> None:
                     b"\n",
                 ):
                     slow.writer.write(piece)
-                    await http.request("/livez")  # that piece has arrived
+                    await http.request("/livez")  # the piece has arrived by now
                 assert (await slow.response()).status == 200
     assert len(searches) > 1
     for (_, before), (start, _) in itertools.pairwise(searches):
@@ -312,8 +315,8 @@ async def connected(node: Node, address: str) -> AsyncIterator[Http]:
 
 
 async def test_one_address_gets_half_of_the_places() -> None:
-    """503 with our headers beyond that, another address is served, and places that become free are
-    taken.
+    """Beyond half of the slots an address gets 503 with the security headers; other addresses are
+    served, and freed slots are used again.
     """
     async with serve(max_http=4) as node, AsyncExitStack() as stack:
         held = [await stack.enter_async_context(connected(node, "127.0.0.1")) for _ in range(2)]
@@ -333,8 +336,8 @@ async def test_one_address_gets_half_of_the_places() -> None:
 
 
 async def test_who_keeps_silent_makes_room() -> None:
-    """When all places are taken, the connection that has said nothing for the longest ends; HTTP
-    that is used stays.
+    """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
+    connections in use stay.
     """
     async with serve(max_http=3, proxies=("127.0.0.1",)) as node, AsyncExitStack() as stack:
         used = await stack.enter_async_context(node.http())
@@ -350,13 +353,15 @@ async def test_who_keeps_silent_makes_room() -> None:
 
 
 async def test_sockets_leave_their_place_to_others() -> None:
-    """Places are for what is no WebSocket."""
+    """WebSockets take no slots."""
     async with serve(max_http=2) as node, node.guest(), node.guest(), node.guest():
         assert (await node.get("/livez")).status == 200
 
 
 def test_the_hall_counts_by_address() -> None:
-    """IPv6 by /64; a proxy and a connection without an address only count in all."""
+    """Slots count IPv6 addresses by /64; proxies and connections without an address count in the
+    total only.
+    """
     slots = ConnectionSlots(4, Proxies())
 
     class Quiet(ProtocolDetector):
@@ -373,9 +378,7 @@ def test_the_hall_counts_by_address() -> None:
 
 
 async def test_who_reads_nothing_is_cut_off() -> None:
-    """A connection to which bytes wait to be sent, and which takes none from one sweep to the next,
-    ends.
-    """
+    """A connection with unsent bytes that reads nothing between two sweeps is aborted."""
 
     async def big(request: web.Request) -> web.Response:
         return web.Response(body=bytes(2**24))
@@ -395,7 +398,7 @@ async def test_who_reads_nothing_is_cut_off() -> None:
     while not connection._wire or not connection._wire.get_write_buffer_size():
         await asyncio.sleep(0)
     http.sweep()
-    await reader.readexactly(2**23)  # reads on
+    await reader.readexactly(2**23)  # continues to read
     http.sweep()
     await settle()
     assert len(http) == 1
@@ -408,7 +411,7 @@ async def test_who_reads_nothing_is_cut_off() -> None:
 
 
 class TurnedClock(World):
-    """A world whose clock a test turns."""
+    """A fake server whose clock the test sets."""
 
     ahead_ms = 0
 
@@ -416,12 +419,12 @@ class TurnedClock(World):
         return super().now_ms() + self.ahead_ms
 
 
-# --- how much of the API an address may use ---------------------------------------------------------------------------
+# --- the rate limit of an address -----------------------------------------------------------------
 
 
 async def test_an_address_gets_so_many_requests() -> None:
-    """429 with Retry-After for one too many, each address by itself behind a trusted proxy; files
-    are not counted.
+    """One request too many gets 429 with Retry-After, per address also behind a trusted proxy;
+    files are not counted.
     """
     world = TurnedClock()
     settings: dict[str, Any] = {
@@ -445,7 +448,7 @@ async def test_an_address_gets_so_many_requests() -> None:
 
 
 async def test_no_limit_where_none_is_set() -> None:
-    """0 a minute: as many as one likes."""
+    """A limit of 0 per minute means no limit."""
     async with (
         serve(limit_requests_burst=1, limit_requests_per_minute=0) as node,
         node.http() as http,

@@ -1,5 +1,5 @@
-"""What a stranger's look at old matches costs: a ply a turn of the loop, once, within bounds of
-memory and of rate.
+"""The cost of views of old matches: one ply per iteration of the loop, drawn once, within limits of
+memory and rate.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ MOVES = ["a1", "b1", "a2", "b2", "a3"]
 
 
 class Artist:
-    """Counts the turns of the loop, and notes in which of them a picture was drawn."""
+    """Counts the loop's iterations, and records in which of them a view was drawn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.turns = 0
@@ -39,7 +39,7 @@ class Artist:
 
     @asynccontextmanager
     async def counting(self) -> AsyncIterator[None]:
-        """While the block runs."""
+        """Counts while the block runs."""
 
         async def count() -> None:
             while True:
@@ -59,7 +59,7 @@ def artist(monkeypatch: pytest.MonkeyPatch) -> Artist:
 
 
 def start() -> Position:
-    """The first position of the game."""
+    """The game's start position."""
     return load_game(GAME).start()
 
 
@@ -71,15 +71,13 @@ async def page(
     moves: Any = MOVES,
     **ask: Any,
 ) -> bytes:
-    """Asks for a page."""
+    """Requests a page of views."""
     ask = {"charge": lambda: None, "gone": lambda: False} | ask
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
 async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
-    """However many ask for pictures of different matches at once, others are served after each of
-    them.
-    """
+    """Concurrent requests for different matches draw one view per iteration of the loop."""
     replays = Replays()
     async with artist.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
@@ -88,7 +86,7 @@ async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
 
 
 async def test_each_picture_is_drawn_once(artist: Artist) -> None:
-    """For all who want it, at the same time or later, in whatever pages."""
+    """A view is drawn once for all requests, concurrent or later, in any pages."""
     replays = Replays()
     whole, *rest = await asyncio.gather(*(page(replays) for _ in range(5)))
     assert rest == [whole] * 4
@@ -98,7 +96,9 @@ async def test_each_picture_is_drawn_once(artist: Artist) -> None:
 
 
 async def test_a_match_goes_on_where_its_film_ended(artist: Artist) -> None:
-    """A running match grows; moves that were taken back and played otherwise are drawn anew."""
+    """A running match is drawn from the last cached ply on; other moves after a takeback are drawn
+    anew.
+    """
     replays = Replays()
     early = await page(replays, last=3, moves=MOVES[:3])
     assert (await page(replays)).startswith(early)
@@ -108,8 +108,10 @@ async def test_a_match_goes_on_where_its_film_ended(artist: Artist) -> None:
     assert other != await page(Replays())
 
 
-async def test_films_are_kept_within_bounds() -> None:
-    """The least wanted goes first; a film that is too long for the bound is shown and not kept."""
+async def test_cached_views_are_bounded() -> None:
+    """The least recently used match is dropped first; one that exceeds the limit is served but not
+    cached.
+    """
     replays = Replays(kept_bytes=3 * 6 * 2600)
     for n in range(20):
         await page(replays, f"match {n}")
@@ -122,21 +124,19 @@ async def test_films_are_kept_within_bounds() -> None:
 
 
 async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
-    """ConnectionError, after at most the picture that was being drawn."""
+    """If the client has left, drawing stops with ConnectionError after at most one more view."""
     with pytest.raises(ConnectionError):
         await page(Replays(), gone=lambda: len(artist.drawn) >= 2)
     assert len(artist.drawn) == 2
 
 
 async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it raises comes out, and the next one who asks gets the same as if it had not
-    happened.
-    """
+    """An exception of the game reaches the caller, and the next request gets the usual result."""
     replays = Replays()
     real, fails = Position.view, [3]
 
     def view(position: Position) -> Any:
-        if len(replays._cache["m"].frames) in fails:
+        if len(replays._cache["m"].views) in fails:
             fails.clear()
             raise GameFault("it fell over")
         return real(position)
@@ -150,7 +150,7 @@ async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 class Still:
-    """A position in which nothing ever happens."""
+    """A position that never changes."""
 
     def replay(self, move: str) -> "Still":
         return self
@@ -161,8 +161,8 @@ class Still:
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
 async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
-    """For each hundred plies or a part of them once, and nothing for what is kept; a refusal draws
-    nothing.
+    """Drawing is charged once per hundred plies or part of them, cached views are free, and a
+    refusal draws nothing.
     """
     replays, asked = Replays(), 0
 
@@ -183,11 +183,11 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
     assert replays.kept_bytes == kept_bytes
 
 
-# --- over HTTP --------------------------------------------------------------------------------------------------------
+# --- over HTTP ------------------------------------------------------------------------------------
 
 
 def reads(node: Node) -> list[str]:
-    """Notes whose log is read from the store."""
+    """Records the rooms whose logs are read from the store."""
     found: list[str] = []
     store = node.world.store
     real = store.events
@@ -201,9 +201,7 @@ def reads(node: Node) -> list[str]:
 
 
 async def test_a_finished_match_is_read_once(artist: Artist) -> None:
-    """Its moves and pictures are kept: the same questions again cost neither a log nor a
-    picture.
-    """
+    """A finished match is cached: repeated requests read no log and draw no view."""
     async with matches() as (node, _, ids):
         logs = reads(node)
         artist.drawn.clear()
@@ -215,8 +213,8 @@ async def test_a_finished_match_is_read_once(artist: Artist) -> None:
 
 
 async def test_an_address_draws_so_much() -> None:
-    """429 with Retry-After for a match too many; what is drawn already is free, and time gives
-    more.
+    """One match too many gets 429 with Retry-After; cached views are free, and time restores the
+    limit.
     """
     world: World = TurnedClock()
     assert isinstance(world, TurnedClock)
@@ -237,7 +235,7 @@ async def test_an_address_draws_so_much() -> None:
 
 
 async def test_the_games_are_described_between_other_work(artist: Artist) -> None:
-    """The first question for them draws a board for each, one a turn."""
+    """The first request for the games draws one board per iteration of the loop."""
     async with serve() as node, artist.counting():
         await get(node, "/api/games")
         assert len(artist.drawn) > 5

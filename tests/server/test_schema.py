@@ -1,4 +1,4 @@
-"""The schema's migrations, cut short."""
+"""Migrations that are interrupted."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -13,14 +13,12 @@ from server.store.tables import metadata
 
 
 class CutShort(BaseException):
-    """The process ends here."""
+    """The process ends at this statement."""
 
 
 @contextmanager
 def cut_at(statement: int) -> Iterator[list[str]]:
-    """The database's statements; the one of that number is not carried out any more, nor any after
-    it.
-    """
+    """Makes the statement of that number, and all later ones, fail."""
     seen: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
@@ -44,8 +42,8 @@ def tables(path: Path) -> set[str]:
 
 
 def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
-    """Wherever the migrations end, at any statement: none of them has happened, and the next start
-    does them all.
+    """A migration that is interrupted at any statement leaves nothing behind, and the next start
+    runs them all.
     """
     statement, done = 0, False
     while not done:
@@ -64,8 +62,8 @@ def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    """Not a single statement through SQLAlchemy, so that a warm start need not import what
-    migrates.
+    """An up-to-date schema costs no statement through SQLAlchemy, so a warm start need not import
+    Alembic.
     """
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)

@@ -1,3 +1,3 @@
-"""A simulation of a cluster from measured unit costs: what it can do here, and what more players
+"""A simulation of a cluster from measured unit costs: its capacity here, and what more players
 would need.
 """
