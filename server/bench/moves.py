@@ -412,6 +412,7 @@ async def first_page_s(process: Process) -> float:
 
 # --- the report -----------------------------------------------------------------------------------
 
+#: Settings without rate limits, with which idle rooms leave memory soon.
 UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",

@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from server.settings import SettingError, Settings
 
+#: The default port of each scheme.
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 #: The prefix of all topics: no wildcards, and no names that a broker reserves for itself ($SYS).
 PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")

@@ -216,7 +216,7 @@ class Link:
             try:
                 await self._serve(client)
             except asyncio.CancelledError:
-                await self._farewell(client)
+                await self._disconnect(client)
                 raise
         finally:
             # aiomqtt leaves the socket open when no CONNACK comes, and its orderly disconnect waits
@@ -254,7 +254,7 @@ class Link:
             tasks.create_task(self._keep_echo(client, tasks), name="broker echo")
             tasks.create_task(self._send(client, tasks), name="broker send")
 
-    async def _farewell(self, client: aiomqtt.Client) -> None:
+    async def _disconnect(self, client: aiomqtt.Client) -> None:
         """Clears the status and disconnects. If the broker does not respond, the will does the
         same.
         """

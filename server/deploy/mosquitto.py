@@ -16,6 +16,7 @@ from pathlib import Path
 from server.bus.broker import Broker
 from server.deploy.free_ports import free_port
 
+#: Time limit for the broker's start.
 START_S = 60.0
 
 

@@ -29,10 +29,14 @@ from server.store.postgres import upgrade_postgres
 from server.store.schema import NEEDS
 from server.store.tables import metadata
 
+#: The database user; the password needs escaping in a URL.
 USER = "plyroom"
 PASSWORD = "a-secret:with/odd@signs"
+#: Time limit of a `pg_isready` call at the start.
 START_S = 30.0
+#: The migrated database that test databases are copied from.
 TEMPLATE = "migrated"
+#: Settings of a production server, which survives a power failure.
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 #: Settings without fsync, for tests that do not simulate a power failure.
 FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
@@ -227,6 +231,7 @@ DISCONNECT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
+#: The statements that empty all tables but the schema's `needs`.
 EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table != "meta") + (
     f"DELETE FROM meta WHERE key <> '{NEEDS}';"
 )
@@ -249,6 +254,7 @@ def _scratch(prefix: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+#: The shell program that cleans up if this process is killed; a line of input cancels it.
 CLEAN_UP = """
     if read -r done; then exit; fi
     if [ -f "$1/data/postmaster.pid" ]; then

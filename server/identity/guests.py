@@ -14,7 +14,9 @@ from server.rooms.model import CommandRejected
 from server.rooms.rules import clean_text
 from server.store.base import Identity, day_of
 
+#: Random bytes in a token.
 TOKEN_BYTES = 32
+#: The name of the cookie that holds a guest's token.
 COOKIE = "plyroom"
 
 

@@ -1,1 +1,3 @@
-"""From sockets to commands, and from messages to bytes."""
+"""The WebSocket side: bytes become commands of an authenticated actor, and messages become
+bytes.
+"""

@@ -189,7 +189,9 @@ class ProtocolDetector(asyncio.Protocol):
         self._transport.close()
 
 
+#: The refusal when no slot is free.
 FULL = "this server has no place for another connection now"
+#: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)
 
 

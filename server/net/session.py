@@ -128,7 +128,7 @@ class Session:
         try:
             if await self._hello():
                 async for frame in self._socket:
-                    await self._frame(frame)
+                    await self._on_frame(frame)
         except ConnectionClosed:
             log.debug("connection closed", identity=self.identity)
         finally:
@@ -149,7 +149,7 @@ class Session:
                 raise ProtocolError(
                     Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}"
                 )
-            welcome = await self._recognise(message)
+            welcome = await self._authenticate(message)
         except TimeoutError:
             await self._socket.close(Close.POLICY, "say hello")
             return False
@@ -161,10 +161,10 @@ class Session:
             self._error(None, Code.STORE_RETRY, "the store does not answer; connect again")
             await self._socket.close(Close.RESTARTING, "try again")
             return False
-        self._say(welcome)
+        self._reply(welcome)
         return True
 
-    async def _recognise(self, hello: wire.Hello) -> wire.Welcome:
+    async def _authenticate(self, hello: wire.Hello) -> wire.Welcome:
         """Finds the guest by the hello's token or the browser's cookie, or makes a new guest."""
         ports = self._hub.ports
         token = hello.token if hello.token is not None else self._cookie_token
@@ -194,7 +194,7 @@ class Session:
             epoch=ports.store.epoch, at=ports.now_ms(), token=fresh,
         )  # fmt: skip
 
-    async def _frame(self, frame: str | bytes) -> None:
+    async def _on_frame(self, frame: str | bytes) -> None:
         """Serves one frame; an invalid one is answered with an error and changes nothing."""
         self.last_heard_s = time.monotonic()
         try:
@@ -224,7 +224,7 @@ class Session:
             case wire.RoomCommand():
                 self._room_command(actor, message)
             case wire.Ping(id=key):
-                self._say(wire.Pong(self._hub.ports.now_ms(), key))
+                self._reply(wire.Pong(self._hub.ports.now_ms(), key))
             case wire.Create(id=key):
                 await self._create(actor, message)
             case wire.WatchLobby(id=key, on=on):
@@ -246,7 +246,7 @@ class Session:
 
     async def _create(self, actor: Actor, message: wire.Create) -> None:
         try:
-            self._say(await self._hub.create(actor, message, self._address))
+            self._reply(await self._hub.create(actor, message, self._address))
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:
@@ -260,7 +260,7 @@ class Session:
         ack = wire.Ack(key, None)
         if not on:
             self._hub.lobby.leave(self)
-            self._say(ack)
+            self._reply(ack)
             return
         try:
             await self._hub.lobby.watch(self, text_frame(format_message(ack)))
@@ -270,11 +270,11 @@ class Session:
                 key, Code.STORE_RETRY, "the store does not answer; send the same command again"
             )
 
-    def _say(self, message: wire.Outgoing) -> None:
+    def _reply(self, message: wire.Outgoing) -> None:
         self.send(text_frame(format_message(message)))
 
     def _error(self, key: str | None, code: Code, message: str) -> None:
-        self._say(wire.Error(key, code, message))
+        self._reply(wire.Error(key, code, message))
 
 
 def _parse(frame: str | bytes) -> wire.ClientMessage:

@@ -35,9 +35,11 @@ from server.store import schema
 from server.store import tables as t
 from server.store.base import StoreError, wall_clock_ms
 
+#: The version of the file's format.
 FORMAT = 1
 #: The tables in a backup, in the order in which they are restored.
 KEPT = ("identities", "rooms", "events", "commands", "matches", "thoughts")
+#: Rows that are read or inserted at a time.
 BATCH = 1000
 Row = list[Any]
 #: Progress callback: rows done so far, and rows in total (0 if unknown).

@@ -19,11 +19,11 @@ from server.store.base import DaySpan, Page
 #: that no event, and so no match, was added since the page was read, even one that the statement's
 #: snapshot cannot see.
 DELETE_ROOMS = text("""
-    WITH asked AS (
+    WITH requested AS (
         SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)
     ),
     free AS (
-        SELECT r.id FROM rooms AS r JOIN asked AS a ON r.id = a.id
+        SELECT r.id FROM rooms AS r JOIN requested AS a ON r.id = a.id
         WHERE r.head = a.head AND r.seen_day < :before
             AND NOT EXISTS (SELECT FROM matches AS m WHERE m.room = r.id)
         ORDER BY r.id FOR UPDATE OF r SKIP LOCKED

@@ -4,6 +4,7 @@ import os
 import stat
 from pathlib import Path
 
+#: All rights of other users than the owner.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

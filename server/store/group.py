@@ -100,6 +100,7 @@ def _update(table: str, *columns: str, expecting: bool = False) -> str:
     )
 
 
+#: Columns that hold bytes; in the JSON rows they are text.
 BLOBS = {"body", "summary", "options", "seats", "over"}
 MOVE_HEADS = _update("rooms", "head", "due_ms", "node", expecting=True)
 INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")

@@ -14,6 +14,7 @@ from server.store.folder import make_file, make_folder, others_may_read
 
 log = structlog.get_logger()
 
+#: The lock file in the data folder; it holds the server's process id.
 FILE = "plyroom.lock"
 
 

@@ -171,6 +171,7 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+#: The query for the store's epoch.
 EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 

@@ -33,6 +33,7 @@ from server.store.writer import Outcome
 Row = tuple[Any, ...]
 Columns = dict[str, str]
 
+# The columns of each part of the statement, with their PostgreSQL types.
 HEADS: Columns = {
     "room": "text", "expected": "bigint", "head": "bigint", "due_ms": "bigint", "node": "text",
     "identity": "text", "command": "text",
@@ -208,6 +209,7 @@ async def _run(connection: Any, statement: str, *parts: list[Row]) -> list[async
 # join it otherwise, and the settings of the writer's connection would turn that join into a nested
 # loop.
 
+#: The condition that a row's room, by its alias, has won the compare-and-set.
 WON = "({}.room IN (SELECT id FROM moved)) IS TRUE"
 
 
@@ -247,10 +249,10 @@ def _append_statement(
     listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool
 ) -> str:
     text = _StatementBuilder()
-    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
+    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
     text.add(
         "made",
-        "SELECT c.room, c.first_v, c.last_v FROM asked AS a"
+        "SELECT c.room, c.first_v, c.last_v FROM requested AS a"
         " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
     )
     condition = (
@@ -271,11 +273,12 @@ def _append_statement(
     if listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
     text.add(
-        "moved", f"UPDATE rooms AS r SET {changes} FROM asked AS a WHERE {condition} RETURNING r.id"
+        "moved",
+        f"UPDATE rooms AS r SET {changes} FROM requested AS a WHERE {condition} RETURNING r.id",
     )
     _add_dependents(text, matches, finished, thoughts)
     return text.statement(
-        f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM asked AS a"
+        f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM requested AS a"
         " LEFT JOIN made AS d ON d.room = a.room"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
@@ -284,16 +287,17 @@ def _append_statement(
 @cache
 def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
     text = _StatementBuilder()
-    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
+    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
     columns = ["head", "due_ms", "node", *LISTINGS, *CREATED]
     text.add(
         "moved",
-        f"INSERT INTO rooms (id, {', '.join(columns)}) SELECT room, {', '.join(columns)} FROM asked"
+        f"INSERT INTO rooms (id, {', '.join(columns)})"
+        f" SELECT room, {', '.join(columns)} FROM requested"
         " ON CONFLICT (host, create_id) DO NOTHING RETURNING id",
     )
     _add_dependents(text, matches, finished, thoughts)
     return text.statement(
-        "SELECT a.room, a.host, a.create_id FROM asked AS a"
+        "SELECT a.room, a.host, a.create_id FROM requested AS a"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 
@@ -304,7 +308,7 @@ def _add_dependents(text: _StatementBuilder, matches: bool, finished: bool, thou
     text.add(
         "commands_added",
         "INSERT INTO commands (room, identity, id, first_v, last_v)"
-        " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM asked AS a"
+        " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM requested AS a"
         f" WHERE a.command IS NOT NULL AND {WON.format('a')}",
     )
     if matches:

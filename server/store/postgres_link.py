@@ -15,6 +15,7 @@ import asyncpg
 from server.store.base import StoreUnavailable
 
 SCHEMES = ("postgresql", "postgres")
+#: One host of an address, with an optional port.
 HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 

@@ -281,11 +281,11 @@ class SqlStore:
         try:
             return await self._commit_group(ops)
         except Contended:
-            return [await self._alone(op) for op in ops]
+            return [await self._commit_alone(op) for op in ops]
         except StoreUnavailable as error:
             return [error] * len(ops)
 
-    async def _alone(self, op: Op) -> Outcome:
+    async def _commit_alone(self, op: Op) -> Outcome:
         try:
             if isinstance(op, Append) and op.command is not None:
                 made = await self.find_command(op.room, op.command)
@@ -350,7 +350,7 @@ class SqlStore:
         )  # fmt: skip
         taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         try:
-            rooms = [row[0] for row in await self._change(taken)]
+            rooms = [row[0] for row in await self._execute(taken)]
         except StoreUnavailable:
             self._takeover_unanswered = True
             raise
@@ -367,13 +367,13 @@ class SqlStore:
             .values(alive_until_ms=alive_until)
             .returning(until)
         )
-        found = await self._change(known)
+        found = await self._execute(known)
         if not found:
-            found = await self._change(
+            found = await self._execute(
                 insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until)
             )
             # A node has a new id after each start; the rows of long dead nodes are useless.
-            await self._change(
+            await self._execute(
                 delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until)
             )
         return int(found[0][0]) - alive_for_ms
@@ -392,7 +392,7 @@ class SqlStore:
             "id": identity.id, "name": identity.name, "token_hash": token_hash,
             "created_ms": created_ms, "seen_day": day_of(created_ms), "sat": False,
         }  # fmt: skip
-        await self._change(insert(t.identities).values(row).returning(t.identities.c.id))
+        await self._execute(insert(t.identities).values(row).returning(t.identities.c.id))
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
@@ -403,18 +403,18 @@ class SqlStore:
 
     async def rename_identity(self, identity: str, name: str) -> None:
         c = t.identities.c
-        await self._change(
+        await self._execute(
             update(t.identities).where(c.id == identity).values(name=name).returning(c.id)
         )
 
     async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day))
+            await self._run_write(lambda one: expiry.note_seen(one, t.identities, identities, day))
         )
 
     async def mark_sat(self, identity: str) -> None:
         c = t.identities.c
-        await self._change(
+        await self._execute(
             update(t.identities)
             .where(c.id == identity, c.sat.is_(False))
             .values(sat=True)
@@ -425,10 +425,10 @@ class SqlStore:
         rows = await self._select(expiry.page_of_identities(after, limit))
         old, new = expiry.old_and_new(rows, span)
         if new:
-            await self._change(expiry.first_seen(t.identities, new, span.today))
+            await self._execute(expiry.first_seen(t.identities, new, span.today))
         ids = [row.id for row in old]
         gone = (
-            await self._work(lambda one: expiry.delete_identities(one, ids, span.before_day))
+            await self._run_write(lambda one: expiry.delete_identities(one, ids, span.before_day))
             if ids
             else []
         )
@@ -437,16 +437,18 @@ class SqlStore:
     # --- room expiry ---
 
     async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.rooms, rooms, day)))
+        return frozenset(
+            await self._run_write(lambda one: expiry.note_seen(one, t.rooms, rooms, day))
+        )
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_rooms(after, limit))
         old, new = expiry.old_and_new(rows, span)
         if new:
-            await self._change(expiry.first_seen(t.rooms, new, span.today))
+            await self._execute(expiry.first_seen(t.rooms, new, span.today))
         heads = {row.id: row.head for row in old}
         gone = (
-            await self._work(lambda one: expiry.delete_rooms(one, heads, span.before_day))
+            await self._run_write(lambda one: expiry.delete_rooms(one, heads, span.before_day))
             if heads
             else []
         )
@@ -494,7 +496,7 @@ class SqlStore:
             fresh = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
             # Another node inserted it first, or the next query reports the failure.
             with contextlib.suppress(StoreUnavailable):
-                await self._change(fresh.returning(c.value))
+                await self._execute(fresh.returning(c.value))
             found = await self._select(wanted)
         if not found:
             raise StoreUnavailable("the bus key could not be kept")
@@ -517,11 +519,11 @@ class SqlStore:
         except DBAPIError as error:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error
 
-    async def _change(self, statement: Any) -> list[Any]:
+    async def _execute(self, statement: Any) -> list[Any]:
         """Runs one write statement in its own transaction, between the group commits of the log."""
-        return await self._work(lambda connection: list(connection.execute(statement).all()))
+        return await self._run_write(lambda connection: list(connection.execute(statement).all()))
 
-    async def _work(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
+    async def _run_write(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
         """Runs a function with several write statements, or with one where a statement is a
         transaction (PostgreSQL).
         """

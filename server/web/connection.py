@@ -32,6 +32,7 @@ HEAD_LIMIT_BYTES = 32 * 1024
 LINGER_S = 2.0
 #: Most bytes of a refused request's body that are still read.
 LINGER_BYTES = 2**20
+#: The end of a chunked body without trailers.
 LAST_CHUNK = b"0\r\n\r\n"
 
 #: Returns the most bytes of a body for a method and a path; 0: the route takes no body.
@@ -197,10 +198,10 @@ class HttpConnection(web.RequestHandler):
         previous call.
         """
         unsent_bytes = self._wire.get_write_buffer_size() if self._wire is not None else 0
-        asked, before_bytes = self._last_sweep
+        request_count, before_bytes = self._last_sweep
         if (
             self._wire is not None
-            and asked == self._request_count
+            and request_count == self._request_count
             and 0 < before_bytes <= unsent_bytes
         ):
             self._wire.abort()

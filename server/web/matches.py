@@ -35,6 +35,7 @@ LOG_PAGE = 250
 AT_ONCE = 20
 #: Start positions whose first seat is cached.
 STARTS = 1000
+#: Cache-Control of an answer that never changes.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 _encode = msgspec.json.Encoder().encode

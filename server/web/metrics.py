@@ -26,6 +26,7 @@ from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
 from server.web.connection import HttpConnections
 
+#: The help text of each counter of `server.process.metrics.Metrics`.
 COUNTERS = {
     "moves": "Moves that were committed, the AI's among them",
     "commands": "Commands that were committed",
@@ -39,6 +40,7 @@ COUNTERS = {
     "evictions": "Connections that were cut off because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }
+#: The metric's name and help text of each histogram.
 HISTOGRAMS = {
     "append_s": ("append_seconds", "From handing events to the store until they are committed"),
     "bus_lag_s": ("bus_lag_seconds", "From a commit on another node until its events arrive here"),

@@ -18,6 +18,7 @@ MIME = {
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 
+#: The page under a foreign host name.
 UNKNOWN_NAME = """This Plyroom does not know that it is {host}.
 
 Open it by its IP address or a name that ends in .local; or tell it its name when it starts:
@@ -29,6 +30,7 @@ Open it by its IP address or a name that ends in .local; or tell it its name whe
 
 #: The pages' paths; a test compares them with the router in client/web/app.js.
 PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
+#: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 

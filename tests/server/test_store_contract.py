@@ -697,9 +697,11 @@ async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRe
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}
-        assert await store._work(lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)) == [
-            "gone"
-        ]
+        assert await store._run_write(
+            lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)
+        ) == ["gone"]
         assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
-        gone = await store._work(lambda one: expiry.delete_identities(one, names, SPAN.before_day))
+        gone = await store._run_write(
+            lambda one: expiry.delete_identities(one, names, SPAN.before_day)
+        )
         assert sorted(gone) == ["gone", "grew"]

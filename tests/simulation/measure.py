@@ -50,7 +50,7 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
                         )
                 if nodes in heavy:
                     heavy[nodes].append(await bench.heavy_loads(running, seconds))
-                    click.echo(f"round {number + 1}, {bench.told(nodes, *heavy[nodes][-1])}")
+                    click.echo(f"round {number + 1}, {bench.progress(nodes, *heavy[nodes][-1])}")
     for line in bench.report(heavy):
         click.echo(line)
     background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
