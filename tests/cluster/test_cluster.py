@@ -84,7 +84,7 @@ def test_the_compose_file_fits_what_it_names() -> None:
     assert set(nodes) <= set(described["services"])
 
 
-def test_services_are_told_for_this_machine() -> None:
+def test_services_are_translated_to_this_machine() -> None:
     """A service's arguments and settings come from the compose file, with local addresses and
     paths.
     """

@@ -126,7 +126,7 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
-async def test_lines_that_break_and_double(tmp_path: Path, cuts: int) -> None:
+async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -> None:
     """R6, R11: connections to the database are cut after any number of bytes, also within a commit
     and before its answer, while every fifth message of the broker comes twice and every fifth out
     of order.

@@ -114,7 +114,7 @@ async def test_finished_matches_page_by_page() -> None:
     "query",
     ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"],
 )
-async def test_a_page_that_cannot_be(query: str) -> None:
+async def test_an_invalid_page_is_refused(query: str) -> None:
     """An invalid page gets 400 with what was expected."""
     async with serve() as node:
         assert await refused(node, f"/api/matches?{query}") == (400, Code.MESSAGE_MALFORMED)
@@ -143,7 +143,7 @@ async def test_a_match_has_its_moves() -> None:
         assert [one["move"] for one in running["moves"]] == ["b2"]
 
 
-async def test_a_match_has_what_the_ai_saw() -> None:
+async def test_a_match_has_the_thoughts_of_the_ai() -> None:
     """A match has the AI's thoughts by ply."""
     async with serve() as node:
         ada = Client(node.hub, "ada")
@@ -158,7 +158,7 @@ async def test_a_match_has_what_the_ai_saw() -> None:
             assert seen["move"] == match["moves"][int(ply)]["move"]
 
 
-async def test_pictures_of_any_ply() -> None:
+async def test_views_of_any_ply() -> None:
     """Views of a range of plies, each once; complete ranges are immutable and may be cached."""
     async with matches() as (node, _, ids):
         base = f"/api/matches/{ids[0]}/views"
@@ -207,7 +207,7 @@ async def test_a_store_that_does_not_answer() -> None:
         await get(node, f"/api/matches/{ids[0]}")
 
 
-async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
+async def test_a_server_error_reveals_no_details() -> None:
     """A server error gets 500 server.fault; only the log has the details."""
     world = World()
     with structlog.testing.capture_logs() as logs:
@@ -255,7 +255,7 @@ async def test_draining() -> None:
         assert (await client.get("/livez")).status == 200
 
 
-async def test_strangers_learn_only_whether_a_node_is_ready() -> None:
+async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
     """Only the metrics port says why a node is not ready, and what its store says."""
     world = World()
     async with asking(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:

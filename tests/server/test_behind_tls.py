@@ -41,9 +41,7 @@ async def test_the_cookie_is_secure_behind_https(
 @pytest.mark.parametrize(
     ("settings", "value"), [({}, None), ({"hsts_s": YEAR_S}, f"max-age={YEAR_S}")]
 )
-async def test_browsers_are_told_to_stay_with_https(
-    settings: dict[str, Any], value: str | None
-) -> None:
+async def test_hsts_is_sent_over_https_only(settings: dict[str, Any], value: str | None) -> None:
     """HSTS, if set, is on pages, files, the API and refusals; never over HTTP (RFC 6797, section
     7.2).
     """

@@ -65,7 +65,7 @@ MESSAGE = st.one_of(
 
 
 @given(MESSAGE)
-def test_what_goes_in_comes_out(message: BusMessage) -> None:
+def test_messages_round_trip(message: BusMessage) -> None:
     """Messages round-trip with any names and texts; topics hold no wildcard and no foreign
     level.
     """
@@ -77,7 +77,7 @@ def test_what_goes_in_comes_out(message: BusMessage) -> None:
 
 
 @given(MESSAGE, st.randoms(use_true_random=False))
-def test_nothing_else_is_taken_for_a_message(message: BusMessage, chance: random.Random) -> None:
+def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random) -> None:
     """A changed or missing byte, another topic or another key raises Refused and nothing else."""
     topic, payload, _ = CODEC.encode(message)
     if not payload:
@@ -133,7 +133,7 @@ GOOD = EventsAppended(
         {"more": 1},
     ],
 )
-def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> None:
+def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
     """A sealed message is validated too: a node of another version, or a broken one, has the
     key.
     """
@@ -143,7 +143,7 @@ def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> N
         CODEC.decode(topic, CODEC._sealed(topic, says).payload)
 
 
-def test_thinking_is_nothing_but_thinking() -> None:
+def test_a_thinking_frame_is_validated() -> None:
     """A thinking frame of another type or another room does not reach clients."""
     for message in (
         wire.Pong(at=1),

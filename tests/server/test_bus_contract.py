@@ -127,7 +127,7 @@ class Receiver:
         return self.messages
 
 
-async def test_messages_reach_every_subscriber_whole(buses: Buses) -> None:
+async def test_messages_reach_every_subscriber_unchanged(buses: Buses) -> None:
     """Every kind of message arrives unchanged at all subscribers of its room."""
     receivers = [Receiver(), Receiver()]
     await subscribe(buses.there, *(("r1", receiver) for receiver in receivers))
@@ -138,7 +138,7 @@ async def test_messages_reach_every_subscriber_whole(buses: Buses) -> None:
         assert all(message in heard for message in MESSAGES)
 
 
-async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> None:
+async def test_node_messages_reach_every_listener_unchanged(buses: Buses) -> None:
     """Lobby and node messages arrive unchanged; a listener that has left receives nothing more."""
     receiver, gone = Receiver(), Receiver()
     buses.there.listen(receiver)
@@ -152,7 +152,7 @@ async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> 
     assert gone.messages == []
 
 
-async def test_rooms_are_apart(buses: Buses) -> None:
+async def test_rooms_are_separate(buses: Buses) -> None:
     """A subscriber receives only messages of its own room, for any room id."""
     names = ["r1", "r2", "+", "#", "r1/here", "r1/#", "$SYS", "ü/ü", "%2F"]
     receivers = {name: Receiver() for name in names}
@@ -180,7 +180,7 @@ async def test_unsubscribing_ends_it(buses: Buses) -> None:
     stay()
 
 
-async def test_a_room_may_be_left_and_taken_up_again_at_once(buses: Buses) -> None:
+async def test_a_room_can_be_resubscribed_at_once(buses: Buses) -> None:
     """The last subscriber leaves and another one joins at once: it receives the room's messages."""
     (leave,) = await subscribe(buses.there, ("r1", Receiver()))
     leave()
@@ -190,7 +190,7 @@ async def test_a_room_may_be_left_and_taken_up_again_at_once(buses: Buses) -> No
     await again.until(bool)
 
 
-async def test_nobody_need_listen(buses: Buses) -> None:
+async def test_publishing_without_subscribers_is_no_error(buses: Buses) -> None:
     """Publishing without subscribers is no error."""
     buses.here.publish(MESSAGES[0])
     buses.there.subscribe("r1", Receiver())()
@@ -198,7 +198,7 @@ async def test_nobody_need_listen(buses: Buses) -> None:
     buses.here.publish(NODE_MESSAGES[0])
 
 
-async def test_a_subscriber_may_leave_while_it_is_told(buses: Buses) -> None:
+async def test_a_subscriber_may_unsubscribe_in_its_callback(buses: Buses) -> None:
     """A callback that unsubscribes or subscribes does not disturb the others."""
     here, late = Receiver(), Receiver()
 

@@ -131,7 +131,7 @@ async def test_a_crowd_while_the_broker_is_killed(
 @pytest.mark.parametrize(
     "commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 )
-async def test_a_crowd_while_messages_are_doubled_and_reordered(
+async def test_a_crowd_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
     """R11: a fifth of the messages arrive twice, and half of them overtake others within ten."""
@@ -224,7 +224,7 @@ async def come_back(broker: Mosquitto) -> None:
 
 
 @pytest.mark.parametrize("end", [stop, die])
-async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
+async def test_an_unavailable_broker(end: End, tmp_path: Path) -> None:
     """F12: with a stopped or dead broker, acks are not delayed, the other node lags by at most 2 s,
     and no message is missed or repeated; once the broker is back, the bus delivers at once.
     """
@@ -250,7 +250,7 @@ async def test_a_broker_that_is_not_there(end: End, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("end", [stop, die])
-async def test_a_broker_that_is_not_there_for_a_minute(end: End, tmp_path: Path) -> None:
+async def test_an_unavailable_broker_for_a_minute(end: End, tmp_path: Path) -> None:
     """The same in real time, for as long as the keep-alive interval and longer."""
     async with (
         mosquitto(tmp_path) as broker,
@@ -267,8 +267,7 @@ async def test_a_broker_that_is_not_there_for_a_minute(end: End, tmp_path: Path)
         await chatter.talk(asyncio.create_task(away()))
         chatter.judge()
         assert (
-            max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard_at_s.items())
-            < LAG_S + 0.25
+            max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard_at_s.items()) < LAG_S + 0.25
         )
 
 

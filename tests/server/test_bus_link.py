@@ -95,7 +95,7 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
         "mqtt://u:s3cret@b/a?x=1",
     ],
 )
-def test_a_broker_that_cannot_be(url: str) -> None:
+def test_an_invalid_broker_is_refused(url: str) -> None:
     """The error says what was expected, and no secret."""
     with pytest.raises(SettingError) as error:
         parse_broker(url)
@@ -156,7 +156,7 @@ async def test_an_outbox_is_bounded() -> None:
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
 
-async def test_what_was_under_way_goes_first() -> None:
+async def test_in_flight_messages_go_first() -> None:
     """In-flight messages are sent again first, in order, unless they are unkept or have been tried
     too often: one may be what breaks the connection.
     """
@@ -178,7 +178,7 @@ async def test_what_was_under_way_goes_first() -> None:
 # --- the connection -------------------------------------------------------------------------------
 
 
-async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
+async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
     """After SIGKILL of the broker, kept messages that were sent meanwhile arrive, old and new
     subscriptions hold, and a gap is reported.
     """
@@ -238,7 +238,7 @@ async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: 
         assert not [topic for topic, _ in ears[""].heard if topic.endswith(("/node", "/r"))]
 
 
-async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
+async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
     """A later subscriber sees the status; it ends with the link, whether or not in order, and
     leaves nothing behind.
     """
@@ -295,7 +295,7 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
         assert one.outbox.lost == 2 * OUTBOX - len(numbers) + 1
 
 
-async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
+async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: Path) -> None:
     """Messages in flight when the broker died are sent again, in order, to the present
     subscribers.
     """
@@ -471,7 +471,7 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
         assert heard == {work.order_topic("worker-1"), f"{ROOT}/nodes/server-1"}
 
 
-def test_the_broker_of_the_tests_is_the_one_we_ship_a_configuration_for(tmp_path: Path) -> None:
+def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:
     """Mosquitto accepts every line of the shipped configuration."""
     lines = (
         (ACL.parent / "mosquitto.conf")

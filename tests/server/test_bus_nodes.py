@@ -126,7 +126,7 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
 
 
 @virtual
-async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
+async def test_a_stale_lobby_entry_is_ignored() -> None:
     """A node ignores another node's lobby entry of a room that is open here; reading the store does
     not set its ply back either.
     """
@@ -172,7 +172,7 @@ class SlowToList(FaultyStore):
 
 
 @virtual
-async def test_what_another_node_says_while_the_list_is_read() -> None:
+async def test_a_lobby_change_while_the_list_is_read() -> None:
     """A change that arrives while the list is read reaches the client that gets the list."""
     store = SlowToList()
     async with hubs(World(store=store), "n1", "n2") as (here, there):
@@ -214,7 +214,7 @@ async def test_presence_is_that_of_all_nodes() -> None:
 
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
 @virtual
-async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
+async def test_presence_on_a_dead_node_ends(how: str) -> None:
     """Clients of a dead node disappear within seconds: at once if the node says goodbye, otherwise
     after its silence.
     """
@@ -238,7 +238,7 @@ async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
 
 
 @virtual
-async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
+async def test_presence_stays_while_the_bus_is_away() -> None:
     """While the bus is away all nodes are silent, so the last known presence stays; clients that
     left disappear once it is back.
     """
@@ -258,7 +258,7 @@ async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
 
 
 @virtual
-async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
+async def test_lost_presence_is_repeated() -> None:
     """Presence is repeated every half minute, so a lost message is made up for."""
     world = World()
     bus = world.bus = BadBus()
@@ -319,7 +319,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
 
 @virtual
-async def test_a_will_hastens_the_take_over() -> None:
+async def test_a_will_hastens_the_takeover() -> None:
     """The store's heartbeat decides on a takeover; the news of a node's end only shortens the wait
     after it to 0.2 s.
     """

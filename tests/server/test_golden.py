@@ -95,7 +95,7 @@ def verified(data: Path) -> dict[str, Any]:
     return found
 
 
-async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
+async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
     """Snapshots, boards, replays and lists are unchanged; a running match accepts its next move."""
     async with serving(data, **UNHURRIED) as server:
         seen = await joined(server.url)

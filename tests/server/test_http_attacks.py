@@ -138,7 +138,7 @@ async def test_a_body_is_refused_before_it_is_read(
         assert answer.headers["connection"] == "close"
 
 
-async def test_leave_is_given_to_a_body_that_is_taken() -> None:
+async def test_an_accepted_body_gets_100_continue() -> None:
     """A body that is accepted gets 100 Continue and its answer, and the connection stays open."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", Content_Length="2", Expect="100-continue"))
@@ -246,7 +246,7 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
         (head("/ws", "GET", **{**UPGRADE, "Sec-WebSocket-Version": "12"}), 400),
     ],
 )  # fmt: skip
-async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
+async def test_early_refusals_have_the_security_headers(request_bytes: bytes, status: int) -> None:
     """Refusals of the listener, of aiohttp's parser and of `websockets` carry the security headers
     and reveal no versions.
     """
@@ -314,7 +314,7 @@ async def connected(node: Node, address: str) -> AsyncIterator[Http]:
         writer.close()
 
 
-async def test_one_address_gets_half_of_the_places() -> None:
+async def test_one_address_gets_half_of_the_slots() -> None:
     """Beyond half of the slots an address gets 503 with the security headers; other addresses are
     served, and freed slots are used again.
     """
@@ -335,7 +335,7 @@ async def test_one_address_gets_half_of_the_places() -> None:
             assert (await again.request("/livez")).status == 200
 
 
-async def test_who_keeps_silent_makes_room() -> None:
+async def test_a_silent_connection_makes_room() -> None:
     """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
     connections in use stay.
     """
@@ -352,13 +352,13 @@ async def test_who_keeps_silent_makes_room() -> None:
             assert (await late.response()).status == 503, "nobody is silent any more"
 
 
-async def test_sockets_leave_their_place_to_others() -> None:
+async def test_websockets_take_no_slots() -> None:
     """WebSockets take no slots."""
     async with serve(max_http=2) as node, node.guest(), node.guest(), node.guest():
         assert (await node.get("/livez")).status == 200
 
 
-def test_the_hall_counts_by_address() -> None:
+def test_slots_are_counted_by_address() -> None:
     """Slots count IPv6 addresses by /64; proxies and connections without an address count in the
     total only.
     """
@@ -377,7 +377,7 @@ def test_the_hall_counts_by_address() -> None:
         assert (slots.enter(Quiet(), peer) is not None) is enters, peer
 
 
-async def test_who_reads_nothing_is_cut_off() -> None:
+async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     """A connection with unsent bytes that reads nothing between two sweeps is aborted."""
 
     async def big(request: web.Request) -> web.Response:
@@ -422,7 +422,7 @@ class TurnedClock(World):
 # --- the rate limit of an address -----------------------------------------------------------------
 
 
-async def test_an_address_gets_so_many_requests() -> None:
+async def test_requests_are_limited_by_address() -> None:
     """One request too many gets 429 with Retry-After, per address also behind a trusted proxy;
     files are not counted.
     """

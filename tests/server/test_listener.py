@@ -141,7 +141,7 @@ async def test_a_head_that_is_too_big_is_refused(end: bytes) -> None:
         b"GET / HTTP/1.1\r\n\xff: \xff\r\n\r\n",
     ],
 )  # fmt: skip
-async def test_a_senseless_request_is_refused(request_bytes: bytes) -> None:
+async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
     """A malformed request gets 4xx or a closed connection, never a traceback; the server
     continues.
     """
@@ -208,7 +208,7 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
         ("", "http://", False),
     ],
 )
-def test_whose_pages_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
+def test_origins_that_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
     """Only this server's pages may connect, under a name that no foreign page can have
     (decisions.md 13); programs send no Origin.
     """
@@ -235,7 +235,7 @@ async def test_foreign_pages_do_not_get_a_socket() -> None:
                 pass
 
 
-def test_hosts_that_are_surely_ours() -> None:
+def test_hosts_that_are_allowed() -> None:
     """IP literals, localhost, *.local and the configured names are allowed."""
     for host in (
         "127.0.0.1",
@@ -290,7 +290,7 @@ def test_the_end_waits_for_nobody(loop: str) -> None:
     run_on(loop, main)
 
 
-async def test_a_taken_port_is_told(tmp_path: Path) -> None:
+async def test_a_taken_port_is_reported(tmp_path: Path) -> None:
     """A taken port raises PortTaken, which names it, and leaves nothing behind."""
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -381,7 +381,7 @@ def test_settings_come_from_the_environment() -> None:
         ("MAX_ROOMS", "many"), ("DATABASE_POOL", "0"), ("DATABASE_LOCK_S", "never"),
     ],
 )  # fmt: skip
-def test_a_setting_that_cannot_be(name: str, value: str) -> None:
+def test_an_invalid_setting_is_refused(name: str, value: str) -> None:
     """An invalid setting raises SettingError, which names the variable and what was expected."""
     with pytest.raises(SettingError, match=rf"PLYROOM_{name} is .*expected"):
         settings_from_env({f"PLYROOM_{name}": value})
@@ -439,7 +439,7 @@ async def test_a_token_in_hello_goes_before_the_cookie() -> None:
         (b"[" * 4000, 400, Code.MESSAGE_MALFORMED),
     ],
 )  # fmt: skip
-async def test_a_guest_that_cannot_be(body: bytes, status: int, code: str) -> None:
+async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) -> None:
     """An invalid guest request is refused with its code, and no guest is made."""
     async with serve() as node, node.http() as http:
         answer = await guest(http, body)
@@ -477,7 +477,7 @@ def test_the_cookie_header_is_read(header: str | None, token: str | None) -> Non
 
 
 @pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])
-async def test_a_strange_cookie_is_nobodys(cookie: str) -> None:
+async def test_an_unknown_cookie_gives_a_new_guest(cookie: str) -> None:
     """An unknown cookie gives a new guest over HTTP, token.unknown or a new guest over the
     socket.
     """
@@ -567,7 +567,7 @@ async def test_a_page_under_a_foreign_name_says_so() -> None:
         ("GET", "/" + "x" * 9000, 400),
     ],
 )  # fmt: skip
-async def test_what_is_not_there(method: str, target: str, status: int) -> None:
+async def test_unknown_paths_and_methods_are_refused(method: str, target: str, status: int) -> None:
     """Unknown paths and methods get 4xx with a code, as JSON."""
     async with serve() as node, node.http() as http:
         http.writer.write(

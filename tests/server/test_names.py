@@ -28,12 +28,12 @@ AI_NAMES = [
 
 
 @pytest.mark.parametrize("name", AI_NAMES)
-def test_a_name_as_of_an_ai_is_refused(name: str) -> None:
+def test_an_ai_like_name_is_refused(name: str) -> None:
     """An AI's name is refused in any case, spacing and punctuation, and with look-alike letters."""
     assert is_ai_name(name)
 
 
-def test_what_the_server_calls_ai_seats_is_refused() -> None:
+def test_names_of_ai_seats_are_refused() -> None:
     """The name of every AI level and every persona is refused."""
     game = load_game("chess")
     seats = [_ai(game, level, None) for level in range(1, game.levels + 1)]
@@ -47,12 +47,12 @@ def test_what_the_server_calls_ai_seats_is_refused() -> None:
     ["Ada", "Al", "Ali", "Ai Weiwei", "Aidan", "Cpt. Kirk", "Computer science", "Level 5",
      "Guest 1234", "Алла", "Ciara", "Random", "A. Level", "Αλέξης", "7", "💡", "AI fan"],
 )  # fmt: skip
-def test_other_names_are_not(name: str) -> None:
+def test_other_names_are_accepted(name: str) -> None:
     """Ordinary names are accepted, even unusual ones."""
     assert not is_ai_name(name)
 
 
-async def test_the_refusal_and_who_keeps_a_name() -> None:
+async def test_an_older_guest_keeps_a_refused_name() -> None:
     """New guests and new names get name.refused with a sentence; an older guest keeps such a
     name.
     """

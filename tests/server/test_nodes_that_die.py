@@ -178,7 +178,7 @@ async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
 
 
 @virtual
-async def test_a_store_that_fails_just_then_is_asked_again() -> None:
+async def test_heads_are_compared_again_after_the_store_failed() -> None:
     """The comparison of heads after a death is repeated if the store fails the first time."""
     async with two_members() as (one, two, room, ada, ben):
         one.line.loses = news
@@ -203,7 +203,7 @@ async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
 
 
 @virtual
-async def test_looks_end_with_the_doubt() -> None:
+async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
     """Once a dead node can commit nothing more, heads are not compared for an hour."""
     async with two_members() as (one, two, _room, _ada, _ben):
         one.die(is_told=True)
@@ -215,7 +215,7 @@ async def test_looks_end_with_the_doubt() -> None:
 
 
 @virtual
-async def test_nodes_that_hear_each_other_do_not_look() -> None:
+async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
     """Nodes that hear each other compare heads by the poll only."""
     async with two_members() as (one, two, room, ada, ben):
         before = (one.store.calls["heads"], two.store.calls["heads"])
@@ -283,7 +283,7 @@ async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
 
 
 @virtual
-async def test_what_others_committed_is_not_told_again() -> None:
+async def test_events_of_others_are_not_published_again() -> None:
     """A node that catches up with another node's events does not publish them again."""
     async with two_members() as (one, two, room, ada, ben):
         told: list[BusMessage] = []
@@ -303,7 +303,7 @@ async def test_what_others_committed_is_not_told_again() -> None:
 
 
 @virtual
-async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
+async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
     """If the mailbox is full, the room reads the log before it serves its next request."""
     async with two_members() as (one, two, room, ada, ben):
         one.line.loses = news
@@ -323,7 +323,7 @@ async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
 
 
 @virtual
-async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
+async def test_silently_lost_messages_come_with_the_poll() -> None:
     """R10: a message is lost without notice while both nodes are well: the poll finds the events,
     and is counted.
     """
@@ -335,7 +335,7 @@ async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
 
 
 @virtual
-async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
+async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
     """The bus of these tests reports lost messages with a heartbeat, as the MQTT bus does; the
     others then compare heads.
     """
@@ -500,7 +500,7 @@ async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
 
 
 @virtual
-async def test_a_beat_of_a_node_clears_nothing_up_too_soon() -> None:
+async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
     """A heartbeat that the broker delivers after the news of the node's end does not end the
     comparisons.
     """

@@ -78,7 +78,7 @@ async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
 )
-async def test_a_folder_that_was_there_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
+async def test_an_existing_folder_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
     """An existing folder and its files keep their modes, and one warning says that others may read
     it.
     """

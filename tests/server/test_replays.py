@@ -76,7 +76,7 @@ async def page(
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
-async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
+async def test_one_view_per_iteration_of_the_loop(artist: Artist) -> None:
     """Concurrent requests for different matches draw one view per iteration of the loop."""
     replays = Replays()
     async with artist.counting():
@@ -85,7 +85,7 @@ async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
     assert len(set(artist.drawn)) == len(artist.drawn), "no two in one turn"
 
 
-async def test_each_picture_is_drawn_once(artist: Artist) -> None:
+async def test_each_view_is_drawn_once(artist: Artist) -> None:
     """A view is drawn once for all requests, concurrent or later, in any pages."""
     replays = Replays()
     whole, *rest = await asyncio.gather(*(page(replays) for _ in range(5)))
@@ -95,7 +95,7 @@ async def test_each_picture_is_drawn_once(artist: Artist) -> None:
     assert len(artist.drawn) == 6
 
 
-async def test_a_match_goes_on_where_its_film_ended(artist: Artist) -> None:
+async def test_drawing_continues_after_the_cached_views(artist: Artist) -> None:
     """A running match is drawn from the last cached ply on; other moves after a takeback are drawn
     anew.
     """
@@ -123,14 +123,16 @@ async def test_cached_views_are_bounded() -> None:
     assert (tiny.kept_bytes, len(tiny._cache)) == (0, 0)
 
 
-async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
+async def test_drawing_stops_when_the_client_has_left(artist: Artist) -> None:
     """If the client has left, drawing stops with ConnectionError after at most one more view."""
     with pytest.raises(ConnectionError):
         await page(Replays(), gone=lambda: len(artist.drawn) >= 2)
     assert len(artist.drawn) == 2
 
 
-async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An exception of the game reaches the caller, and the next request gets the usual result."""
     replays = Replays()
     real, fails = Position.view, [3]
@@ -212,7 +214,7 @@ async def test_a_finished_match_is_read_once(artist: Artist) -> None:
         assert len(artist.drawn) == 6
 
 
-async def test_an_address_draws_so_much() -> None:
+async def test_drawing_is_limited_by_address() -> None:
     """One match too many gets 429 with Retry-After; cached views are free, and time restores the
     limit.
     """

@@ -90,7 +90,7 @@ async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
     assert await store.events("r1", 0) == list(entries(1, 2))
 
 
-async def test_an_unknown_room_is_nothing(store: Store) -> None:
+async def test_an_unknown_room_has_nothing(store: Store) -> None:
     """A room that was never made has no head, no events and no commands, and appending to it
     fails.
     """
@@ -178,7 +178,7 @@ async def test_a_command_makes_events_once(store: Store) -> None:
     assert await store.rooms(9) == []
 
 
-async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> None:
+async def test_a_late_repeated_command_is_refused(store: Store) -> None:
     """A key that made events, sent again at an old v: Conflict or Duplicate; the key finds its
     events.
     """
@@ -190,7 +190,7 @@ async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> Non
     assert await store.head("r1") == RoomHead(3, "n1", None)
 
 
-async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
+async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
     """Ids that differ in anything are different keys; names and bodies are stored unchanged."""
     await store.create_room(new_room("r1", count=1))
     ids = [
@@ -238,7 +238,7 @@ async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
     assert await store.find_command("r2", CommandKey("ben", "1")) is None
 
 
-async def test_a_double_key_fails_alone(store: Store) -> None:
+async def test_a_used_key_fails_alone(store: Store) -> None:
     """Among many concurrent appends, the one with a used key fails and all others are committed."""
     for n in range(10):
         await store.create_room(new_room(f"r{n}"))
@@ -472,7 +472,7 @@ async def test_the_heads_of_very_many_rooms(store: Store) -> None:
     assert await store.heads([f"r{n}" for n in range(40_000)]) == {"r1": 2, "r39999": 2}
 
 
-async def test_the_store_tells_its_time(store: Store) -> None:
+async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
     """A heartbeat returns the store's clock in ms since 1970; here it is this machine's."""
     before_ms = wall_clock_ms()
     times = [
@@ -568,7 +568,7 @@ async def whole_round(
     return gone
 
 
-async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
+async def test_old_guests_who_never_sat_expire(store: Store) -> None:
     """Guests last seen before the span expire, and their tokens find nobody; guests who sat or were
     seen since stay.
     """
@@ -586,7 +586,7 @@ async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
     assert await store.saw_identities(["gone"], TODAY) == frozenset()
 
 
-async def test_a_day_is_never_taken_back(store: Store) -> None:
+async def test_a_last_seen_day_never_decreases(store: Store) -> None:
     """A node whose clock is behind never lowers a last seen day."""
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     await store.create_room(new_room("r1"))
@@ -597,7 +597,7 @@ async def test_a_day_is_never_taken_back(store: Store) -> None:
     assert await store.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
 
 
-async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) -> None:
+async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) -> None:
     """A room without a match that was not seen for long is deleted with its log; a seen one stays,
     and one that ever had a match stays for ever.
     """
@@ -625,7 +625,7 @@ async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) ->
     )
 
 
-async def test_what_was_never_seen_counts_from_today(store: Store) -> None:
+async def test_rows_without_a_last_seen_day_count_from_today(store: Store) -> None:
     """A room without a last seen day, as after a migration, expires a full period after the first
     pass.
     """
@@ -650,7 +650,7 @@ async def test_a_round_goes_page_by_page(store: Store) -> None:
     assert await expire_rooms(store, limit=3) == ["n0", "n1", "n5", "n6"]
 
 
-async def test_many_nodes_may_look_at_once(store: Store) -> None:
+async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
     """Concurrent expiry, presence and appends: each row is deleted once, present ones stay, and
     rooms and logs stay consistent.
     """
@@ -680,7 +680,9 @@ async def test_many_nodes_may_look_at_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRequest) -> None:
+async def test_a_deletion_checks_its_rows_again(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
     """A row that changed after its page was read stays: a room that was seen, grew or began a
     match, and a guest who was seen or sat.
     """

@@ -205,9 +205,7 @@ async def test_a_group_with_losers_is_one_statement(
 # --- locks and time-outs --------------------------------------------------------------------------
 
 
-async def test_a_room_that_somebody_locks_holds_up_no_other(
-    postgres: Postgres, database: str
-) -> None:
+async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str) -> None:
     """R9: while another session holds a room's row, appends to it fail as StoreUnavailable within
     the lock timeout, and the rest of their group is committed; later appends succeed.
     """
@@ -228,9 +226,7 @@ async def test_a_room_that_somebody_locks_holds_up_no_other(
         assert await store.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
 
 
-async def test_a_table_that_somebody_locks_is_told_in_time(
-    postgres: Postgres, database: str
-) -> None:
+async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: str) -> None:
     """R9: reads and writes that wait too long for a table lock fail as StoreUnavailable and write
     nothing.
     """
@@ -253,7 +249,7 @@ async def test_a_table_that_somebody_locks_is_told_in_time(
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, database: str) -> None:
+async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -> None:
     """A statement is cancelled at the statement timeout, on the server too."""
     limits = Limits(statement_s=0.2, lock_s=5.0)
     async with (
@@ -273,7 +269,7 @@ async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, datab
         await store.append(append("r1", 2))
 
 
-async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
+async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> None:
     """When all pool connections are busy for too long, the next read fails as StoreUnavailable and
     says so.
     """
@@ -292,7 +288,7 @@ async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
         assert await first == list(entries(1, 2))
 
 
-async def test_the_server_rolls_back_and_the_group_is_tried_again(
+async def test_a_rolled_back_group_is_tried_again(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A deadlock or serialization failure is retried instead of reported; but not for ever."""
@@ -334,7 +330,7 @@ async def over_proxy(
         yield store, proxy
 
 
-async def test_a_link_that_is_cut_in_the_commit_is_looked_into(
+async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
     """R6: wherever the connection is cut, at every byte of request and answer, the append happens
@@ -368,7 +364,9 @@ async def test_a_link_that_is_cut_in_the_commit_is_looked_into(
         )
 
 
-async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, database: str) -> None:
+async def test_an_append_without_a_key_stays_unknown_after_a_cut(
+    postgres: Postgres, database: str
+) -> None:
     """An append without a command key is never sent twice and fails as StoreUnavailable; those with
     a key in its group succeed.
     """
@@ -387,7 +385,7 @@ async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, dat
         assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
 
-async def test_a_room_is_made_once_though_the_link_is_cut(
+async def test_a_room_is_made_once_on_a_broken_connection(
     postgres: Postgres, database: str
 ) -> None:
     """Cut before or after the commit, the room exists with its events, and its maker gets a
@@ -405,7 +403,7 @@ async def test_a_room_is_made_once_though_the_link_is_cut(
             assert await store.events(f"new{n}", 0) == list(entries(1, 2))
 
 
-async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, database: str) -> None:
+async def test_a_frozen_connection_is_given_up_in_time(postgres: Postgres, database: str) -> None:
     """When a server stops answering, reads and writes fail as StoreUnavailable in time; then the
     store reconnects.
     """
@@ -423,9 +421,7 @@ async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, datab
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-async def test_reads_get_over_a_server_that_closed_their_links(
-    postgres: Postgres, database: str
-) -> None:
+async def test_reads_survive_closed_connections(postgres: Postgres, database: str) -> None:
     """Connections that the server closed while idle or in the middle of a read cause no error."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.create_room(new_room("r1"))
@@ -437,9 +433,7 @@ async def test_reads_get_over_a_server_that_closed_their_links(
             assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_rooms_taken_over_unseen_are_told_the_next_time(
-    postgres: Postgres, database: str
-) -> None:
+async def test_a_lost_answer_of_a_takeover_is_repeated(postgres: Postgres, database: str) -> None:
     """If the answer to a takeover is lost, the next call returns those rooms: no other node would
     wake them.
     """

@@ -60,7 +60,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
 
 
 @pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
-async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
+async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
     durable: Postgres, turns: int
 ) -> None:
     """R16: a database that freezes and resumes: writes and reads fail as StoreUnavailable in time,
@@ -116,7 +116,7 @@ async def refusal(address: str, limits: Limits = HASTY) -> str:
     return str(caught.value)
 
 
-async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, database: str) -> None:
+async def test_an_unusable_database_is_reported(postgres: Postgres, database: str) -> None:
     """A wrong password, an unknown database, no server or no tables: each message names the address
     and no secret.
     """
@@ -188,7 +188,7 @@ def make_certificate(folder: Path, name: str) -> None:
     )  # fmt: skip
 
 
-async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, database: str) -> None:
+async def test_too_many_connections_are_reported(postgres: Postgres, database: str) -> None:
     """When the server accepts no more connections, the message says so; later attempts succeed."""
     async with postgres.session(database) as other:
         await other.execute("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1")
@@ -209,7 +209,7 @@ async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, data
             await other.execute("DROP ROLE few")
 
 
-async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
+async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
     """A standby or read-only database is refused at the start; a running store reports it and
     recovers.
     """
@@ -250,7 +250,7 @@ async def test_another_database_behind_the_same_address_is_noticed(
         assert await store.events("r1", 2) == []
 
 
-async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, database: str) -> None:
+async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) -> None:
     """A node's first heartbeat deletes nodes that have been dead for a day, and no others."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)

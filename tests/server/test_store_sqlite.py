@@ -153,7 +153,7 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
 # --- locks ----------------------------------------------------------------------------------------
 
 
-async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
+async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
     """R9: a write waits for the busy time, then fails as StoreUnavailable; reads continue;
     afterwards writes succeed.
     """
@@ -172,7 +172,7 @@ async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
         assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
 
 
-async def test_a_disk_that_does_not_answer_is_told_in_time(
+async def test_a_hanging_disk_is_reported_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that hangs fails as unavailable instead of keeping its caller; its key finds out
@@ -211,7 +211,7 @@ async def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
         assert await store.heads(["r1"]) == {"r1": 3}
 
 
-async def test_opening_a_locked_file_is_told(tmp_path: Path) -> None:
+async def test_opening_a_locked_file_is_reported(tmp_path: Path) -> None:
     """Opening a locked file fails as StoreUnavailable."""
     path = new_database(tmp_path)
     async with open_sqlite(path):
@@ -237,7 +237,7 @@ async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
 # --- disk full ------------------------------------------------------------------------------------
 
 
-async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> None:
     """R8: on a full disk writes fail as StoreUnavailable and write nothing; with space they succeed
     without a restart.
     """
@@ -264,7 +264,7 @@ async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
         assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_a_commit_that_cannot_be_written_is_got_over(tmp_path: Path) -> None:
+async def test_a_failed_commit_is_recovered_from(tmp_path: Path) -> None:
     """R8: after a commit that failed in writing the file, the same store works again as soon as it
     can.
     """
@@ -356,7 +356,7 @@ async def test_a_group_never_holds_a_room_twice() -> None:
         ]
 
 
-async def test_nobody_is_told_before_the_commit() -> None:
+async def test_no_write_returns_before_the_commit() -> None:
     """I5: no write returns while the commit runs; then each gets its own outcome."""
     gate = Gate()
     gate.outcomes = {"r1": Conflict("late"), "r2": "earlier"}
@@ -390,7 +390,7 @@ async def test_a_commit_that_raises_fails_its_group_only() -> None:
     await asyncio.wait([task])
 
 
-async def test_closing_fails_what_waits() -> None:
+async def test_closing_fails_queued_writes() -> None:
     """On closing, the group in the commit, everything queued and later writes fail as
     StoreUnavailable.
     """
@@ -574,7 +574,7 @@ async def write(store: SqlStore, op: Op) -> str | None:
     return None
 
 
-async def test_a_node_of_a_time_that_has_not_come_is_not_alive(
+async def test_a_heartbeat_from_the_future_does_not_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the machine's clock was set back by an hour, an earlier heartbeat does not hold rooms

@@ -392,9 +392,7 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
         (
             "the lobby: half of every node's share goes into hearing of all rooms",
             most(
-                lambda _, wanted, nodes: (
-                    wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
-                )
+                lambda _, wanted, nodes: wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
             ),
         ),
     ]

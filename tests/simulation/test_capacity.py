@@ -39,7 +39,7 @@ def predictions(measured: Capacity) -> list[Predicted]:
     return [predict(measured, figures) for figures in measured.measured]
 
 
-def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -> None:
+def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) -> None:
     """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
     moves per second, and the cost of each.
     """
@@ -62,7 +62,7 @@ def test_the_document_says_what_the_simulation_does(
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
-def test_nothing_is_lost_on_the_way(measured: Capacity, nodes: int) -> None:
+def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -> None:
     """The processes' CPU time is the sum of the unit costs, and all pairs make progress."""
     costs = measured.costs
     model = Model(costs, Layout(nodes, measured.cores), seed=5)
@@ -142,13 +142,13 @@ def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
     assert planning.run(measured, wanted, large.nodes // 2).node_busy > planning.BUSY
 
 
-def test_what_was_measured_is_read_as_it_was_written(measured: Capacity, tmp_path: Path) -> None:
+def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path: Path) -> None:
     """A measurement survives writing and reading."""
     write_capacity(measured, tmp_path / "capacity.json")
     assert read_capacity(tmp_path / "capacity.json") == measured
 
 
-def test_numbers_are_rounded_to_what_counts() -> None:
+def test_numbers_are_rounded_to_two_digits() -> None:
     """Numbers are rounded to two significant digits."""
     assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
         "0",

@@ -85,7 +85,7 @@ def test_one_core_never_idles_while_there_is_work(given_jobs: Jobs, slice_s: flo
 
 
 @given(jobs, st.integers(1, 3), slices)
-def test_a_process_is_one_thread_that_does_first_things_first(
+def test_a_process_is_one_thread_with_a_fifo_queue(
     given_jobs: Jobs, cores: int, slice_s: float
 ) -> None:
     """With one process, more cores change nothing, and jobs end in the order of their arrival."""
@@ -99,9 +99,7 @@ def test_a_process_is_one_thread_that_does_first_things_first(
 
 
 @given(jobs, st.floats(0.01, 1))
-def test_waking_costs_once_for_each_time_that_a_process_slept(
-    given_jobs: Jobs, wake_s: float
-) -> None:
+def test_each_wake_up_costs_once(given_jobs: Jobs, wake_s: float) -> None:
     """Core-seconds are the work and the wake-ups; jobs that arrive together need one wake-up."""
     run = Run(given_jobs, 2, 0.3, wake_s).finish()
     wakes = sum(process.wakes for process in run.processes)
@@ -230,7 +228,7 @@ def note(simulation: Simulation, ends: list[float]) -> None:
     ends.append(simulation.now_s)
 
 
-def test_who_wakes_up_waits_for_a_slice_at_most() -> None:
+def test_a_woken_process_waits_for_a_slice_at_most() -> None:
     """A process that wakes up waits for a slice at most and goes before one that used more; a
     running process keeps its core for its slice, however little the others used.
     """
@@ -246,7 +244,7 @@ def test_who_wakes_up_waits_for_a_slice_at_most() -> None:
         assert begun_s + 0.001 < ends[0] <= begun_s + 0.011 + 1e-9
 
 
-def test_an_event_loop_speaks_at_the_end_of_its_turn() -> None:
+def test_an_event_loop_sends_at_the_end_of_its_turn() -> None:
     """Items that arrive during the first one belong to the same turn, and all results are sent at
     its end.
     """
