@@ -27,7 +27,7 @@ from server.settings import Settings
 from server.web.connection import HEAD_LIMIT_BYTES, HttpConnections
 from server.web.headers import SECURITY_HEADERS
 
-#: Most lines in a handshake's head, and most bytes in a line: the limits of `websockets`.
+#: Most lines in a handshake's head, and most bytes in a line: within the limits of `websockets`.
 HEAD_LINES = 128
 HEAD_LINE_BYTES = 8190
 WS_PATH = "/ws"

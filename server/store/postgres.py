@@ -31,7 +31,8 @@ from server.store.writer import Op, Outcome
 log = structlog.get_logger()
 T = TypeVar("T")
 
-#: Attempts per group after rollbacks that are worth a retry (deadlock, serialization failure).
+#: Most attempts to commit a group: it is sent again after rollbacks by concurrent transactions and
+#: after a broken connection.
 TRIES = 5
 
 #: Planner settings of the writer's connection: one generic plan per statement that uses indexes and

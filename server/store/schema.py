@@ -65,7 +65,7 @@ def needs_of(connection: Connection) -> str | None:
 
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
     """Runs the missing migrations, in the transaction of the connection."""
-    # Imported here because Alembic would add a third to a warm start.
+    # Imported here because Alembic would take a third of a warm start.
     from alembic import command
 
     command.upgrade(_config(connection), revision)

@@ -159,7 +159,9 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused, for browsers, which do not show pages that answer."""
+        """Answers why a WebSocket is refused, because browsers hide the refusal itself from their
+        pages.
+        """
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:

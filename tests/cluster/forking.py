@@ -26,7 +26,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Life:
+class ForkedProcess:
     """A forked process, with the part of `asyncio.subprocess.Process` that the tests use."""
 
     def __init__(self, pid: int, ending: "asyncio.Task[int]") -> None:
@@ -55,7 +55,7 @@ class Forker:
 
     async def fork(
         self, arguments: Sequence[str], environ: Mapping[str, str], errors: Path
-    ) -> Life:
+    ) -> ForkedProcess:
         """Forks the next child, once the last one has ended."""
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
@@ -66,7 +66,7 @@ class Forker:
         asked = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
         self._process.stdin.write(json.dumps(asked).encode() + b"\n")
         pid = await self._number()
-        return Life(pid, asyncio.create_task(self._number(), name="life of a node"))
+        return ForkedProcess(pid, asyncio.create_task(self._number(), name="life of a node"))
 
     async def _number(self) -> int:
         assert self._process is not None

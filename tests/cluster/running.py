@@ -21,7 +21,7 @@ import psutil
 from server.deploy.free_ports import free_ports
 from server.deploy.mosquitto import mosquitto_path
 from server.deploy.postgres import SAFE, Postgres, private_postgres
-from tests.cluster.forking import Forker, Life, die_with_parent
+from tests.cluster.forking import ForkedProcess, Forker, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
 from tests.support.fault_proxy import FaultProxy, fault_proxy
 from tests.support.mqtt_proxy import mqtt_proxy
@@ -46,7 +46,7 @@ class Member:
         self._environ = described.environ
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
-        self._process: asyncio.subprocess.Process | Life | None = None
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         #: The process that forks it for quick starts.
         self.forker: Forker | None = None
 
@@ -156,7 +156,7 @@ async def answers(port: int, path: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class Connections:
     """The ports of the broker and of optional proxies in front of broker and database."""
 
     broker: int
@@ -165,18 +165,18 @@ class Lines:
 
 
 @asynccontextmanager
-async def good_lines(postgres: Postgres) -> AsyncIterator[Lines]:
+async def direct_connections(postgres: Postgres) -> AsyncIterator[Connections]:
     """Direct connections without proxies."""
     (port,) = free_ports(1)
-    yield Lines(port, port)
+    yield Connections(port, port)
 
 
 @asynccontextmanager
-async def bad_lines(postgres: Postgres, seed: int = 1) -> AsyncIterator[Lines]:
+async def faulty_connections(postgres: Postgres, seed: int = 1) -> AsyncIterator[Connections]:
     """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
     (port,) = free_ports(1)
-    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as door:
-        yield Lines(port, door.port, database)
+    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as broker:
+        yield Connections(port, broker.port, database)
 
 
 class Cluster:
@@ -189,14 +189,14 @@ class Cluster:
         nodes: int,
         workers: int,
         rest: Mapping[str, str],
-        lines: "Lines",
+        connections: "Connections",
         games: str | None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
-        self.lines = lines
+        self.connections = connections
         self.database_url = postgres.url(
-            DATABASE, port=lines.database.port if lines.database else None
+            DATABASE, port=connections.database.port if connections.database else None
         )
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
@@ -204,14 +204,14 @@ class Cluster:
         self.goes_first = False
         self.places = {
             "postgres:5432": f"127.0.0.1:{postgres.port}",
-            "mosquitto:1883": f"127.0.0.1:{lines.nodes_to_broker}",
+            "mosquitto:1883": f"127.0.0.1:{connections.nodes_to_broker}",
             "/run/secrets": str(folder / "secrets"),
             "/mosquitto/config": str(folder),
             "/tmp/": f"{folder}/",
         }
         self._games = games
         self._make_files(nodes)
-        self.mosquitto = Member(self._broker(), folder, lines.broker)
+        self.mosquitto = Member(self._broker(), folder, connections.broker)
         self.nodes = [self._node(n, rest) for n in range(nodes)]
         self.workers = [self._worker(n, rest) for n in range(workers)]
         program = (
@@ -250,7 +250,7 @@ class Cluster:
             file.write_text(moved(file.read_text(), self.places))
         config = moved((DEPLOY / "mosquitto.conf").read_text(), self.places)
         # Replace the container's port, and listen on this machine only.
-        config = config.replace("listener 1883", f"listener {self.lines.broker} 127.0.0.1")
+        config = config.replace("listener 1883", f"listener {self.connections.broker} 127.0.0.1")
         (self.folder / "mosquitto.conf").write_text(
             config + ("user root\n" if os.geteuid() == 0 else "")
         )
@@ -326,7 +326,9 @@ async def cluster(
     nodes: int = 3,
     workers: int = 2,
     settings: Mapping[str, object] | None = None,
-    lines: Callable[[Postgres], AbstractAsyncContextManager[Lines]] = good_lines,
+    connections: Callable[
+        [Postgres], AbstractAsyncContextManager[Connections]
+    ] = direct_connections,
     games: str | None = None,
     forks: bool = False,
 ) -> AsyncIterator[Cluster]:
@@ -339,8 +341,8 @@ async def cluster(
     with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
-        async with lines(postgres) as between:
-            running = Cluster(folder, postgres, nodes, workers, rest, between, games)
+        async with connections(postgres) as connected:
+            running = Cluster(folder, postgres, nodes, workers, rest, connected, games)
             for node in running.nodes:
                 node.forker = Forker() if forks else None
             try:

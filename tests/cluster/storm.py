@@ -141,12 +141,12 @@ class Storm:
         await read_everything(url, rooms, self._history)
 
 
-Weather = Callable[[Storm], Coroutine[Any, Any, None]]
+Faults = Callable[[Storm], Coroutine[Any, Any, None]]
 
 
 async def play_in(
     cluster: Cluster,
-    weather: Weather,
+    faults: Faults,
     moves: int,
     seed: int,
     crowds: int = 1,
@@ -157,15 +157,15 @@ async def play_in(
     """
     storms = [Storm(cluster, seed + 1000 * number, gives_up_s) for number in range(crowds)]
     async with asyncio.TaskGroup() as tasks:
-        blowing = tasks.create_task(weather(storms[0]))
+        running_faults = tasks.create_task(faults(storms[0]))
 
         def is_short() -> bool:
-            return not blowing.done() or sum(storm.moves for storm in storms) < moves
+            return not running_faults.done() or sum(storm.moves for storm in storms) < moves
 
-        tasks.create_task(storms[0].play_while(is_short, blowing.done))
-        await blowing
+        tasks.create_task(storms[0].play_while(is_short, running_faults.done))
+        await running_faults
         for storm in storms[1:]:
-            tasks.create_task(storm.play_while(is_short, blowing.done))
+            tasks.create_task(storm.play_while(is_short, running_faults.done))
     played, slowest_s = sum(storm.moves for storm in storms), storms[0].slowest_s
     print(f"seed {seed}: {played} moves acknowledged, all kept; slowest to go on {slowest_s:.1f} s")
 

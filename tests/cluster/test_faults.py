@@ -13,7 +13,7 @@ import pytest
 
 from server.limits import by_address as limits
 from server.process.failpoint import PLACES
-from tests.cluster.running import bad_lines, cluster
+from tests.cluster.running import cluster, faulty_connections
 from tests.cluster.storm import Storm, fall_at, play_in
 from tests.server.test_two_nodes import GAMES
 from tests.support.fault_proxy import Toward
@@ -40,7 +40,7 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
     command.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         async with asyncio.TaskGroup() as tasks:
             for node, place in zip(storm.cluster.nodes, PLACES, strict=True):
                 tasks.create_task(fall_at(node, place, storm.chance, kills))
@@ -48,7 +48,7 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, moves, seed=kills, crowds=CROWDS)
+        await play_in(running, faults, moves, seed=kills, crowds=CROWDS)
 
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
@@ -57,7 +57,7 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
     with stale data. Clients leave a silent node, as real ones do.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         for n in range(rounds):
             one, other = storm.chance.sample(storm.cluster.nodes, 2)
             await one.kill()
@@ -72,7 +72,7 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 500 * rounds, seed=rounds, gives_up_s=SILENCE_S)
+        await play_in(running, faults, 500 * rounds, seed=rounds, gives_up_s=SILENCE_S)
 
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
@@ -81,7 +81,7 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
     play on the same node continues, AI seats move once a turn, and no client misses anything.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         for n in range(kills):
             worker = storm.chance.choice(storm.cluster.workers)
             worker.signal_all(signal.SIGKILL)
@@ -101,7 +101,7 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 20 * kills, seed=kills)
+        await play_in(running, faults, 20 * kills, seed=kills)
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
@@ -110,7 +110,7 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
     commands, and all rooms settle.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         postgres = storm.cluster.postgres
         for _ in range(rounds):
             for end in (postgres.stop, partial(postgres.stop, "immediate"), postgres.kill):
@@ -122,7 +122,7 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 500 * rounds, seed=rounds)
+        await play_in(running, faults, 500 * rounds, seed=rounds)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
@@ -132,8 +132,8 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -
     of order.
     """
 
-    async def weather(storm: Storm) -> None:
-        database = storm.cluster.lines.database
+    async def faults(storm: Storm) -> None:
+        database = storm.cluster.connections.database
         assert database is not None
         for _ in range(cuts):
             toward = storm.chance.choice([Toward.SERVER, Toward.CLIENT])
@@ -142,6 +142,12 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -
             await asyncio.sleep(storm.chance.random())
 
     async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, lines=bad_lines, games=PLAYED, forks=True
+        tmp_path,
+        nodes=3,
+        workers=1,
+        settings=QUICK,
+        connections=faulty_connections,
+        games=PLAYED,
+        forks=True,
     ) as running:
-        await play_in(running, weather, 20 * cuts, seed=cuts)
+        await play_in(running, faults, 20 * cuts, seed=cuts)

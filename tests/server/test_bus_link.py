@@ -37,7 +37,7 @@ async def until_flows(link: Link) -> None:
     await until(lambda: link.flows)
 
 
-class Ear:
+class Recorder:
     """Records the messages that it receives."""
 
     def __init__(self) -> None:
@@ -187,7 +187,7 @@ async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
         open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
     ):
-        old, new = Ear(), Ear()
+        old, new = Recorder(), Recorder()
         lapses: list[frozenset[str] | None] = []
         other.subscribe("t/old", old)
         await until(lambda: one.flows and other.flows)
@@ -219,13 +219,13 @@ async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: 
     """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
-        ears: dict[str, Ear] = {}
+        ears: dict[str, Recorder] = {}
         async with AsyncExitStack() as stack:
             for cluster, there in (("", broker.address), ("east/", east)):
                 ear = await stack.enter_async_context(
                     open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear")
                 )
-                ears[cluster] = Ear()
+                ears[cluster] = Recorder()
                 ear.subscribe(f"{ROOT}/#", ears[cluster])
                 await until_flows(ear)
             async with open_link(east, "node", f"{ROOT}/nodes/node") as node:
@@ -246,7 +246,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear,
     ):
-        heard = Ear()
+        heard = Recorder()
         ear.subscribe("status/+", heard)
         dying = Link(broker.address, "dying", "status/dying")
         dying.set_status(b"alive")
@@ -261,7 +261,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
             await until(lambda: ("status/dying", b"") in heard.heard)
         await until(lambda: ("status/leaving", b"") in heard.heard)
         async with open_link(broker.address, "late", f"{ROOT}/nodes/late") as late:
-            nothing = Ear()
+            nothing = Recorder()
             late.subscribe("status/#", nothing)
             await until(lambda: late.flows)
             late.publish("status/end", b"x", kept=True)
@@ -279,7 +279,7 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
         open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
     ):
-        ear = Ear()
+        ear = Recorder()
         other.subscribe("t", ear)
         await until(lambda: one.flows and other.flows)
         broker.send_signal(signal.SIGSTOP)
@@ -303,7 +303,7 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
     ):
-        ear = Ear()
+        ear = Recorder()
         link.subscribe("t", ear, own=True)
         await until(lambda: link.flows)
         broker.send_signal(signal.SIGSTOP)
@@ -403,7 +403,7 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key.chmod(0o644)
     async with mosquitto(tmp_path, lines=(f"certfile {certificate}", f"keyfile {key}")) as broker:
         good = replace(broker.address, tls=True, ca=certificate)
-        ear = Ear()
+        ear = Recorder()
         async with (
             open_link(good, "a", f"{ROOT}/nodes/a") as link,
             open_link(good, "b", f"{ROOT}/nodes/b") as other,
@@ -435,7 +435,7 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
 
         server = await connect("server", "server-1", f"{ROOT}/nodes/server-1")
         worker = await connect("worker", "worker-1", work.worker_topic("worker-1"))
-        at_server, at_worker = Ear(), Ear()
+        at_server, at_worker = Recorder(), Recorder()
         server.subscribe(f"{ROOT}/#", at_server)
         for topics in (
             f"{ROOT}/#",

@@ -40,7 +40,7 @@ Patch = pytest.MonkeyPatch
 COMMANDS = 100
 
 
-class Forgetful(FaultyStore):
+class StoreWithoutKeys(FaultyStore):
     """A store that knows no command keys."""
 
     async def append(self, append: Append) -> None:
@@ -57,7 +57,7 @@ class Forgetful(FaultyStore):
         )
 
 
-class Careless(FaultyStore):
+class StoreWithoutCompareAndSet(FaultyStore):
     """A store that appends at any expected version."""
 
     async def append(self, append: Append) -> None:
@@ -111,7 +111,7 @@ def shown_before_commit(patch: Patch) -> World:
 
 def lost_dedupe(patch: Patch) -> World:
     patch.setattr(RoomRunner, "_remember", lambda *_: None)
-    return World(store=Forgetful())
+    return World(store=StoreWithoutKeys())
 
 
 def stale_ply_accepted(patch: Patch) -> World:
@@ -198,7 +198,7 @@ def hidden_event_leaked(patch: Patch) -> World:
 
 
 def the_head_is_not_compared(patch: Patch) -> World:
-    return World(store=Careless())
+    return World(store=StoreWithoutCompareAndSet())
 
 
 def two_results(patch: Patch) -> World:

@@ -40,7 +40,7 @@ def head(target: str, method: str = "POST", **headers: str) -> bytes:
 
 
 @pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Records the encodings for which a decompressor was made."""
     made: list[str] = []
     real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (it is not exported, and mypy would mind)
@@ -67,7 +67,7 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["first", "kept alive", "pipelined"])
 async def test_compressed_bodies_are_refused(
-    method: str, target: str, headers: dict[str, str], place: str, unpacked: list[str]
+    method: str, target: str, headers: dict[str, str], place: str, decompressed: list[str]
 ) -> None:
     """Compressed bodies get 415 for any method and path, on every request of a connection; no
     decompressor is ever made.
@@ -85,11 +85,11 @@ async def test_compressed_bodies_are_refused(
         answer = await http.response()
         assert (answer.status, answer.json["code"]) == (415, "http.415")
         assert await http.ended() == b""
-        assert unpacked == []
+        assert decompressed == []
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "nonsense"])
-async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> None:
+async def test_every_encoding_is_refused(encoding: str, decompressed: list[str]) -> None:
     """Every content encoding gets 415, in chunks too."""
     async with serve() as node, node.http() as http:
         http.writer.write(
@@ -97,10 +97,10 @@ async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> 
         )
         assert (await http.response()).status == 415
         assert await http.ended() == b""
-        assert unpacked == []
+        assert decompressed == []
 
 
-async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
+async def test_the_metrics_port_unpacks_nothing(decompressed: list[str]) -> None:
     """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
@@ -109,7 +109,7 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
             http = Http(reader, writer, "localhost")
             assert (await http.response()).status == status
             writer.close()
-        assert unpacked == []
+        assert decompressed == []
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     writer.close()
 
 
-class TurnedClock(World):
+class AdjustableClock(World):
     """A fake server whose clock the test sets."""
 
     ahead_ms = 0
@@ -426,7 +426,7 @@ async def test_requests_are_limited_by_address() -> None:
     """One request too many gets 429 with Retry-After, per address also behind a trusted proxy;
     files are not counted.
     """
-    world = TurnedClock()
+    world = AdjustableClock()
     settings: dict[str, Any] = {
         "proxies": ("127.0.0.1",),
         "limit_requests_burst": 3,

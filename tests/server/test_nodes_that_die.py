@@ -43,7 +43,7 @@ HOUR_S = 3600.0
 SOON_S = 2.0
 
 
-class Line:
+class BusConnection:
     """One node's connection to the shared bus, which may be cut; `loses` selects messages that are
     lost silently.
     """
@@ -76,14 +76,14 @@ class Member:
     """A node with its own connections to the bus and the store."""
 
     hub: Hub
-    line: Line
+    connection: BusConnection
     store: FaultyStore
 
     def die(self, is_told: bool) -> None:
         """The node's connections are cut; with `is_told`, the broker reports its end."""
-        self.line.cut = self.store.down = True
+        self.connection.cut = self.store.down = True
         if is_told:
-            self.line.bus.publish(NodeDown(self.hub.ports.node))
+            self.connection.bus.publish(NodeDown(self.hub.ports.node))
 
     @property
     def polls(self) -> int:
@@ -94,9 +94,9 @@ class Member:
 async def member(
     world: World, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[Member]:
-    line, store = Line(world), LateStore(world)
-    async with world.hub(name, bus=line, store=store, now_ms=now_ms or world.now_ms) as hub:
-        yield Member(hub, line, store)
+    connection, store = BusConnection(world), LateStore(world)
+    async with world.hub(name, bus=connection, store=store, now_ms=now_ms or world.now_ms) as hub:
+        yield Member(hub, connection, store)
 
 
 @asynccontextmanager
@@ -143,7 +143,7 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
     is only silence.
     """
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         one.die(is_told)
         died_s = now_s()
@@ -181,7 +181,7 @@ async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
 async def test_heads_are_compared_again_after_the_store_failed() -> None:
     """The comparison of heads after a death is repeated if the store fails the first time."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.store.fail("heads", Fault(), Fault(), Fault())
         one.die(is_told=True)
@@ -194,7 +194,7 @@ async def test_heads_are_compared_again_after_the_store_failed() -> None:
 async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
     """The comparison of heads after a gap is repeated if the store fails."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.store.fail("heads", Fault(), Fault())
         two.hub.on_gap(frozenset({room}))
@@ -231,8 +231,8 @@ async def test_a_node_that_lives_without_its_broker() -> None:
     reach the other nodes within a second; afterwards they come by the bus again.
     """
     async with two_members() as (one, two, room, ada, ben):
-        one.line.cut, one.line.flows = True, False
-        one.line.bus.publish(NodeDown("n1"))
+        one.connection.cut, one.connection.flows = True, False
+        one.connection.bus.publish(NodeDown("n1"))
         for n in range(20):
             await asyncio.sleep(7)
             v = await ada.ack(ada.chat(room, f"line {n}"))
@@ -240,7 +240,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
             acked_s = now_s()
             await ben.at_v(v)
             assert now_s() - acked_s <= STALLED_POLL_S
-        one.line.cut, one.line.flows = False, True
+        one.connection.cut, one.connection.flows = False, True
         await asyncio.sleep(10)
         looks = two.store.calls["heads"]
         await ada.ack(ada.chat(room, "back"))
@@ -254,7 +254,7 @@ async def test_a_node_that_was_never_heard_of() -> None:
     """A node that is alive by the store but was never heard on the bus is in doubt, too."""
     world = patient()
     async with member(world, "n1") as one:
-        one.line.cut = True
+        one.connection.cut = True
         async with member(world, "n2") as two:
             ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
             room = await ada.create()
@@ -293,8 +293,8 @@ async def test_events_of_others_are_not_published_again() -> None:
                 told.append(message)
             return False
 
-        two.line.loses = notes
-        one.line.loses = news
+        two.connection.loses = notes
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.hub.on_gap(None)
         await ben.at_v(5)
@@ -306,7 +306,7 @@ async def test_events_of_others_are_not_published_again() -> None:
 async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
     """If the mailbox is full, the room reads the log before it serves its next request."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         gate = two.store.hold("find_command")
         ben.say(
             ben.move(room, 1, "a1")
@@ -328,7 +328,7 @@ async def test_silently_lost_messages_come_with_the_poll() -> None:
     and is counted.
     """
     async with two_members(patient(poll_s=30.0)) as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.at_v(5)
         assert two.polls >= 1
@@ -371,7 +371,7 @@ async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: 
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
         if is_behind:
-            one.line.loses = news
+            one.connection.loses = news
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         await settle()
@@ -408,7 +408,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
-        one.line.loses = news
+        one.connection.loses = news
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         log = await world.store.events(room, v - 1)

@@ -15,7 +15,7 @@ from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 from server.web.replays import Replays
 from tests.server.test_api import get, matches
-from tests.server.test_http_attacks import TurnedClock
+from tests.server.test_http_attacks import AdjustableClock
 from tests.support.fake_server import World
 from tests.support.node import Node, serve
 
@@ -23,7 +23,7 @@ GAME = "tic-tac-toe"
 MOVES = ["a1", "b1", "a2", "b2", "a3"]
 
 
-class Artist:
+class DrawingCounter:
     """Counts the loop's iterations, and records in which of them a view was drawn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +54,8 @@ class Artist:
 
 
 @pytest.fixture
-def artist(monkeypatch: pytest.MonkeyPatch) -> Artist:
-    return Artist(monkeypatch)
+def drawing(monkeypatch: pytest.MonkeyPatch) -> DrawingCounter:
+    return DrawingCounter(monkeypatch)
 
 
 def start() -> Position:
@@ -76,33 +76,33 @@ async def page(
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
-async def test_one_view_per_iteration_of_the_loop(artist: Artist) -> None:
+async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> None:
     """Concurrent requests for different matches draw one view per iteration of the loop."""
     replays = Replays()
-    async with artist.counting():
+    async with drawing.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
-    assert len(artist.drawn) == 4 * 6
-    assert len(set(artist.drawn)) == len(artist.drawn), "no two in one turn"
+    assert len(drawing.drawn) == 4 * 6
+    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one turn"
 
 
-async def test_each_view_is_drawn_once(artist: Artist) -> None:
+async def test_each_view_is_drawn_once(drawing: DrawingCounter) -> None:
     """A view is drawn once for all requests, concurrent or later, in any pages."""
     replays = Replays()
     whole, *rest = await asyncio.gather(*(page(replays) for _ in range(5)))
     assert rest == [whole] * 4
     parts = [await page(replays, first=ply, last=ply) for ply in range(6)]
     assert b",".join(parts) == whole
-    assert len(artist.drawn) == 6
+    assert len(drawing.drawn) == 6
 
 
-async def test_drawing_continues_after_the_cached_views(artist: Artist) -> None:
+async def test_drawing_continues_after_the_cached_views(drawing: DrawingCounter) -> None:
     """A running match is drawn from the last cached ply on; other moves after a takeback are drawn
     anew.
     """
     replays = Replays()
     early = await page(replays, last=3, moves=MOVES[:3])
     assert (await page(replays)).startswith(early)
-    assert len(artist.drawn) == 6
+    assert len(drawing.drawn) == 6
     other = await page(replays, moves=[*MOVES[:4], "c3"])
     assert other.startswith(early)
     assert other != await page(Replays())
@@ -123,11 +123,11 @@ async def test_cached_views_are_bounded() -> None:
     assert (tiny.kept_bytes, len(tiny._cache)) == (0, 0)
 
 
-async def test_drawing_stops_when_the_client_has_left(artist: Artist) -> None:
+async def test_drawing_stops_when_the_client_has_left(drawing: DrawingCounter) -> None:
     """If the client has left, drawing stops with ConnectionError after at most one more view."""
     with pytest.raises(ConnectionError):
-        await page(Replays(), gone=lambda: len(artist.drawn) >= 2)
-    assert len(artist.drawn) == 2
+        await page(Replays(), gone=lambda: len(drawing.drawn) >= 2)
+    assert len(drawing.drawn) == 2
 
 
 async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
@@ -151,10 +151,10 @@ async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
     assert found == await page(Replays())
 
 
-class Still:
+class UnchangingPosition:
     """A position that never changes."""
 
-    def replay(self, move: str) -> "Still":
+    def replay(self, move: str) -> "UnchangingPosition":
         return self
 
     def view(self) -> str:
@@ -176,7 +176,7 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
 
     for _ in range(2):
         await replays.page(
-            "m", cast(Position, Still()), ["a"] * last, 0, last, charge, lambda: False
+            "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
         )
         assert asked == charged
     kept_bytes = replays.kept_bytes
@@ -202,24 +202,24 @@ def reads(node: Node) -> list[str]:
     return found
 
 
-async def test_a_finished_match_is_read_once(artist: Artist) -> None:
+async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
     """A finished match is cached: repeated requests read no log and draw no view."""
     async with matches() as (node, _, ids):
         logs = reads(node)
-        artist.drawn.clear()
+        drawing.drawn.clear()
         for _ in range(3):
             await get(node, f"/api/matches/{ids[0]}")
             assert len((await get(node, f"/api/matches/{ids[0]}/views"))["views"]) == 6
         assert len(logs) == 1
-        assert len(artist.drawn) == 6
+        assert len(drawing.drawn) == 6
 
 
 async def test_drawing_is_limited_by_address() -> None:
     """One match too many gets 429 with Retry-After; cached views are free, and time restores the
     limit.
     """
-    world: World = TurnedClock()
-    assert isinstance(world, TurnedClock)
+    world: World = AdjustableClock()
+    assert isinstance(world, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
     async with matches(4, world, settings=limits) as (node, _, ids):
         for match in (*ids[:2], *ids[:2]):
@@ -236,12 +236,12 @@ async def test_drawing_is_limited_by_address() -> None:
         assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
 
 
-async def test_the_games_are_described_between_other_work(artist: Artist) -> None:
+async def test_the_games_are_described_between_other_work(drawing: DrawingCounter) -> None:
     """The first request for the games draws one board per iteration of the loop."""
-    async with serve() as node, artist.counting():
+    async with serve() as node, drawing.counting():
         await get(node, "/api/games")
-        assert len(artist.drawn) > 5
-        assert len(set(artist.drawn)) == len(artist.drawn)
-        drawn = len(artist.drawn)
+        assert len(drawing.drawn) > 5
+        assert len(set(drawing.drawn)) == len(drawing.drawn)
+        drawn = len(drawing.drawn)
         await get(node, "/api/games")
-        assert len(artist.drawn) == drawn
+        assert len(drawing.drawn) == drawn

@@ -12,19 +12,19 @@ from server.store.schema import HEAD, sqlite_revision, upgrade_sqlite
 from server.store.tables import metadata
 
 
-class CutShort(BaseException):
+class Interrupted(BaseException):
     """The process ends at this statement."""
 
 
 @contextmanager
-def cut_at(statement: int) -> Iterator[list[str]]:
+def interrupt_at(statement: int) -> Iterator[list[str]]:
     """Makes the statement of that number, and all later ones, fail."""
     seen: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
         seen.append(text)
         if len(seen) >= statement:
-            raise CutShort
+            raise Interrupted
 
     event.listen(Engine, "before_cursor_execute", before)
     try:
@@ -49,11 +49,11 @@ def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
     while not done:
         statement += 1
         path = tmp_path / f"{statement}.sqlite3"
-        with cut_at(statement) as seen:
+        with interrupt_at(statement) as seen:
             try:
                 upgrade_sqlite(path)
                 done = True
-            except CutShort:
+            except Interrupted:
                 assert tables(path) == set(), f"after {seen[:-1]}"
         upgrade_sqlite(path)
         assert sqlite_revision(path) == HEAD
@@ -67,6 +67,6 @@ def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
     """
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)
-    with cut_at(1) as seen:
+    with interrupt_at(1) as seen:
         upgrade_sqlite(path)
     assert seen == []
