@@ -423,18 +423,9 @@ UNLIMITED = {
 
 def server_command(data: Path) -> tuple[str, ...]:
     return (
-        sys.executable,
-        "-m",
-        "server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--data",
-        str(data),
-        "--workers",
-        "1",
-    )
+        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
+        "--data", str(data), "--workers", "1",
+    )  # fmt: skip
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:

@@ -138,17 +138,9 @@ async def start(data: Path, workers: int) -> RunningServer:
         two.bind(("127.0.0.1", 0))
         port, metrics_port = one.getsockname()[1], two.getsockname()[1]
     command = [
-        sys.executable,
-        "-m",
-        "server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--data",
-        str(data),
-    ]
-    command += ["--workers", str(workers)]
+        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port),
+        "--data", str(data), "--workers", str(workers),
+    ]  # fmt: skip
     environ = {**os.environ, "PLYROOM_METRICS_PORT": str(metrics_port)}
     begun_s = time.perf_counter()
     process = subprocess.Popen(

@@ -103,7 +103,7 @@ class Link:
         self._subscriptions: dict[str, _Subscription] = {}
         self._subscriptions_changed = asyncio.Event()
         self._gap_handlers: list[GapHandler] = []
-        self._under_way: dict[int, QueuedMessage] = {}
+        self._in_flight: dict[int, QueuedMessage] = {}
         self._echo_topic = f"{ROOT}/echo/{name}"
         #: The send time of each echo.
         self._echoes: dict[bytes, float] = {}
@@ -181,8 +181,8 @@ class Link:
                 log.exception("broker link failed", broker=str(self.broker))
             finally:
                 self._set_flows(False)
-                self.outbox.put_back(list(self._under_way.values()))
-                self._under_way.clear()
+                self.outbox.put_back(list(self._in_flight.values()))
+                self._in_flight.clear()
             # A task group that is cancelled while a task fails may raise the failure only.
             if self.closes:
                 return
@@ -275,7 +275,7 @@ class Link:
             await window.acquire()
             message = await self.outbox.get()
             number += 1
-            self._under_way[number] = message
+            self._in_flight[number] = message
             tasks.create_task(self._deliver(client, number, message, window))
 
     async def _deliver(
@@ -285,7 +285,7 @@ class Link:
         await client.publish(
             self._prefixed(message.topic), message.payload, qos, message.retain, timeout=math.inf
         )
-        del self._under_way[number]
+        del self._in_flight[number]
         self.counts.sent += 1
         window.release()
 

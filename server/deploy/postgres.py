@@ -137,15 +137,9 @@ class Postgres:
         """
         assert self._process is not None, "it was launched"
         ready = [
-            str(programs() / "pg_isready"),
-            "-q",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            str(self.port),
-            "-t",
-            str(int(START_S)),
-        ]
+            str(programs() / "pg_isready"), "-q",
+            "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S)),
+        ]  # fmt: skip
         while subprocess.run(ready).returncode != 0:
             try:
                 self._process.wait(0.05)

@@ -107,19 +107,9 @@ INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
 INSERT_COMMANDS = _insert("commands", "room", "identity", "id", "first_v", "last_v")
 LIST_ROOMS = _update("rooms", "listed", "summary", "changed_ms")
 INSERT_MATCHES = _insert(
-    "matches",
-    "id",
-    "room",
-    "game",
-    "number",
-    "options",
-    "seats",
-    "start",
-    "rules",
-    "public",
-    "first_v",
-    "started_ms",
-)
+    "matches", "id", "room", "game", "number", "options", "seats", "start", "rules", "public",
+    "first_v", "started_ms",
+)  # fmt: skip
 FINISH_MATCHES = _update("matches", "last_v", "finished_ms", "plies", "over")
 INSERT_THOUGHTS = _insert("thoughts", "match", "v", "ply", "body")
 INSERT_ROOM = """

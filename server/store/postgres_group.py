@@ -44,12 +44,8 @@ CREATED: Columns = {
     "created_ms": "bigint",
 }  # fmt: skip
 EVENTS: Columns = {
-    "room": "text",
-    "v": "bigint",
-    "at_ms": "bigint",
-    "audience": "integer",
-    "body": "bytea",
-}
+    "room": "text", "v": "bigint", "at_ms": "bigint", "audience": "integer", "body": "bytea",
+}  # fmt: skip
 MATCHES: Columns = {
     "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea",
     "seats": "bytea", "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint",
@@ -61,12 +57,8 @@ FINISHED: Columns = {
     "over": "bytea",
 }  # fmt: skip
 THOUGHTS: Columns = {
-    "room": "text",
-    "match": "text",
-    "v": "bigint",
-    "ply": "integer",
-    "body": "bytea",
-}
+    "room": "text", "match": "text", "v": "bigint", "ply": "integer", "body": "bytea",
+}  # fmt: skip
 
 #: The initial `listed` and `summary` of a room without a lobby entry.
 UNLISTED = (False, b"{}")

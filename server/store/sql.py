@@ -77,7 +77,7 @@ BUSY_MS = 2000
 CHECKPOINT_PAGES = 4000
 #: Most room ids in one query for heads: drivers accept at most 32,766 parameters, and other
 #: requests are served between two queries.
-HEADS = 5000
+HEADS_PER_QUERY = 5000
 #: Time after which a disk operation counts as failed, in seconds: every command is answered within
 #: 10 s.
 ANSWER_S = 6.0
@@ -304,8 +304,8 @@ class SqlStore:
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         heads: dict[str, int] = {}
-        for start in range(0, len(rooms), HEADS):
-            some = rooms[start : start + HEADS]
+        for start in range(0, len(rooms), HEADS_PER_QUERY):
+            some = rooms[start : start + HEADS_PER_QUERY]
             found = await self._select(
                 select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some))
             )

@@ -63,8 +63,8 @@ class Forker:
                 cwd=Path(__file__).parents[2], start_new_session=True, preexec_fn=die_with_parent,
             )  # fmt: skip
         assert self._process.stdin is not None
-        asked = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        request = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
         pid = await self._number()
         return ForkedProcess(pid, asyncio.create_task(self._number(), name="life of a node"))
 
@@ -89,25 +89,25 @@ def main() -> None:
         import_module(module)  # a cluster's node loads it later
     load_games()
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _live(asked)
-            program.main(asked["arguments"])
+            _become_server(request)
+            program.main(request["arguments"])
             os._exit(0)  # not reached: click exits the process
         print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _live(asked: dict[str, object]) -> None:
+def _become_server(request: dict[str, object]) -> None:
     """Turns the forked child into a server process."""
     os.setsid()
     die_with_parent()
     os.environ.clear()
-    os.environ.update(asked["environ"])  # type: ignore[call-overload]
+    os.environ.update(request["environ"])  # type: ignore[call-overload]
     nothing = os.open(os.devnull, os.O_RDONLY)
-    errors = os.open(str(asked["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    errors = os.open(str(request["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for mine, wanted in ((0, nothing), (1, errors), (2, errors)):
         os.dup2(wanted, mine)
 

@@ -32,7 +32,7 @@ class Node:
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         writer.close()
 
-    def told(self) -> list[list[str]]:
+    def origins(self) -> list[list[str]]:
         """The origin headers of each request."""
         return [
             [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
@@ -90,8 +90,8 @@ async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None
         for headers in (forged, {}, forged):
             assert (await http.request("/api/games", headers=headers)).status == 200
         said = {"x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http"}
-        assert [set(told) for told in node.told()] == [said] * 3
-        assert [len(told) for told in node.told()] == [2] * 3
+        assert [set(headers) for headers in node.origins()] == [said] * 3
+        assert [len(headers) for headers in node.origins()] == [2] * 3
 
 
 async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:

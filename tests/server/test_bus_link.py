@@ -232,8 +232,8 @@ async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: 
                 node.set_status(b"here")
                 await until(lambda: node.flows)
                 node.publish(f"{ROOT}/rooms/r", b"moved", kept=True)
-                told = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
-                await until(lambda: told <= set(ears["east/"].heard))
+                sent = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
+                await until(lambda: sent <= set(ears["east/"].heard))
             await until(lambda: (f"{ROOT}/nodes/node", b"") in ears["east/"].heard)
         assert not [topic for topic, _ in ears[""].heard if topic.endswith(("/node", "/r"))]
 
@@ -255,7 +255,7 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
             leaving.set_status(b"alive")
             await until(lambda: heard.payloads.count(b"alive") == 2)
             await until(lambda: dying.flows and leaving.flows)
-            dying._flows = False  # so it does not clear its status
+            dying._flows = False  # otherwise it clears its status
             task.cancel()
             await asyncio.wait([task])
             await until(lambda: ("status/dying", b"") in heard.heard)
@@ -310,7 +310,7 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         sent = [b"%d" % number for number in range(10)]
         for payload in sent:
             link.publish("t", payload, kept=True)
-        await until(lambda: len(link._under_way) == len(sent))
+        await until(lambda: len(link._in_flight) == len(sent))
         await broker.kill()
         await broker.start()
         await until(lambda: len(ear.heard) >= len(sent))
@@ -414,9 +414,8 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             await until(lambda: bool(ear.heard))
         capsys.readouterr()
         await never_flows(replace(good, ca=None), capsys)
-    for _ in range(
-        5
-    ):  # paho leaves a socket open after a failed handshake, and a thread may hold it
+    # paho leaves a socket open after a failed handshake, and a thread may still hold it.
+    for _ in range(5):
         await asyncio.sleep(0.05)
         gc.collect()
 

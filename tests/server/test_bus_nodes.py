@@ -122,7 +122,7 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
         }
         before = len(watcher.of("lobby"))
         await asyncio.sleep(5 * COMPARE_S)
-        assert len(watcher.of("lobby")) == before, "nothing new, nothing told"
+        assert len(watcher.of("lobby")) == before, "nothing new, so no message"
 
 
 @virtual
@@ -373,16 +373,16 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         await until(lambda: watcher.lobby.get(room, {}).get("watching") == 1)
         await ada.ack(ada.move(room, 0, "a1"))
         await until(lambda: watcher.lobby[room].get("ply") == 1)
-        told: list[bytes] = []
-        buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: told.append(payload))
-        await until(lambda: bool(told))
+        statuses: list[bytes] = []
+        buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: statuses.append(payload))
+        await until(lambda: bool(statuses))
         async with stopped_clock() as clock:
-            buses[1].link._flows = False  # so it does not clear its status
+            buses[1].link._flows = False  # otherwise it clears its status
             for task in asyncio.all_tasks():
                 if task.get_name() != "broker link":
                     continue
                 link = task.get_coro().cr_frame.f_locals["self"]  # type: ignore[union-attr]
                 if link is buses[1].link:
                     task.cancel()
-            await until(lambda: told[-1] == b"")
+            await until(lambda: statuses[-1] == b"")
             await clock.until(lambda: present(ada) == ([True, False], 0), within_s=1.0)

@@ -67,7 +67,7 @@ class StoreWithoutCompareAndSet(FaultyStore):
 
 
 def ack_before_commit(patch: Patch) -> World:
-    told: set[str] = set()
+    acked: set[str] = set()
     real = RoomRunner._append
 
     async def early(
@@ -75,17 +75,18 @@ def ack_before_commit(patch: Patch) -> World:
     ) -> None:
         if request.follower is not None:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
-            told.add(ack.id)
+            acked.add(ack.id)
             request.follower.send(text_frame(format_message(ack)))
         await real(
             self, events, key, Request(request.actor, request.command, None, request.thought)
         )
 
     def silent(item: object, code: Code, message: str) -> None:
-        if not (isinstance(item, Request) and item.command.id in told):
+        if not (isinstance(item, Request) and item.command.id in acked):
             refuse(item, code, message)
 
-    patch.setattr(crowd, "WAIT_S", 0.4)  # what is sent again after such an ack may have no answer
+    # A command that is repeated after such an ack may get no answer.
+    patch.setattr(crowd, "WAIT_S", 0.4)
     patch.setattr(RoomRunner, "_append", early)
     patch.setattr(runner_module, "refuse", silent)
     return World(store=UnreliableStore(7, 0.03, after=False))

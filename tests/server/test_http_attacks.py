@@ -256,9 +256,9 @@ async def test_early_refusals_have_the_security_headers(request_bytes: bytes, st
         assert answer.status == status
         for name, value in SECURITY.items():
             assert answer.headers.get(name, "").startswith(value), name
-        told = f"{answer.headers} {answer.body!r}".lower()
+        text = f"{answer.headers} {answer.body!r}".lower()
         for program in ("python", "aiohttp", "websockets/"):
-            assert program not in told
+            assert program not in text
 
 
 # --- many connections -----------------------------------------------------------------------------

@@ -286,11 +286,11 @@ async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
 async def test_events_of_others_are_not_published_again() -> None:
     """A node that catches up with another node's events does not publish them again."""
     async with two_members() as (one, two, room, ada, ben):
-        told: list[BusMessage] = []
+        published: list[BusMessage] = []
 
         def notes(message: BusMessage) -> bool:
             if news(message):
-                told.append(message)
+                published.append(message)
             return False
 
         two.connection.loses = notes
@@ -299,7 +299,7 @@ async def test_events_of_others_are_not_published_again() -> None:
         two.hub.on_gap(None)
         await ben.at_v(5)
         await asyncio.sleep(5)
-        assert told == []
+        assert published == []
 
 
 @virtual
