@@ -123,12 +123,12 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
             pinging.cancel()
             for player in watchers:
                 player.transport.abort()
-    told = crowd.commands * count
+    deliveries = crowd.commands * count
 
     def each_s(kind: str) -> float:
         return (
             crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands
-        ) / told
+        ) / deliveries
 
     return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, heard))
 

@@ -88,8 +88,9 @@ class Habits(msgspec.Struct, frozen=True):
     moves_per_minute: float = 6.0
     #: The share of playing persons whose opponent is an AI.
     against_ai: float = 0.3
+    #: The game that AI opponents play.
     ai_game: str = "chess"
-    #: … which plays this game at this level.
+    #: The level of AI opponents.
     ai_level: int = 5
     #: Logged commands other than moves, per move: new rooms, seats, results, chat.
     extra_ops: float = 0.05

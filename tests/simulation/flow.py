@@ -147,16 +147,16 @@ class Model:
         node = self.nodes[mine]
         part_s, leg_s = costs.client_op_s / 3, costs.proxy_op_s / 3
 
-        def tell() -> None:
-            node.give(costs.node_here_op_s * (1 - DECIDED), told)
+        def committed() -> None:
+            node.give(costs.node_here_op_s * (1 - DECIDED), published)
 
-        def told() -> None:
+        def published() -> None:
             answer(acked)
             if here:
                 answer(arrived)
-            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, ring)
+            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, forwarded)
 
-        def ring() -> None:
+        def forwarded() -> None:
             node.give(0)  # the broker's acknowledgement
             if not here:
                 self.nodes[other].give(self.remote_op_s, lambda: answer(arrived))
@@ -165,7 +165,7 @@ class Model:
             self._proxy_thread().give(leg_s, lambda: self.client.give(part_s, come))
 
         def decide() -> None:
-            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(tell))
+            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(committed))
 
         self.client.give(part_s, lambda: self._proxy_thread().give(leg_s, decide))
 

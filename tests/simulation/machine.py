@@ -159,23 +159,23 @@ class Disk:
         self.flushes = 0
         self._simulation = simulation
         self._draw_s = draw_s
-        self._asking: list[Done] = []
+        self._waiting_for_flush: list[Done] = []
         self._busy = False
 
     def flush(self, done: Done) -> None:
-        """Calls when everything that was written until now is durable."""
-        self._asking.append(done)
+        """Calls `done` when everything that was written until now is durable."""
+        self._waiting_for_flush.append(done)
         if not self._busy:
             self._begin()
 
     def _begin(self) -> None:
         self._busy = True
         self.flushes += 1
-        covered, self._asking = self._asking, []
+        covered, self._waiting_for_flush = self._waiting_for_flush, []
 
         def end() -> None:
             self._busy = False
-            if self._asking:
+            if self._waiting_for_flush:
                 self._begin()
             for done in covered:
                 done()

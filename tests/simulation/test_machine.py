@@ -187,8 +187,8 @@ def test_tiny_slices_are_processor_sharing(kind: str) -> None:
 
 
 def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
-    """Ten customers think for 5 s and are served by two queues of 1 s and 0.6 s, by chance: the
-    exact throughput.
+    """The exact throughput of ten customers who think for 5 s and are served by two queues of 1 s
+    and 0.6 s, all exponentially distributed.
     """
     customers, think_s, services = 10, 5.0, (1.0, 0.6)
     lengths = [0.0, 0.0]
