@@ -140,9 +140,7 @@ class Talk:
         player.on_text = self._texts.put_nowait
 
     async def say(self, until: str, **message: Any) -> dict[str, Any]:
-        """Sends a message and returns the next message of type `until`; an error raises
-        RuntimeError.
-        """
+        """Sends a message; returns the next one of type `until`. An error raises RuntimeError."""
         self.player.send(json.dumps(message).encode())
         while True:
             answer = await self.hear(30)
@@ -221,7 +219,7 @@ class Pair:
 
 
 class Meter:
-    """Counts moves, and schedules each pair's next move: at once, or at a fixed rate over all
+    """Counts moves, and schedules each pair's next one: at once, or at a fixed rate over all
     pairs.
     """
 
@@ -313,9 +311,7 @@ async def play(
 
 
 async def relay(ready: Callable[[int], None]) -> None:
-    """Forwards each message to both ends of its pair and acknowledges it: no rooms, no rules, no
-    storage.
-    """
+    """Forwards and acknowledges each message of a pair: no rooms, no rules, no storage."""
     from websockets.asyncio.server import ServerConnection, serve
     from websockets.exceptions import ConnectionClosed
 

@@ -23,7 +23,7 @@ class EventsAppended(Struct, frozen=True):
 
 
 class Ephemeral(Struct, frozen=True):
-    """A message that is not logged: a frame for every follower of the room, such as the AI's
+    """A message that is not logged: a frame for all followers of a room, as of the AI's
     thinking.
     """
 

@@ -44,9 +44,7 @@ class Refused(Exception):
 
 
 class Encoded(NamedTuple):
-    """A message as the broker receives it; a `kept` message is sent again if the connection breaks
-    (QoS 1).
-    """
+    """A message for the broker; a `kept` one is sent again if the connection breaks (QoS 1)."""
 
     topic: str
     payload: bytes

@@ -88,9 +88,7 @@ class Link:
     """See the module; use `async with open_link(…)`. All methods run in the event loop."""
 
     def __init__(self, broker: Broker, name: str, status_topic: str) -> None:
-        """`status_topic` holds the retained status while the link lives; the link's will empties
-        it.
-        """
+        """`status_topic` holds the retained status; the link's will empties it."""
         self.broker = broker
         self.name = name
         self.counts = Counts()
@@ -167,9 +165,7 @@ class Link:
     # --- the connection ---
 
     async def run(self) -> None:
-        """Stays connected until cancelled (the caller sets `closes` first), then disconnects in
-        order.
-        """
+        """Stays connected until cancelled (after `closes` is set), then disconnects in order."""
         failures = 0
         while True:
             began_s = _now_s()
@@ -328,9 +324,7 @@ class Link:
     # --- the echo ---
 
     async def _keep_echo(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        """Sends echoes, each after the last one was delivered to the broker, and detects when none
-        returns in time.
-        """
+        """Sends one echo at a time, and detects when none returns within `STALLED_S`."""
         sending: asyncio.Task[None] | None = None
         self._echoed_s = _now_s()
         self._echoes.clear()
@@ -376,9 +370,7 @@ class Link:
     # --- in ---
 
     def _on_message(self, message: aiomqtt.Message) -> None:
-        """Delivers a message to its subscribers; an exception in one of them does not end the
-        connection.
-        """
+        """Delivers a message to its subscribers; their exceptions do not end the connection."""
         topic, payload = str(message.topic).removeprefix(self.broker.prefix), message.payload
         self.counts.received += 1
         if len(payload) > MAX_BYTES:

@@ -1,5 +1,5 @@
-"""The bus over an MQTT broker. See `server.bus.base.Bus`; `server.bus.link` holds the
-connection.
+"""The bus over an MQTT broker. See `server.bus.base.Bus` and, for the connection,
+`server.bus.link`.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -29,9 +29,7 @@ log = structlog.get_logger()
 
 
 class MqttBus:
-    """The bus between the nodes of one store, which share a key. Use `async with
-    open_mqtt_bus(…)`.
-    """
+    """The bus between the nodes of one store, which share a key. See `open_mqtt_bus`."""
 
     def __init__(self, link: Link, node: str, key: bytes) -> None:
         self.link = link

@@ -1,6 +1,4 @@
-"""The queue of messages to the broker. It is bounded, so that a broker that does not read costs no
-memory.
-"""
+"""The bounded queue of messages to the broker: one that does not read costs no memory."""
 
 import asyncio
 from collections import deque

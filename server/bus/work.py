@@ -38,9 +38,7 @@ class Offer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Warming(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker is still compiling; meanwhile it answers for levels and personas
-    uncompiled.
-    """
+    """A game that a worker still compiles; it answers levels and personas uncompiled meanwhile."""
 
     rules: Annotated[str, Meta(max_length=128)]
     percent: Annotated[int, Meta(ge=0, le=99)] = 0

@@ -87,9 +87,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 class Postgres:
-    """A PostgreSQL server in its own folder; it can be stopped, killed and restarted on the same
-    port.
-    """
+    """A PostgreSQL server in its own folder; it keeps its port when it is stopped or killed."""
 
     _names = count(1)
 
@@ -132,9 +130,7 @@ class Postgres:
             )  # fmt: skip
 
     def wait_until_ready(self) -> None:
-        """Waits until the server accepts connections; RuntimeError with its log if it ends
-        instead.
-        """
+        """Waits until the server accepts connections; RuntimeError with its log if it ends."""
         assert self._process is not None, "it was launched"
         ready = [
             str(programs() / "pg_isready"), "-q",
@@ -285,8 +281,8 @@ _BASE = {
 
 @cache
 def _initialised() -> Path:
-    """An initialized data folder with the template database, made once per process; callers copy
-    it.
+    """An initialized data folder with the template database, to be copied; made once per
+    process.
     """
     stack = ExitStack()
     atexit.register(stack.close)

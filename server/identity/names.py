@@ -18,9 +18,7 @@ _STROKES = str.maketrans("l1", "ii")
 
 
 def _plain(name: str) -> str:
-    """Reduces a name to lower-case letters and digits: NFKC, without marks, look-alikes
-    replaced.
-    """
+    """Reduces a name to lower-case letters and digits (NFKC, no marks), look-alikes replaced."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in parts.translate(_TWINS) if c.isalnum())
 

@@ -1,3 +1,1 @@
-"""The WebSocket side: bytes become commands of an authenticated actor, and messages become
-bytes.
-"""
+"""The WebSocket side: bytes become commands of authenticated actors; messages become bytes."""

@@ -61,7 +61,7 @@ class ConnectionSlots:
         self._unidentified: dict[ProtocolDetector, None] = {}
 
     def enter(self, detector: "ProtocolDetector", peer: str | None) -> str | None:
-        """Takes a slot for a new connection; returns the key that frees it, or None if there is no
+        """Takes a slot for a new connection; returns the key that frees it, or None without a
         slot.
         """
         address = parse_address(peer or "")
@@ -201,9 +201,7 @@ def is_upgrade(head: bytes) -> bool:
 
 
 def head_fits(head: bytes) -> bool:
-    """Whether the head is within the limits of `websockets`, which would refuse it without our
-    headers.
-    """
+    """Whether `websockets` accepts the head; its own refusal would lack our headers."""
     lines = head.split(b"\r\n", HEAD_LINES)
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 
@@ -345,9 +343,7 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | N
 
 
 def _add_headers(connection: ServerConnection, request: Request, response: Response) -> None:
-    """Adds the security headers to every refused handshake, also to refusals of `websockets`
-    itself.
-    """
+    """Adds the security headers to every refused handshake, also one that `websockets` refuses."""
     for name, value in SECURITY_HEADERS.items():
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS and name not in response.headers:
             response.headers[name] = value

@@ -95,8 +95,8 @@ def _count(connection: Connection, table: Table) -> int:
 
 
 def _kind(column: Column[Any]) -> str:
-    """The encoding of a column's values in the file: binary values that are not JSON text are
-    written in hexadecimal.
+    """The encoding of a column's values in the file; hexadecimal for bytes that are not JSON
+    text.
     """
     if isinstance(column.type, LargeBinary):
         return "hex" if column.name == "token_hash" else "utf8"
@@ -157,9 +157,7 @@ def restore(connection: Connection, where: str, file: BinaryIO, report: Told) ->
 
 
 def _make_empty(connection: Connection, where: str, revision: str) -> None:
-    """Creates empty tables at that revision; StoreError if the database holds rows or a server uses
-    it.
-    """
+    """Creates empty tables at that revision; StoreError if the database has rows or a server."""
     found = schema.revision_of(connection)
     if found is not None:
         for table in _reflected(connection):

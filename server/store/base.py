@@ -52,9 +52,7 @@ class Conflict(StoreError):
 
 
 class Duplicate(StoreError):
-    """The command key made its events in an earlier call; `first_v` and `last_v` are their
-    range.
-    """
+    """The command key has made its events already; `first_v` and `last_v` are their range."""
 
     def __init__(self, first_v: int, last_v: int) -> None:
         super().__init__(f"made v {first_v} to {last_v} before")
@@ -63,15 +61,11 @@ class Duplicate(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The outcome is unknown: the write may or may not be committed. The caller looks the command
-    key up again.
-    """
+    """The write may or may not be committed; the caller looks the command key up again."""
 
 
 class StoredEvent(Struct, frozen=True):
-    """One entry of a room's log: `body` is the event's JSON, `at_ms` the time of the decision in ms
-    since 1970.
-    """
+    """An entry of a room's log: the event's JSON, and the time of its decision in ms since 1970."""
 
     v: int
     at_ms: int
@@ -169,9 +163,7 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """An identity that may hold seats, and the last day on which its presence was recorded (None:
-    never).
-    """
+    """An identity that may hold seats, and the last day on which it was present (None: never)."""
 
     id: str
     name: str
@@ -179,9 +171,7 @@ class Identity(Struct, frozen=True):
 
 
 class StoredMatch(Struct, frozen=True):
-    """A row of the match list; `last_v`, `finished_ms`, `plies` and `over` are None while it
-    runs.
-    """
+    """A row of the match list; `last_v`, `finished_ms`, `plies`, `over` are None while it runs."""
 
     match: str
     room: str
@@ -233,8 +223,8 @@ class Store(Protocol):
         """
 
     async def create_room(self, new: NewRoom) -> str | None:
-        """Commits a new room; returns None, or the id of the room that the same (host, create_id)
-        made earlier.
+        """Commits a new room; returns None, or the id of the room that (host, create_id) made
+        before.
         """
 
     async def created_room(self, host: str, create_id: str) -> str | None:

@@ -87,9 +87,7 @@ def delete_identities(connection: Connection, ids: Sequence[str], before_day: in
 
 
 def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int) -> list[str]:
-    """Deletes, with their logs, those rooms that are still expired and whose heads are unchanged;
-    returns their ids.
-    """
+    """Deletes rooms, with their logs, that are still expired and unchanged; returns their ids."""
     if connection.dialect.name == "postgresql":
         given = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
         return [row[0] for row in connection.execute(DELETE_ROOMS, given)]

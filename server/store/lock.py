@@ -1,6 +1,4 @@
-"""The lock on a data folder: two servers in one folder would both believe that they alone wake its
-rooms.
-"""
+"""The lock on a data folder: two servers in one would both wake its rooms."""
 
 import os
 from collections.abc import Iterator
@@ -20,9 +18,7 @@ FILE = "plyroom.lock"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Locks the folder until the block or the process ends; StoreUnavailable if another server
-    holds it.
-    """
+    """Locks the folder until the block or process ends; StoreUnavailable if a server holds it."""
     try:
         was_there = make_folder(folder)
         make_file(folder / FILE)

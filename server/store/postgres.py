@@ -48,9 +48,7 @@ WRITER_SETTINGS = {
 
 @asynccontextmanager
 async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIterator[SqlStore]:
-    """Opens the store in a migrated PostgreSQL database; StoreUnavailable says why it cannot be
-    used.
-    """
+    """Opens the store in a migrated PostgreSQL database; StoreUnavailable if it cannot be used."""
     url, limits = PostgresUrl(address), limits or Limits()
     pool = _Pool(url, limits)
     writer = _Writer(url, limits)
@@ -238,8 +236,8 @@ class _Writer:
             self._link = None
 
     async def _connected(self) -> Any:
-        """The connection, reopened if it was closed; StoreUnavailable if no writable server can be
-        reached.
+        """The connection, reopened if closed; StoreUnavailable if no writable server is
+        reachable.
         """
         if self._link is not None and self._link.is_closed():
             self._link = None
@@ -273,8 +271,8 @@ class _Writer:
             )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; returns the outcome of each operation. Raises Contended if a row of it
-        existed already.
+        """Commits a group; returns each operation's outcome. Contended if a row of it existed
+        already.
         """
         outcomes: dict[str, Outcome] = {}
         news = [op for op in ops if isinstance(op, NewRoom)]
@@ -290,8 +288,8 @@ class _Writer:
         return [outcomes[op.append.room if isinstance(op, NewRoom) else op.room] for op in ops]
 
     async def _commit_with_retries(self, ops: list[Any], commit: _CommitSome) -> list[Outcome]:
-        """Sends a group, at most `TRIES` times, until the outcome of each operation is known or a
-        retry cannot help.
+        """Sends a group, at most `TRIES` times, until all outcomes are known or a retry cannot
+        help.
         """
         outcomes: list[Outcome] = [None] * len(ops)
         pending = list(range(len(ops)))
@@ -328,9 +326,7 @@ class _Writer:
         return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
-        """Makes one attempt; closes a connection that does not answer or can no longer be
-        trusted.
-        """
+        """Makes one attempt; closes a connection that does not answer or is not to be trusted."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):
@@ -344,9 +340,7 @@ class _Writer:
             raise
 
     def _answer(self, error: Exception, fault: Fault, unsure: bool, count: int) -> Outcome:
-        """The outcome to report after the last attempt; raises Contended if each operation should
-        be tried alone.
-        """
+        """The outcome after the last attempt; Contended if each operation should be tried alone."""
         match fault:
             case Fault.GONE:
                 return _outcome_unknown(

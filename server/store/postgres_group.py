@@ -68,9 +68,7 @@ FIND_ROOMS = """
 
 
 class _Rows:
-    """The rows of a group, by destination; each row starts with the room whose head it depends
-    on.
-    """
+    """The rows of a group, by destination; each starts with the room whose head it depends on."""
 
     def __init__(self) -> None:
         self.heads: list[Row] = []
@@ -160,8 +158,8 @@ def _outcome(append: Append, lost: asyncpg.Record | None) -> Outcome:
 
 
 async def commit_rooms(connection: Any, news: list[NewRoom]) -> list[Outcome]:
-    """Commits new rooms; the outcome of one that (host, create_id) made before is that room's
-    id.
+    """Commits new rooms; the outcome is the id of the room that (host, create_id) made before, if
+    any.
     """
     rows = _Rows()
     for new in sorted(news, key=_create_key):
@@ -183,9 +181,7 @@ def _create_key(new: NewRoom) -> tuple[str, str]:
 
 
 def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
-    """The id of the room made before; None if it is this very room, committed by an attempt whose
-    answer was lost.
-    """
+    """The id of the room made before; None if it is this one, made by an unanswered attempt."""
     room = earlier.get(_create_key(new))
     return None if room == new.append.room else room
 

@@ -1,6 +1,4 @@
-"""Connections to PostgreSQL: the address, the time limits, and error messages that hold no
-secret.
-"""
+"""Connections to PostgreSQL: address, time limits, and error messages without secrets."""
 
 import asyncio
 import re
@@ -20,16 +18,12 @@ HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 
 class BadUrl(StoreUnavailable):
-    """The database's address cannot be read; the message says what is expected and repeats nothing
-    of the address.
-    """
+    """The database's address cannot be read; the message does not repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """A URL `postgresql://user:password@host:port/database?sslmode=verify-full`, with any of
-    libpq's options.
-    """
+    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with libpq's options."""
 
     secret: str
 
@@ -53,9 +47,7 @@ class PostgresUrl:
 
 
 def _is_readable(address: str) -> bool:
-    """Whether the address parses into the parts that were meant; an unescaped character in a
-    password shifts them.
-    """
+    """Whether the parts of the address are well-formed: unescaped passwords shift them."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -83,9 +75,7 @@ class Limits:
 
     @property
     def answer_s(self) -> float:
-        """Time after which the connection itself counts as dead: the server would have aborted the
-        statement earlier.
-        """
+        """Time after which the connection counts as dead: the server aborts statements earlier."""
         return self.statement_s + 1.0
 
 

@@ -61,8 +61,8 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a function in one transaction, off the event loop; an exception rolls the transaction
-    back and propagates.
+    """Runs a function in one transaction, off the event loop; an exception rolls back and
+    propagates.
     """
 
     async def __call__(self, work: Callable[[Connection], T]) -> T: ...
@@ -524,8 +524,8 @@ class SqlStore:
         return await self._run_write(lambda connection: list(connection.execute(statement).all()))
 
     async def _run_write(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
-        """Runs a function with several write statements, or with one where a statement is a
-        transaction (PostgreSQL).
+        """Runs a function with several write statements; each is its own transaction on
+        PostgreSQL.
         """
         try:
             return await self._write(work)

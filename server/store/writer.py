@@ -50,9 +50,7 @@ class GroupWriter:
         self._closed = False
 
     async def write(self, op: Op) -> str | None:
-        """Returns after the commit; raises the exception that the commit reported for this
-        operation.
-        """
+        """Returns after the commit; raises the outcome if it is an exception."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
         if len(self._queue) >= QUEUE:
@@ -63,9 +61,7 @@ class GroupWriter:
         return await future
 
     async def run(self) -> None:
-        """Commits groups until cancelled; then queued and later operations fail with
-        StoreUnavailable.
-        """
+        """Commits groups until cancelled; queued and later operations fail as StoreUnavailable."""
         try:
             while True:
                 await self._wake.wait()

@@ -17,8 +17,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ApiError(Exception):
-    """A request is refused, with the HTTP status, the code and the message; `retry_after_s` is set
-    where a retry helps.
+    """A request is refused with a status, a code and a message; `retry_after_s` if a retry
+    helps.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""The HTTP API for everything that is not live: guests, games, finished matches, health. JSON in,
-JSON out.
-"""
+"""The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -130,9 +128,7 @@ class Api:
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser an identity in a cookie that scripts cannot read; a valid cookie keeps
-        its identity.
-        """
+        """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
         wanted = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
@@ -159,9 +155,7 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused, because browsers hide the refusal itself from their
-        pages.
-        """
+        """Answers why a WebSocket is refused: browsers hide the refusal from their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
@@ -236,9 +230,7 @@ def _origins(proxies: Proxies) -> Any:
 
 
 def _errors(ports: Ports) -> Any:
-    """Turns exceptions into JSON with a code; server errors are logged and answered without
-    details.
-    """
+    """Turns exceptions into JSON with a code; only the log has the details of server errors."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -91,9 +91,7 @@ def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
 
 
 class HttpConnection(web.RequestHandler):
-    """An HTTP connection. It parses in small pieces, and ignores its input once it has refused a
-    request.
-    """
+    """An HTTP connection that parses small pieces, and ignores its input after a refusal."""
 
     __slots__ = (
         "_body_limit",
@@ -140,9 +138,7 @@ class HttpConnection(web.RequestHandler):
         self._left()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Waits for the request that is being answered, but not for the rest of a refused request's
-        body.
-        """
+        """Waits for the request that is being answered, but not for a refused request's body."""
         self._stop_lingering()
         await super().shutdown(timeout)
 
@@ -160,9 +156,7 @@ class HttpConnection(web.RequestHandler):
             self._drop(data[start:])
 
     def _refuse_first(self, known: int) -> None:
-        """Replaces the first new request that must be refused by a refusal, the connection's last
-        answer.
-        """
+        """Replaces the first new request that its head condemns by a refusal, the last answer."""
         for place in range(known, len(self._messages)):
             message, payload = self._messages[place]
             if isinstance(message, _ErrInfo):
@@ -175,8 +169,8 @@ class HttpConnection(web.RequestHandler):
                 return
 
     def _drop(self, data: bytes) -> None:
-        """Discards bytes of a refused request; ends the lingering at the end of its body or after
-        too many bytes.
+        """Discards bytes of a refused request; ends the lingering after the body or
+        `LINGER_BYTES`.
         """
         self._dropped_bytes += len(data)
         self._tail = (self._tail + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
@@ -194,9 +188,7 @@ class HttpConnection(web.RequestHandler):
             self._refused.feed_eof()
 
     def abort_if_stuck(self) -> None:
-        """Aborts the connection if its client has sent no request and read nothing since the
-        previous call.
-        """
+        """Aborts the connection if its client has sent and read nothing since the previous call."""
         unsent_bytes = self._wire.get_write_buffer_size() if self._wire is not None else 0
         request_count, before_bytes = self._last_sweep
         if (
@@ -214,8 +206,8 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The last answer of a connection: to a request that is refused by its head or is not HTTP,
-        or after a server error.
+        """The last answer of a connection: to a bad head, to what is not HTTP, or to a server
+        error.
         """
         if request.writer.output_size > 0:
             raise ConnectionError("part of an answer was sent already")

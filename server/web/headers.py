@@ -1,6 +1,4 @@
-"""The headers of every answer on the players' port, whether it comes from aiohttp, `websockets` or
-the listener.
-"""
+"""The headers of every answer on the players' port, from whichever library it comes."""
 
 #: Our pages run only our own scripts, in no foreign frame, and use none of a device's sensors.
 SECURITY_HEADERS = {

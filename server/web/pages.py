@@ -1,5 +1,5 @@
-"""The browser client's files: one HTML shell for all pages, everything else under a path that
-changes with the content.
+"""The browser client's files: one HTML shell, and the rest under paths that depend on the
+content.
 """
 
 import hashlib
@@ -40,9 +40,7 @@ def client_folder() -> Path:
 
 
 class Pages:
-    """All files of the client, read once at the start: they are few and small, and a running server
-    never mixes two versions.
-    """
+    """All files of the client, read once, so that a running server never mixes two versions."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self._names = names

@@ -42,9 +42,7 @@ class DrawnMatch:
 
 
 class Replays:
-    """Draws and caches the views of matches, at most `kept_bytes` in total; the least recently used
-    match is dropped first.
-    """
+    """Draws and caches views, at most `kept_bytes`; drops the least recently used match first."""
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._limit_bytes = kept_bytes
@@ -106,8 +104,8 @@ class Replays:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drops matches down to the limit. A match that is being drawn may be dropped; its request
-        still completes.
+        """Drops matches down to the limit; a dropped one is still drawn to the end of its
+        request.
         """
         while self.kept_bytes > self._limit_bytes:
             self._drop(next(iter(self._cache)))

@@ -1,6 +1,4 @@
-"""The resources that a cluster's processes have used so far (CPU time, wake-ups), and its nodes'
-counters.
-"""
+"""What the processes of a cluster have used (CPU time, wake-ups), and its nodes' counters."""
 
 import os
 import re

@@ -1,6 +1,4 @@
-"""The services of docker-compose.yml, translated to processes on this machine: other addresses,
-other folders.
-"""
+"""The services of docker-compose.yml, translated to processes on this machine."""
 
 import re
 import sys

@@ -1,6 +1,4 @@
-"""The compose file's cluster runs natively and serves a crowd through its proxy; its parts fit
-together.
-"""
+"""The compose file's cluster runs natively, serves a crowd, and its parts fit together."""
 
 import asyncio
 import re

@@ -1,6 +1,4 @@
-"""The proxy's configuration, with HAProxy in front of a fake node: what it blocks, and the headers
-that it sets.
-"""
+"""The proxy's configuration, with HAProxy in front of a fake node: blocked and set headers."""
 
 import asyncio
 import re

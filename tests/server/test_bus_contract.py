@@ -1,6 +1,4 @@
-"""The contract of server/bus/base.py, for every backend: a new backend joins `buses` below and must
-pass.
-"""
+"""The contract of server/bus/base.py; a new backend joins `buses` below and must pass."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

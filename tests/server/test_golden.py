@@ -1,6 +1,4 @@
-"""Data that an earlier version stored or sent stays readable: names in the code change, bytes do
-not.
-"""
+"""Data of earlier versions stays readable: names in the code change, bytes do not."""
 
 import json
 import shutil

@@ -1,6 +1,4 @@
-"""The cost of hostile HTTP requests before a limit applies: next to nothing, on any request of a
-connection.
-"""
+"""Hostile HTTP requests cost next to nothing before a limit applies, anywhere in a connection."""
 
 import asyncio
 import contextlib

@@ -1,6 +1,4 @@
-"""The paths of server/web/pages.py: the browser client and the server have the same list of
-pages.
-"""
+"""The browser client and server/web/pages.py have the same list of pages."""
 
 import re
 

@@ -1,6 +1,4 @@
-"""The cost of views of old matches: one ply per iteration of the loop, drawn once, within limits of
-memory and rate.
-"""
+"""Views of old matches cost one ply per loop iteration, once, within limits of memory and rate."""
 
 import asyncio
 from collections.abc import AsyncIterator

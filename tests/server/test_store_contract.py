@@ -1,6 +1,4 @@
-"""The contract of server/store/base.py, for every backend: a new backend joins `store` below and
-must pass.
-"""
+"""The contract of server/store/base.py; a new backend joins `store` below and must pass."""
 
 import asyncio
 import itertools

@@ -1,6 +1,4 @@
-"""The PostgreSQL store beyond the contract: two nodes, locks, broken connections, failing
-servers.
-"""
+"""The PostgreSQL store beyond the contract: two nodes, locks, broken connections."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,6 +1,4 @@
-"""Nothing assumes a single node (decisions.md 26): two hubs over one store and a bad bus give a
-clean history.
-"""
+"""Two hubs over one store and a bad bus give a clean history (decisions.md 26)."""
 
 import asyncio
 import itertools

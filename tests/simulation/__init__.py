@@ -1,3 +1,1 @@
-"""A simulation of a cluster from measured unit costs: its capacity here, and what more players
-would need.
-"""
+"""A simulation of clusters from measured unit costs: their capacity, and what more players need."""

@@ -1,6 +1,4 @@
-"""Unit costs that are measured separately: idle connections, spectators, the lobby, searches, disk,
-CPU.
-"""
+"""Unit costs measured separately: connections, spectators, lobby, searches, disk, CPU."""
 
 import asyncio
 import os

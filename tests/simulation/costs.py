@@ -1,6 +1,4 @@
-"""The unit costs of a machine: measured by `tests.simulation.measure`, stored in
-tests/data/capacity.json.
-"""
+"""The unit costs that `tests.simulation.measure` puts into tests/data/capacity.json."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""The simulation predicts what was measured, and docs/scaling.md shows what the simulation
-computes.
-"""
+"""The simulation predicts the measurements, and docs/scaling.md shows its results."""
 
 import random
 from itertools import pairwise
