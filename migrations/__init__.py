@@ -1,1 +1,1 @@
-"""The schema of the store, by Alembic."""
+"""The migrations of the store's schema, run by Alembic."""

@@ -1,5 +1,5 @@
-"""What Alembic runs for each command: the migrations on the connection it was given, or on `-x
-url=...`.
+"""The environment script of Alembic: runs migrations on the connection in the config's attributes,
+or on `-x url=...`.
 """
 
 from alembic import context

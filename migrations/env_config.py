@@ -1,4 +1,4 @@
-"""Where the migrations lie, for code that runs them from an installed package."""
+"""The folder of the migrations, for code that runs them from an installed package."""
 
 from pathlib import Path
 

@@ -104,13 +104,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     for table in (
-        "nodes",
-        "thoughts",
-        "matches",
-        "commands",
-        "events",
-        "rooms",
-        "identities",
-        "meta",
-    ):
+        "nodes", "thoughts", "matches", "commands", "events", "rooms", "identities", "meta",
+    ):  # fmt: skip
         op.drop_table(table)

@@ -1,7 +1,7 @@
-"""Many nodes: the schema says which programs it suits; on PostgreSQL, pages keep room for the rows
-that change most.
+"""Several nodes: the schema names the programs that it suits; on PostgreSQL, pages keep free space
+for the rows that change most.
 
-Only adds: a program of 0001 may run beside one of 0002.
+The migration only adds: a program of 0001 may run beside one of 0002.
 """
 
 import sqlalchemy as sa
@@ -14,8 +14,8 @@ depends_on = None
 
 META = sa.table("meta", sa.column("key", sa.String), sa.column("value", sa.String))
 OLDEST_PROGRAM = "0001"
-#: A move rewrites its room's row, a heartbeat its node's: with room on the page, no index needs to
-#: know.
+#: Storage parameters. Each move rewrites its room's row and each heartbeat its node's row; with
+#: free space on the page, PostgreSQL need not update the indexes (HOT).
 ROOMY = {
     "rooms": "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05",
     "nodes": "fillfactor = 50",

@@ -1,11 +1,11 @@
-"""Nothing stays for ever: when guests and rooms were last seen, and which guests have sat at a
-table.
+"""Expiry: the days on which guests and rooms were last seen, and which guests have ever sat.
 
-Only adds: a program of 0001 or 0002 may run beside one of 0003. What such a program adds has not
-been seen yet (`seen_day` is null), so its days count from when a program of 0003 first looks at it.
+The migration only adds: a program of 0001 or 0002 may run beside one of 0003. Rows that an older
+program adds have no last seen day (`seen_day` is null), so their age counts from the first expiry
+pass of a program of 0003.
 
-Guests who gave a command in a room before, or made one, count as having sat: the log of commands
-does not say more.
+Guests who have given a command in a room or made one count as having sat: the log of commands does
+not record more.
 """
 
 import sqlalchemy as sa
@@ -20,7 +20,8 @@ ACTED = "SELECT DISTINCT identity FROM commands UNION SELECT host FROM rooms"
 
 
 def upgrade() -> None:
-    # First, for it may take long and locks nothing; from the first ALTER on, others wait.
+    # This comes first because it may take long and locks nothing; from the first ALTER on, other
+    # transactions wait.
     op.execute(f"CREATE TEMPORARY TABLE acted AS {ACTED}")
     op.create_index("ix_matches_room", "matches", ["room"])
     op.add_column("rooms", sa.Column("seen_day", sa.Integer))

@@ -1,1 +1,1 @@
-"""One file for each change of the schema."""
+"""The schema's migrations, one file each."""

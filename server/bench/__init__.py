@@ -1,1 +1,1 @@
-"""Measurements of the server."""
+"""Benchmarks of the server."""

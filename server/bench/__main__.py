@@ -1,4 +1,4 @@
-"""python -m server.bench"""
+"""`python -m server.bench`: see `server.bench.moves`."""
 
 from server.bench.moves import main
 

@@ -1,9 +1,9 @@
-"""`python -m server.bench`: what a durable move costs, beside a bare relay in the same run.
+"""`python -m server.bench`: the cost of a durable move, beside a bare relay in the same run.
 
-The server and the relay run in processes of their own, and their CPU time is read from the
-operating system. The players are one process with a WebSocket client of a few lines, so that they
-leave the machine to the server. Figures are medians of rounds; compare ratios, for absolute times
-depend on the machine and its mood.
+The server and the relay run in their own processes; the operating system reports their CPU time.
+All players run in one process with a minimal WebSocket client, so that they leave the machine to
+the server. Figures are medians of several rounds. Compare ratios: absolute times depend on the
+machine and its load.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ import msgspec
 
 from server.limits import by_address as limits
 
-#: A tic-tac-toe match of nine moves that nobody wins.
+#: The moves of a drawn tic-tac-toe match.
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
 
-#: So many pairs come together.
+#: Pairs that connect concurrently.
 AT_ONCE = 25
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -41,7 +41,9 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Load:
-    """What one measured load gave: moves, wall, server and database CPU seconds, latencies in ms."""
+    """The result of a measured load: moves, wall time, CPU seconds of server and database, and
+    latencies in ms.
+    """
 
     moves: int
     seconds: float
@@ -62,11 +64,13 @@ class Load:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-# --- a WebSocket client of a few lines --------------------------------------------------------------------------------
+# --- a WebSocket client of a few lines ------------------------------------------------------------
 
 
 class Player(asyncio.Protocol):
-    """Sends text frames with a mask of zeros and calls `on_text` for each text frame that comes."""
+    """A minimal WebSocket client: sends text frames with a zero mask and calls `on_text` for each
+    text frame received.
+    """
 
     def __init__(self) -> None:
         self.on_text: Callable[[bytes], None] = lambda text: None
@@ -121,14 +125,14 @@ class Player(asyncio.Protocol):
 
 
 async def connect(port: int) -> Player:
-    """A player that has done the handshake."""
+    """Connects a player and completes the handshake."""
     _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
     await player.upgraded
     return player
 
 
 class Talk:
-    """A player that waits for answers; only for setting up."""
+    """A player that waits for replies; only for the set-up."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
@@ -136,7 +140,7 @@ class Talk:
         player.on_text = self._texts.put_nowait
 
     async def say(self, until: str, **message: Any) -> dict[str, Any]:
-        """Sends a message and returns the first one of type `until` that comes."""
+        """Sends a message; returns the next one of type `until`. An error raises RuntimeError."""
         self.player.send(json.dumps(message).encode())
         while True:
             answer = await self.hear(30)
@@ -146,16 +150,16 @@ class Talk:
                 return answer
 
     async def hear(self, within_s: float) -> dict[str, Any]:
-        """The next message that comes."""
+        """The next message; TimeoutError after `within_s`."""
         return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
 
 
-# --- pairs that play --------------------------------------------------------------------------------------------------
+# --- pairs that play ------------------------------------------------------------------------------
 
 
 class Pair:
-    """Two players in one room who play the same match again and again:
-    each move is sent when the one before has arrived.
+    """Two players in one room who repeat the same match. Each player sends a move once the previous
+    one is acknowledged and has reached the opponent.
     """
 
     def __init__(self, room: str, players: tuple[Player, Player], load: "Meter") -> None:
@@ -167,15 +171,15 @@ class Pair:
         self._sent_s = 0.0
         self._commands = 0
         self._acked = self._arrived = False
-        players[0].on_text = lambda text: self._heard(0, text)
-        players[1].on_text = lambda text: self._heard(1, text)
+        players[0].on_text = lambda text: self._on_text(0, text)
+        players[1].on_text = lambda text: self._on_text(1, text)
 
     def _send(self, who: int, text: str) -> None:
         self._commands += 1
         self.players[who].send(f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode())
 
     def move(self) -> None:
-        """The side to move moves."""
+        """Sends the next move of the side to move."""
         self._acked = self._arrived = False
         self._sent_s = time.perf_counter()
         self._send(
@@ -183,7 +187,7 @@ class Pair:
             f'"t":"move","ply":{self._ply},"move":"{LINE[self._ply]}"',
         )
 
-    def _heard(self, who: int, text: bytes) -> None:
+    def _on_text(self, who: int, text: bytes) -> None:
         mover = (self._ply + self._first) & 1
         if text.startswith(b'{"t":"ack"'):
             if who == mover and self._ply < len(LINE):
@@ -215,8 +219,8 @@ class Pair:
 
 
 class Meter:
-    """Counts moves, and decides when a pair that could move does: at once, or at a given rate over
-    all pairs.
+    """Counts moves, and schedules each pair's next one: at once, or at a fixed rate over all
+    pairs.
     """
 
     def __init__(self, per_s: float | None) -> None:
@@ -241,7 +245,7 @@ class Meter:
 
 
 async def make_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Two guests in a room of their own whose match has begun."""
+    """Two guests in their own room, whose match has started."""
     talks = [Talk(await connect(port)) for _ in range(2)]
     for who, talk in enumerate(talks):
         await talk.say("welcome", t="hello", protocol=1, name=f"p{number}-{who}")
@@ -256,7 +260,7 @@ async def make_pair(port: int, meter: Meter, number: int) -> Pair:
 
 
 async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Two connections that the relay passes messages between."""
+    """Two connections that exchange messages through the relay."""
     players = (await connect(port), await connect(port))
     for player in players:
         player.send(f'{{"join":"r{number}"}}'.encode())
@@ -275,8 +279,8 @@ async def play(
     per_s: float | None,
     database: int | None = None,
 ) -> Load:
-    """`count` pairs play for so long after a short warm-up; `database` is a process whose family's
-    CPU is told, too.
+    """Lets `count` pairs play for `seconds` after a short warm-up; `database` is a process whose
+    CPU time, with its children's, is measured too.
     """
     meter = Meter(per_s)
     pairs: list[Pair] = []
@@ -293,8 +297,8 @@ async def play(
     moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
     await asyncio.sleep(seconds)
     load = Load(
-        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s, list(meter.latencies_ms),
-        family_cpu_seconds(database) - database_s,
+        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s,
+        list(meter.latencies_ms), family_cpu_seconds(database) - database_s,
     )  # fmt: skip
     meter.close()
     for pair in pairs:
@@ -303,20 +307,18 @@ async def play(
     return load
 
 
-# --- the relay: the floor ---------------------------------------------------------------------------------------------
+# --- the relay: the lower bound -------------------------------------------------------------------
 
 
 async def relay(ready: Callable[[int], None]) -> None:
-    """Passes each message on to both ends of its pair, and acknowledges it: no rooms, no rules, no
-    storage.
-    """
+    """Forwards and acknowledges each message of a pair: no rooms, no rules, no storage."""
     from websockets.asyncio.server import ServerConnection, serve
     from websockets.exceptions import ConnectionClosed
 
     encode, decode = msgspec.json.encode, msgspec.json.decode
     pairs: dict[str, list[ServerConnection]] = {}
 
-    async def pass_on(
+    async def forward(
         message: dict[str, Any], socket: ServerConnection, pair: list[ServerConnection]
     ) -> None:
         if message["t"] == "move":
@@ -333,19 +335,19 @@ async def relay(ready: Callable[[int], None]) -> None:
         pair.append(socket)
         with contextlib.suppress(ConnectionClosed):
             while True:
-                await pass_on(decode(await socket.recv()), socket, pair)
+                await forward(decode(await socket.recv()), socket, pair)
 
     async with serve(handler, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
         ready(next(iter(server.sockets)).getsockname()[1])
         await asyncio.get_running_loop().create_future()
 
 
-# --- processes --------------------------------------------------------------------------------------------------------
+# --- processes ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Process:
-    """A server in a process of its own."""
+    """A server in its own process."""
 
     pid: int
     port: int
@@ -354,7 +356,7 @@ class Process:
 
 @asynccontextmanager
 async def spawn(*command: str, environment: dict[str, str] | None = None) -> AsyncIterator[Process]:
-    """Starts a program that prints an address that ends in its port, and stops it at the end."""
+    """Starts a program that prints an address with its port; stops it at the end of the block."""
     start_s = time.perf_counter()
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
@@ -372,18 +374,18 @@ async def spawn(*command: str, environment: dict[str, str] | None = None) -> Asy
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process with all its threads, without its children."""
+    """User and system time of a process and its threads, without children, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def resident_bytes(pid: int) -> int:
-    """The process's resident memory."""
+    """The process's resident memory, in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
 
 def fsync_ms(folder: Path) -> float:
-    """The median time of a write of 4 KiB and fdatasync in that folder."""
+    """The median time of a 4 KiB write with fdatasync in that folder, in ms."""
     times: list[float] = []
     with (folder / "fsync").open("wb") as file:
         for _ in range(200):
@@ -396,7 +398,7 @@ def fsync_ms(folder: Path) -> float:
 
 
 async def first_page_s(process: Process) -> float:
-    """From the start of the process to the first byte of the first page."""
+    """Time from the start of the process to the first byte of the first page."""
     reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
     await reader.readline()
@@ -404,8 +406,9 @@ async def first_page_s(process: Process) -> float:
     return time.perf_counter() - process.started_s
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
+#: Settings without rate limits, with which idle rooms leave memory soon.
 UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
@@ -416,22 +419,13 @@ UNLIMITED = {
 
 def server_command(data: Path) -> tuple[str, ...]:
     return (
-        sys.executable,
-        "-m",
-        "server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--data",
-        str(data),
-        "--workers",
-        "1",
-    )
+        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
+        "--data", str(data), "--workers", "1",
+    )  # fmt: skip
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
-    """Prints every figure beside its aim."""
+    """Runs the benchmark and prints every figure beside its aim."""
     starts = []
     for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
@@ -454,9 +448,8 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
                 )
     for name in ("50 pairs", "500 pairs"):
         loads, floors = figures[name], figures[f"relay {name}"]
-        print(
-            f"{f'{name}: acknowledged durable moves':48} {median(one.per_s for one in loads):9.0f} /s"
-        )
+        rate = median(one.per_s for one in loads)
+        print(f"{f'{name}: acknowledged durable moves':48} {rate:9.0f} /s")
         report(f"{name}: server CPU a move", median(one.cpu_us for one in loads), "us", 100)
         print(
             f"{f'{name}: bare relay, CPU a move':48} {median(one.cpu_us for one in floors):9.1f} us"
@@ -488,20 +481,19 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
         capture_output=True,
         text=True,
     )
-    print(
-        f"{'importing the server imports numba':48} {'yes' if 'True' in modules.stdout else 'no':>9}"
-    )
+    answer = "yes" if "True" in modules.stdout else "no"
+    print(f"{'importing the server imports numba':48} {answer:>9}")
 
 
-#: Pairs as fast as they are answered, and at a pace.
+#: The measured loads: name, number of pairs, and moves per second (None: as fast as they can).
 LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
 
 
 async def compare(
     rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
 ) -> None:
-    """Prints what a move costs on PostgreSQL beside SQLite, one node each, in turns. `postgres` is
-    the process of a server of PostgreSQL on this machine, whose CPU is then told, too.
+    """Prints the cost of a move on PostgreSQL beside SQLite, one node each, in turns. `postgres` is
+    the main process of a PostgreSQL server on this machine, whose CPU time is then measured too.
     """
     print(f"{'raw write + fdatasync of 4 KiB':48} {fsync_ms(folder):9.2f} ms")
     figures: dict[str, list[Load]] = {}
@@ -517,9 +509,8 @@ async def compare(
                     )
                     figures.setdefault(f"{kind}, {name}", []).append(load)
     for name, loads in figures.items():
-        print(
-            f"{f'{name}: acknowledged durable moves':56} {median(one.per_s for one in loads):9.0f} /s"
-        )
+        rate = median(one.per_s for one in loads)
+        print(f"{f'{name}: acknowledged durable moves':56} {rate:9.0f} /s")
         print(f"{f'{name}: CPU a move, node':56} {median(one.cpu_us for one in loads):9.1f} us")
         if name.startswith("PostgreSQL"):
             beside = figures[name.replace("PostgreSQL", "SQLite")]
@@ -534,7 +525,7 @@ async def compare(
 
 
 def family_cpu_seconds(pid: int | None) -> float:
-    """User and system time of a process and its children, those that have ended among them."""
+    """User and system time of a process and its children, including ended ones, in seconds."""
     if pid is None:
         return 0.0
     total = 0.0
@@ -550,8 +541,8 @@ def family_cpu_seconds(pid: int | None) -> float:
 
 @contextlib.contextmanager
 def private_database() -> Iterator[tuple[str, int]]:
-    """The address of an empty database in a PostgreSQL of its own that syncs, and that server's
-    process.
+    """A private PostgreSQL with fsync on: yields the address of an empty database and the server's
+    process id.
     """
     from server.deploy.postgres import SAFE, TEMPLATE, private_postgres
 
@@ -562,8 +553,8 @@ def private_database() -> Iterator[tuple[str, int]]:
 
 
 async def memory_per_match(folder: Path, matches: int) -> float:
-    """(Resident memory with so many live matches, both sockets open and a move played,
-    minus that with none) / matches.
+    """Resident bytes per live match, with both sockets open and a move played: the growth over an
+    idle server, divided by `matches`.
     """
     environment = {**UNLIMITED, "PLYROOM_ROOMS_BURST": "100000"}
     async with spawn(*server_command(folder), environment=environment) as server:
@@ -595,11 +586,9 @@ def median(values: Any) -> float:
 
 
 def report(name: str, value: float, unit: str, most: float) -> None:
-    """One figure, its aim and whether it is reached."""
-    print(
-        f"{name:48} {value:9.2f} {unit:3} aim {most:g} {unit}: {'reached' if value <= most else 'NOT reached'}",
-        flush=True,
-    )
+    """Prints a figure, its aim and whether it is reached."""
+    verdict = "reached" if value <= most else "NOT reached"
+    print(f"{name:48} {value:9.2f} {unit:3} aim {most:g} {unit}: {verdict}", flush=True)
 
 
 @click.command()

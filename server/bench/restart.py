@@ -1,8 +1,8 @@
-"""`python -m server.bench.restart`: how long a server takes to be back after SIGKILL, and to go at
-SIGTERM.
+"""`python -m server.bench.restart`: the time from SIGKILL until a new server is ready, and from
+SIGTERM to exit.
 
-The store holds rooms in which matches were played, of which some wait for an AI. A time on a busy
-machine says little; beside each stands the processor time that it cost.
+The store holds rooms with matches under way; in some of them an AI is to move. Wall time says
+little on a busy machine, so the CPU time is printed beside it.
 """
 
 import asyncio
@@ -34,19 +34,23 @@ from server.runtime.projections import projections, stored
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
 
+#: Rooms that are written concurrently.
 AT_ONCE = 500
+#: The aims: start to ready, exit when all clients answer the close, exit when one does not.
 READY_S, ANSWERED_S, UNANSWERED_S = 1.5, 2.0, 4.0
 CLIENTS = 50
 ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
-#: Moves of tic-tac-toe; nobody has won yet.
+#: Opening moves of tic-tac-toe after which nobody has won.
 LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 
 
-# --- the store --------------------------------------------------------------------------------------------------------
+# --- the store ------------------------------------------------------------------------------------
 
 
 async def fill(folder: Path, rooms: int, due: int) -> None:
-    """A store with so many rooms in the middle of a match; in the first few an AI is to move."""
+    """Writes a store with `rooms` rooms in the middle of a match; in the first `due` of them an AI
+    is to move.
+    """
     async with open_sqlite(folder / DATABASE) as store:
         for start in range(0, rooms, AT_ONCE):
             some = range(start, min(rooms, start + AT_ONCE))
@@ -56,7 +60,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
 
 
 def _room(number: int, is_due: bool) -> NewRoom:
-    """Ada's room with its whole log: she plays against Ben, or against the AI."""
+    """Ada's room with its whole log: she plays against Ben, or against the AI if `is_due`."""
     ids = (f"id{number}-{n}" for n in itertools.count())
     now_ms = wall_clock_ms()
     second = wire.AiSeat(level=1) if is_due else wire.OpenSeat()
@@ -65,16 +69,16 @@ def _room(number: int, is_due: bool) -> NewRoom:
     room = rules.first(f"room{number}", events[0], now_ms, load_game)
     entries = [stored(room, events[0], now_ms)]
 
-    def happen(some: list[wire.RoomEvent]) -> None:
+    def evolve(some: list[wire.RoomEvent]) -> None:
         nonlocal room
         for event in some:
             room = rules.evolve(room, event, now_ms)
             entries.append(stored(room, event, now_ms))
 
-    happen(events[1:])
+    evolve(events[1:])
     for actor, command in _commands(room.id, is_due):
         some = rules.decide(room, actor, command, ids.__next__)
-        happen(some)
+        evolve(some)
         events += some
     first = Append(
         room.id, 0, tuple(entries), "before", room.due_ms(), CommandKey("create ada", room.id),
@@ -84,7 +88,7 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
 
 def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
-    """What happens in the room until the AI is to move, or for some moves of two people."""
+    """The commands in the room until the AI is to move, or several moves of two people."""
     moves: list[tuple[Actor, wire.RoomCommand]] = [
         ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move))
         for ply, move in enumerate(LINE)
@@ -92,12 +96,12 @@ def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
     return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
 
 
-# --- a server of its own ----------------------------------------------------------------------------------------------
+# --- the server process ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """A server from its start to its end."""
+class RunningServer:
+    """A running server, with the time and the CPU time of its start."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -106,7 +110,7 @@ class Life:
     cpu_s: float
 
     async def settle(self, workers: int) -> None:
-        """Returns when its search processes are ready: until then they, too, are busy starting."""
+        """Waits until its search workers are ready: until then they are busy starting."""
         while f"plyroom_search_workers {workers:.1f}".encode() not in await _get(
             self.metrics_port, "/metrics"
         ):
@@ -117,34 +121,26 @@ class Life:
         await asyncio.to_thread(self.process.wait)
 
     async def stop(self) -> tuple[float, float]:
-        """SIGTERM; how long it takes until it has ended, and its processor time meanwhile."""
+        """Sends SIGTERM; returns the time until it exits and its CPU time meanwhile, in seconds."""
         cpu_s, begun_s = cpu_seconds(self.process.pid), time.perf_counter()
         self.process.send_signal(signal.SIGTERM)
         while self.process.poll() is None:
-            with contextlib.suppress(OSError, IndexError, ValueError):  # it is going just now
+            with contextlib.suppress(OSError, IndexError, ValueError):  # the process is exiting
                 latest_s = cpu_seconds(self.process.pid)
             await asyncio.sleep(0.005)
         return time.perf_counter() - begun_s, latest_s - cpu_s
 
 
-async def start(data: Path, workers: int) -> Life:
-    """Returns when it is ready for clients."""
+async def start(data: Path, workers: int) -> RunningServer:
+    """Starts a server and waits until it is ready for clients."""
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))
         port, metrics_port = one.getsockname()[1], two.getsockname()[1]
     command = [
-        sys.executable,
-        "-m",
-        "server",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--data",
-        str(data),
-    ]
-    command += ["--workers", str(workers)]
+        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", str(port),
+        "--data", str(data), "--workers", str(workers),
+    ]  # fmt: skip
     environ = {**os.environ, "PLYROOM_METRICS_PORT": str(metrics_port)}
     begun_s = time.perf_counter()
     process = subprocess.Popen(
@@ -154,13 +150,13 @@ async def start(data: Path, workers: int) -> Life:
         if process.poll() is not None:
             raise click.ClickException(f"the server ended with {process.returncode}")
         await asyncio.sleep(0.005)
-    return Life(
+    return RunningServer(
         process, port, metrics_port, time.perf_counter() - begun_s, cpu_seconds(process.pid)
     )
 
 
 async def _get(port: int, path: str) -> bytes:
-    """The answer to a GET; nothing where nobody listens."""
+    """The answer to a GET request; empty if the connection fails."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(
@@ -174,7 +170,9 @@ async def _get(port: int, path: str) -> bytes:
 
 
 async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
-    """Connections that are welcome; with `mute` one more that reads nothing and answers no close."""
+    """Opens `CLIENTS` authenticated connections; with `mute`, one more that reads nothing and does
+    not answer a close.
+    """
     for _ in range(CLIENTS):
         one = await stack.enter_async_context(
             websockets.connect(f"ws://127.0.0.1:{port}/ws", proxy=None)
@@ -187,13 +185,13 @@ async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
         stack.callback(player.transport.abort)
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
+# --- the report -----------------------------------------------------------------------------------
 
 
 async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path) -> None:
-    """Prints every figure beside its aim."""
+    """Runs the benchmark and prints every figure beside its aim."""
     await fill(folder, rooms, due)
-    ready: list[Life] = []
+    ready: list[RunningServer] = []
     for _ in range(rounds + 1):
         ready.append(await start(folder, workers))
         await ready[-1].settle(workers)
@@ -210,11 +208,11 @@ async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path)
     ):
         ends: list[tuple[float, float]] = []
         for _ in range(rounds):
-            life = await start(folder, workers)
-            await life.settle(workers)
+            server = await start(folder, workers)
+            await server.settle(workers)
             async with AsyncExitStack() as stack:
-                await clients(stack, life.port, mute)
-                ends.append(await life.stop())
+                await clients(stack, server.port, mute)
+                ends.append(await server.stop())
         report(
             f"SIGTERM to exit, {CLIENTS} clients, {name}",
             statistics.median(end[0] for end in ends),

@@ -1,1 +1,1 @@
-"""How nodes tell each other that a room's log has grown."""
+"""The bus: how nodes notify each other of new events in a room's log."""

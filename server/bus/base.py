@@ -1,8 +1,8 @@
-"""The bus's port: how nodes tell each other that a room's log has grown. A doorbell: the log is the
-truth.
+"""The interface of the bus: how nodes notify each other of new events. The bus is a doorbell; the
+log is the truth.
 
-A bus may lose, double, delay and reorder messages. A receiver drops what it has and reads the log
-when it sees a gap.
+A bus may lose, duplicate, delay and reorder messages. A receiver that sees a gap drops what it has
+and reads the log.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,9 @@ class EventsAppended(Struct, frozen=True):
 
 
 class Ephemeral(Struct, frozen=True):
-    """A frame for everybody who follows the room, not in the log: an AI's thinking."""
+    """A message that is not logged: a frame for all followers of a room, as of the AI's
+    thinking.
+    """
 
     room: str
     node: str
@@ -31,8 +33,8 @@ class Ephemeral(Struct, frozen=True):
 
 
 class PresenceReport(Struct, frozen=True):
-    """Who follows a room on a node: the seated identities with a connection, and how many others.
-    A node that asks wants to hear the same of the others.
+    """The followers of a room on one node: the seated identities with a connection, and the number
+    of other followers. With `asks`, the sender requests the same report from the other nodes.
     """
 
     room: str
@@ -43,7 +45,7 @@ class PresenceReport(Struct, frozen=True):
 
 
 class LobbyChanged(Struct, frozen=True):
-    """Entries of the lobby that changed on a node, and those that went."""
+    """Lobby entries that changed on a node, and rooms that left the lobby."""
 
     node: str
     rooms: tuple[RoomSummary, ...] = ()
@@ -51,21 +53,21 @@ class LobbyChanged(Struct, frozen=True):
 
 
 class Heartbeat(Struct, frozen=True):
-    """The node is there; said about once a second."""
+    """A node's sign of life, published about once a second."""
 
     node: str
 
 
 class NodeDown(Struct, frozen=True):
-    """The node has stopped, or the broker has lost it. The store's heartbeat decides; this only
-    hastens the look.
+    """The node has stopped, or the broker has lost its connection. The store's heartbeat decides
+    whether it is dead; this message only makes the others check sooner.
     """
 
     node: str
 
 
 class MessagesLost(Struct, frozen=True):
-    """Messages of that node did not get through: compare the heads."""
+    """Messages of that node were lost: the receivers compare the heads of their rooms."""
 
     node: str
 
@@ -75,14 +77,13 @@ NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 Receive = Callable[[RoomMessage], None]
 ReceiveNode = Callable[[NodeMessage], None]
-#: Told of rooms (None: of all) whose messages may have been missed.
+#: Receives the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
 class BusNumbers(Struct, frozen=True):
-    """What an operator wants to know of a bus, since the start: messages that came and were no
-    good, that may be missed and were dropped, and that should not have been; and how long the last
-    message to oneself took.
+    """Counters for operators, since the start: invalid messages received, unimportant messages
+    dropped, important messages lost, and the round-trip time of the last echo in seconds.
     """
 
     refused: int = 0
@@ -92,28 +93,28 @@ class BusNumbers(Struct, frozen=True):
 
 
 class Bus(Protocol):
-    """Passes messages to every subscriber on every node, perhaps on the sender's too."""
+    """Delivers messages to every subscriber on every node; the sender may receive its own."""
 
     @property
     def flows(self) -> bool:
-        """Whether messages get through at this moment, as far as one can know."""
+        """Whether messages get through at the moment, as far as the node can know."""
 
     def publish(self, message: BusMessage) -> None:
-        """Sends and forgets; never blocks and never raises for a broker that is away."""
+        """Sends without waiting; never blocks, and never raises when the broker is away."""
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
-        """Calls `receive` for each message about the room, in the event loop, until the returned
-        function is called. It takes a moment until others' messages come; then `on_lapse` tells of
-        the room.
+        """Calls `receive` in the event loop for each message about the room, until the returned
+        function is called. Messages of other nodes arrive only after a moment; once they do,
+        `on_gap` reports the room.
         """
 
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
-        """The same for messages about nodes and the lobby."""
+        """Like `subscribe`, for messages about nodes and the lobby."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
-        """Calls when messages may have been missed, and when `flows` changes, until the returned
-        function is called.
+        """Calls `call` when messages may have been missed and when `flows` changes, until the
+        returned function is called.
         """
 
     def numbers(self) -> BusNumbers:
-        """What it counted."""
+        """The bus's counters."""

@@ -1,4 +1,4 @@
-"""Where the MQTT broker is and how to log in there; what goes wrong is told without the secrets."""
+"""The MQTT broker's address and credentials; error messages do not contain the secrets."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,24 +7,24 @@ from urllib.parse import unquote, urlsplit
 
 from server.settings import SettingError, Settings
 
+#: The default port of each scheme.
 PORTS = {"mqtt": 1883, "mqtts": 8883}
-#: What a topic may begin with: no wildcard, and nothing that a broker keeps for itself ($SYS).
+#: The prefix of all topics: no wildcards, and no names that a broker reserves for itself ($SYS).
 PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """An address with credentials; its text has no password."""
+    """A broker's address and credentials; its text form leaves out the password."""
 
     host: str
     port: int
     tls: bool = False
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    #: The certificates to trust instead of the system's.
+    #: The CA certificates to trust instead of the system's.
     ca: Path | None = None
-    #: All topics begin with this, so that several clusters can share a broker: nothing, or text
-    #: that ends in /.
+    #: The prefix of all topics, empty or ending in /, so that several clusters can share a broker.
     prefix: str = ""
 
     def __str__(self) -> str:
@@ -34,8 +34,10 @@ class Broker:
 
 
 def parse_broker(url: str, ca: Path | None = None) -> Broker:
-    """A broker from mqtt://user:password@host:port/prefix (mqtts: TLS; %xx for what a URL cannot
-    hold; the prefix of its topics may be left out); SettingError says what is wrong with it.
+    """Parses mqtt://user:password@host:port/prefix; SettingError says what is wrong with it.
+
+    The scheme mqtts selects TLS, %xx escapes what a URL cannot hold, and the topic prefix is
+    optional.
     """
     try:
         parts = urlsplit(url.strip())
@@ -46,11 +48,13 @@ def parse_broker(url: str, ca: Path | None = None) -> Broker:
         ) from error
     if parts.scheme not in PORTS or not parts.hostname or parts.query or parts.fragment:
         raise SettingError(
-            "the bus is mqtt://user:password@host:port, or mqtts://… for TLS; something else was given"
+            "the bus is mqtt://user:password@host:port, or mqtts://… for TLS;"
+            " something else was given"
         )
     if not PREFIX.fullmatch(parts.path):
         raise SettingError(
-            "the path of the bus begins its topics: /words/of/letters, digits, - . and _ were expected"
+            "the path of the bus begins its topics:"
+            " /words/of/letters, digits, - . and _ were expected"
         )
     prefix = parts.path.strip("/")
     if parts.password is not None and not parts.username:
@@ -66,8 +70,8 @@ def parse_broker(url: str, ca: Path | None = None) -> Broker:
 
 
 def broker_of(settings: Settings) -> Broker | None:
-    """The broker that the settings name, None for a node that is alone; SettingError when they
-    cannot be.
+    """The broker that the settings name, None for a single node; SettingError if the settings
+    contradict each other or are invalid.
     """
     if settings.bus and settings.bus_file is not None:
         raise SettingError(

@@ -1,8 +1,8 @@
-"""How bus messages look to the broker: JSON that names its sender and is sealed with the nodes'
-common key.
+"""The encoding of bus messages: JSON that names its sender, authenticated with a key that all nodes
+share (HMAC).
 
-What comes in is judged like a client's message: a wrong seal, a wrong type, a value beyond its
-limits or a topic that does not fit are all refused. Pure.
+A received message is validated like a client's: a wrong seal, a wrong type, a value beyond its
+limits or a topic that does not fit is refused. Pure.
 """
 
 import hmac
@@ -30,8 +30,9 @@ from server.protocol.frames import text_frame
 from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
+#: Length of a seal, a truncated HMAC-SHA256, in bytes.
 SEAL_BYTES = 16
-#: Rooms in one message about the lobby.
+#: Most rooms in one lobby message.
 ENTRIES = 50
 
 Node = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -39,11 +40,11 @@ Identity = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class Refused(Exception):
-    """A payload that is no message; says why."""
+    """The payload is not a valid message; the exception says why."""
 
 
 class Encoded(NamedTuple):
-    """What goes to the broker; kept: it should arrive even if the connection breaks meanwhile."""
+    """A message for the broker; a `kept` one is sent again if the connection breaks (QoS 1)."""
 
     topic: str
     payload: bytes
@@ -105,23 +106,25 @@ ROOMS, NODES, LOBBY, MISSED = f"{ROOT}/rooms", f"{ROOT}/nodes", f"{ROOT}/lobby",
 
 
 def room_topic(room: str) -> str:
-    """Clients may ask for rooms of any name: one is never a wildcard, nor another level."""
+    """The topic of a room's messages. The id is quoted because clients choose it: it is never a
+    wildcard nor another topic level.
+    """
     return f"{ROOMS}/{quote(room, safe='')}"
 
 
 def node_topic(node: str) -> str:
-    """Where a node says that it is there."""
+    """The topic of a node's status."""
     return f"{NODES}/{quote(node, safe='')}"
 
 
 class Codec:
-    """Seals and opens messages with a key."""
+    """Encodes and decodes messages, authenticated with a key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def encode(self, message: BusMessage) -> Encoded:
-        """The message as it goes to the broker."""
+        """The message as the broker receives it."""
         match message:
             case EventsAppended(room=room, node=node, events=events):
                 says = _encode(
@@ -160,11 +163,11 @@ class Codec:
         return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
 
     def decode(self, topic: str, payload: bytes) -> BusMessage:
-        """The message in a payload; Refused, and never anything else, when it is none."""
+        """The message in a payload; raises Refused, and nothing else, if it is invalid."""
         if len(payload) > MAX_BYTES:
             raise Refused("too long")
         if not payload and topic.startswith(f"{NODES}/"):
-            return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will has no key
+            return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will is not sealed
         try:
             sealed = _decode_sealed(payload)
             says = bytes(sealed.says)
@@ -176,7 +179,7 @@ class Codec:
 
 
 def _message(topic: str, says: bytes) -> BusMessage:
-    """What a payload says that was sealed for this topic."""
+    """Decodes a payload whose seal was valid for this topic."""
     if topic == LOBBY:
         listed = _decode_lobby_changed(says)
         return LobbyChanged(listed.node, listed.rooms, listed.gone)
@@ -184,42 +187,43 @@ def _message(topic: str, says: bytes) -> BusMessage:
         return MessagesLost(_decode_node(says).node)
     if topic.startswith(f"{NODES}/"):
         beat = Heartbeat(_decode_node(says).node)
-        return _at(topic, node_topic(beat.node), beat)
+        return _checked(topic, node_topic(beat.node), beat)
     if topic.endswith("/thinking"):
-        whisper = _decode_ephemeral(says)
-        thinking = bytes(whisper.thinking)
-        if _decode_thinking(thinking).room != whisper.room:
+        ephemeral = _decode_ephemeral(says)
+        thinking = bytes(ephemeral.thinking)
+        if _decode_thinking(thinking).room != ephemeral.room:
             raise Refused("thinking of another room")
-        message = Ephemeral(whisper.room, whisper.node, text_frame(thinking))
-        return _at(topic, f"{room_topic(whisper.room)}/thinking", message)
+        message = Ephemeral(ephemeral.room, ephemeral.node, text_frame(thinking))
+        return _checked(topic, f"{room_topic(ephemeral.room)}/thinking", message)
     if topic.endswith("/here"):
-        here = _decode_presence_report(says)
-        message_here = PresenceReport(
-            here.room, here.node, frozenset(here.identities), here.watching, here.asks
+        report = _decode_presence_report(says)
+        presence = PresenceReport(
+            report.room, report.node, frozenset(report.identities), report.watching, report.asks
         )
-        return _at(topic, f"{room_topic(here.room)}/here", message_here)
-    return _at(topic, room_topic((grown := _grown(says)).room), grown)
+        return _checked(topic, f"{room_topic(report.room)}/here", presence)
+    return _checked(topic, room_topic((appended := _events_appended(says)).room), appended)
 
 
-def _grown(says: bytes) -> EventsAppended:
-    grown = _decode_events_appended(says)
+def _events_appended(says: bytes) -> EventsAppended:
+    appended = _decode_events_appended(says)
     events = tuple(
-        StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in grown.events
+        StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in appended.events
     )
     for event, following in itertools.pairwise(events):
         if following.v != event.v + 1:
             raise Refused("events that do not follow each other")
     for event in events:
         parse_event_body(event.body)
-    return EventsAppended(grown.room, grown.node, events)
+    return EventsAppended(appended.room, appended.node, events)
 
 
-def _at(topic: str, expected: str, message: BusMessage) -> BusMessage:
+def _checked(topic: str, expected: str, message: BusMessage) -> BusMessage:
+    """The message; Refused if it came on another topic than its own."""
     if topic != expected:
         raise Refused("said where it does not belong")
     return message
 
 
 def _payload(frame: bytes) -> bytes:
-    """What is in a text frame of `server.protocol.frames`."""
+    """The payload of a text frame of `server.protocol.frames`."""
     return frame[{126: 4, 127: 10}.get(frame[1], 2) :]

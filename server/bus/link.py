@@ -1,10 +1,9 @@
-"""One connection to an MQTT 5 broker that comes back by itself. What it carries is for others to
-say.
+"""A connection to an MQTT 5 broker that reconnects by itself; it knows nothing about the messages'
+content.
 
-Sending never waits and never fails: letters wait in a bounded outbox. Sessions are clean: after an
-interruption the subscriptions are made anew, and whoever listens is told that something may have
-been missed. The link also talks to itself: as long as its own echo comes back within a second,
-messages flow.
+Sending never waits and never fails: messages wait in a bounded outbox. Sessions are clean: after an
+interruption the link subscribes again and reports that messages may have been missed. The link also
+sends echoes to itself: messages count as flowing while the echoes return within a second.
 """
 
 import asyncio
@@ -32,42 +31,49 @@ except ImportError as error:
     raise ImportError("a bus needs the extra mqtt: pip install 'plyroom[mqtt]'") from error
 
 from server.bus.broker import Broker
-from server.bus.outbox import Letter, Outbox
+from server.bus.outbox import Outbox, QueuedMessage
 
 log = structlog.get_logger()
 
-#: All topics begin so, after the broker's prefix; the number is that of what stands in them.
+#: The start of all topics, after the broker's prefix; the number is the version of the message
+#: format.
 ROOT = "plyroom/1"
-#: No message is longer, coming or going.
+#: Longest message in either direction, in bytes.
 MAX_BYTES = 262_144
+#: Outbox capacity, in messages.
 OUTBOX = 4096
-#: Letters under way at once.
+#: Most messages in flight.
 WINDOW = 64
-#: Subscriptions in one packet.
+#: Most subscriptions in one packet.
 BATCH = 100
+#: Pause between echoes, in seconds.
 ECHO_S = 0.5
+#: Most echoes whose send time is remembered.
 ECHOES = 20
-#: Without an echo for so long nothing flows.
+#: Time without an echo after which messages no longer count as flowing, in seconds.
 STALLED_S = 1.0
+#: MQTT keep-alive interval.
 KEEPALIVE_S = 15
+#: Time limit for a connection attempt and its CONNACK.
 CONNECT_S = 5.0
+#: Shortest and longest backoff between connection attempts.
 FIRST_RETRY_S, LAST_RETRY_S = 0.1, 4.0
 
 _quiet = logging.getLogger("plyroom.mqtt")
-_quiet.setLevel(logging.CRITICAL + 1)  # the link itself says what is the matter
+_quiet.setLevel(logging.CRITICAL + 1)  # the link logs the failures itself
 
 Receive = Callable[[str, bytes], None]
-#: Told of subscriptions (None: of all) whose messages may have been missed.
+#: Receives the subscriptions (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
 @dataclass(slots=True)
 class Counts:
-    """Since the link was made."""
+    """Counters since the link was created."""
 
     sent: int = 0
     received: int = 0
-    #: Messages that came and were no good; whoever reads them counts here.
+    #: Invalid messages received; the receivers that decode them also count here.
     refused: int = 0
     connected: int = 0
 
@@ -79,17 +85,15 @@ class _Subscription:
 
 
 class Link:
-    """See the module; use `async with open_link(…)`. All methods are for the event loop."""
+    """See the module; use `async with open_link(…)`. All methods run in the event loop."""
 
     def __init__(self, broker: Broker, name: str, status_topic: str) -> None:
-        """`status_topic` holds `status` for as long as the link lives, and becomes empty (a will)
-        when it dies.
-        """
+        """`status_topic` holds the retained status; the link's will empties it."""
         self.broker = broker
         self.name = name
         self.counts = Counts()
         self.outbox = Outbox(OUTBOX)
-        #: How long the last echo took.
+        #: Round-trip time of the last echo.
         self.lag_s = 0.0
         self._status_topic = status_topic
         self._status = b""
@@ -97,43 +101,44 @@ class Link:
         self._subscriptions: dict[str, _Subscription] = {}
         self._subscriptions_changed = asyncio.Event()
         self._gap_handlers: list[GapHandler] = []
-        self._under_way: dict[int, Letter] = {}
+        self._in_flight: dict[int, QueuedMessage] = {}
         self._echo_topic = f"{ROOT}/echo/{name}"
-        self._echoes: dict[bytes, float] = {}  # when each was sent
+        #: The send time of each echo.
+        self._echoes: dict[bytes, float] = {}
         self._echoed_s = 0.0
         self._flows = False
-        self._told_away = False
+        self._reported_away = False
         self.closes = False
         self.subscribe(self._echo_topic, self._on_echo, own=True)
 
-    # --- what others call ---
+    # --- the interface ---
 
     @property
     def flows(self) -> bool:
-        """Whether messages come and go at this moment, as far as one can know."""
+        """Whether messages get through in both directions, judged by the echo."""
         return self._flows
 
     def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
-        """Sends a message: at least once when it is kept (QoS 1), otherwise at most once and only
-        if messages flow.
+        """Queues a message. A kept message is delivered at least once (QoS 1); any other at most
+        once, and only while messages flow.
         """
         if len(payload) > MAX_BYTES:
             log.error("message too long for the bus", topic=topic, bytes=len(payload))
             self.outbox.lost += 1
         elif kept or self._flows:
-            self.outbox.put(Letter(topic, payload, kept))
+            self.outbox.put(QueuedMessage(topic, payload, kept))
         else:
             self.outbox.dropped += 1
 
     def set_status(self, payload: bytes) -> None:
-        """What the broker shows of this link, now and to whoever asks later."""
+        """Sets the status that the broker retains for present and later subscribers."""
         self._status = payload
         self._status_changed.set()
 
     def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Callable[[], None]:
-        """Calls `receive(topic, payload)` for messages of a topic, of all below it (`…/#`) or of
-        those one level below (`…/+`), until the returned function is called. This link's own
-        messages come too if `own` is set.
+        """Calls `receive(topic, payload)` for messages of a topic, of all topics below it (`…/#`)
+        or of those one level below (`…/+`), until the returned function is called. With `own`, this
+        link's own messages are delivered too.
         """
         known = self._subscriptions.get(topics)
         if known is None:
@@ -152,38 +157,39 @@ class Link:
         return unsubscribe
 
     def on_gap(self, call: GapHandler) -> None:
-        """Calls with the subscriptions of which messages may have been missed, or None when all are
-        in doubt: flow has ended or begun.
+        """Calls `call` with the subscriptions whose messages may have been missed, or with None
+        (all) when the flow has ended or begun.
         """
         self._gap_handlers.append(call)
 
     # --- the connection ---
 
     async def run(self) -> None:
-        """Stays connected until cancelled (with `closes` set before that), and says farewell then."""
+        """Stays connected until cancelled (after `closes` is set), then disconnects in order."""
         failures = 0
         while True:
             began_s = _now_s()
             try:
                 await self._session()
             except* (aiomqtt.MqttError, OSError, ValueError) as group:
-                self._say_away(group)
+                self._log_away(group)
             except* Exception:
                 log.exception("broker link failed", broker=str(self.broker))
             finally:
                 self._set_flows(False)
-                self.outbox.put_back(list(self._under_way.values()))
-                self._under_way.clear()
+                self.outbox.put_back(list(self._in_flight.values()))
+                self._in_flight.clear()
+            # A task group that is cancelled while a task fails may raise the failure only.
             if self.closes:
-                return  # a task group that is cancelled in the moment in which a task fails tells of the failure only
+                return
             failures = 0 if _now_s() - began_s > LAST_RETRY_S else failures + 1
             longest_s = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(failures, 10))
             await asyncio.sleep(random.uniform(FIRST_RETRY_S / 2, longest_s))
 
-    def _say_away(self, group: BaseExceptionGroup[BaseException]) -> None:
-        """One line for an interruption, however many tries it lasts."""
-        if not self._told_away:
-            self._told_away = True
+    def _log_away(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """Logs one line per interruption, however many attempts it lasts."""
+        if not self._reported_away:
+            self._reported_away = True
             first: BaseException = group
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
@@ -198,24 +204,23 @@ class Link:
             try:
                 await asyncio.shield(entering)
             except asyncio.CancelledError:
-                with suppress(
-                    aiomqtt.MqttError, OSError, ValueError
-                ):  # a thread connects, and cannot be interrupted
+                # A thread connects; it cannot be interrupted.
+                with suppress(aiomqtt.MqttError, OSError, ValueError):
                     await entering
                 raise
             self.counts.connected += 1
             try:
                 await self._serve(client)
             except asyncio.CancelledError:
-                await self._farewell(client)
+                await self._disconnect(client)
                 raise
         finally:
-            # aiomqtt leaves the socket open when no CONNACK comes, and waits for a broker that does
-            # not read when it leaves in good order.
+            # aiomqtt leaves the socket open when no CONNACK comes, and its orderly disconnect waits
+            # for a broker that does not read.
             client._client._sock_close()
 
-    def _there(self, topic: str) -> str:
-        """What the broker calls a topic of ours."""
+    def _prefixed(self, topic: str) -> str:
+        """A topic with the broker's prefix."""
         return self.broker.prefix + topic
 
     def _client(self) -> aiomqtt.Client:
@@ -223,18 +228,21 @@ class Link:
         properties.MaximumPacketSize = MAX_BYTES + 4096
         broker = self.broker
         client = aiomqtt.Client(
-            broker.host, broker.port, username=broker.user, password=broker.password, identifier=self.name,
-            protocol=aiomqtt.ProtocolVersion.V5, clean_start=True, keepalive=KEEPALIVE_S, timeout=CONNECT_S,
-            will=aiomqtt.Will(self._there(self._status_topic), b"", qos=1, retain=True), properties=properties,
+            broker.host, broker.port, username=broker.user, password=broker.password,
+            identifier=self.name, protocol=aiomqtt.ProtocolVersion.V5, clean_start=True,
+            keepalive=KEEPALIVE_S, timeout=CONNECT_S,
+            will=aiomqtt.Will(self._prefixed(self._status_topic), b"", qos=1, retain=True),
+            properties=properties,
             tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
             queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
-            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],  # without it an answer waits 40 ms twice
+            # Without TCP_NODELAY a round trip waits 40 ms twice.
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         )  # fmt: skip
         client.pending_calls_threshold = 2 * WINDOW + 10
         return client
 
     async def _serve(self, client: aiomqtt.Client) -> None:
-        """Until the connection breaks (MqttError in a group) or the link is closed."""
+        """Serves until the connection breaks (MqttError in a group) or the link is closed."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_until_disconnected(client), name="broker disconnect")
             tasks.create_task(self._keep_subscribed(client), name="broker subscriptions")
@@ -242,14 +250,16 @@ class Link:
             tasks.create_task(self._keep_echo(client, tasks), name="broker echo")
             tasks.create_task(self._send(client, tasks), name="broker send")
 
-    async def _farewell(self, client: aiomqtt.Client) -> None:
-        """Takes the status back and disconnects, unless the broker does not listen: then the will
-        says the same.
+    async def _disconnect(self, client: aiomqtt.Client) -> None:
+        """Clears the status and disconnects. If the broker does not respond, the will does the
+        same.
         """
         if self._flows:
             with suppress(aiomqtt.MqttError, TimeoutError):
                 async with asyncio.timeout(STALLED_S):
-                    await client.publish(self._there(self._status_topic), b"", qos=1, retain=True)
+                    await client.publish(
+                        self._prefixed(self._status_topic), b"", qos=1, retain=True
+                    )
                     await client.__aexit__(None, None, None)
 
     # --- out ---
@@ -259,19 +269,19 @@ class Link:
         number = 0
         while True:
             await window.acquire()
-            letter = await self.outbox.get()
+            message = await self.outbox.get()
             number += 1
-            self._under_way[number] = letter
-            tasks.create_task(self._deliver(client, number, letter, window))
+            self._in_flight[number] = message
+            tasks.create_task(self._deliver(client, number, message, window))
 
     async def _deliver(
-        self, client: aiomqtt.Client, number: int, letter: Letter, window: asyncio.Semaphore
+        self, client: aiomqtt.Client, number: int, message: QueuedMessage, window: asyncio.Semaphore
     ) -> None:
-        qos = 1 if letter.kept else 0
+        qos = 1 if message.kept else 0
         await client.publish(
-            self._there(letter.topic), letter.payload, qos, letter.retain, timeout=math.inf
+            self._prefixed(message.topic), message.payload, qos, message.retain, timeout=math.inf
         )
-        del self._under_way[number]
+        del self._in_flight[number]
         self.counts.sent += 1
         window.release()
 
@@ -280,12 +290,12 @@ class Link:
             self._status_changed.clear()
             if self._status:
                 await client.publish(
-                    self._there(self._status_topic), self._status, 0, True, timeout=math.inf
+                    self._prefixed(self._status_topic), self._status, 0, True, timeout=math.inf
                 )
             await self._status_changed.wait()
 
     async def _keep_subscribed(self, client: aiomqtt.Client) -> None:
-        """Makes the broker's list of subscriptions like this one's, a batch at a time."""
+        """Synchronizes the broker's subscriptions with this link's, in batches."""
         made: dict[str, _Subscription] = {}
         while True:
             self._subscriptions_changed.clear()
@@ -293,11 +303,13 @@ class Link:
             gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][:BATCH]
             new = [topics for topics in wanted if topics not in made][:BATCH]
             if gone:
-                await client.unsubscribe([self._there(topics) for topics in gone], timeout=math.inf)
+                await client.unsubscribe(
+                    [self._prefixed(topics) for topics in gone], timeout=math.inf
+                )
                 for topics in gone:
                     del made[topics]
             elif new:
-                options = [(self._there(topics), wanted[topics].options) for topics in new]
+                options = [(self._prefixed(topics), wanted[topics].options) for topics in new]
                 made.update((topics, wanted[topics]) for topics in new)
                 codes = await client.subscribe(options, timeout=math.inf)
                 for topics, code in zip(new, codes, strict=True):
@@ -312,7 +324,7 @@ class Link:
     # --- the echo ---
 
     async def _keep_echo(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        """Sends the next echo when the last one is through, and watches how long it takes."""
+        """Sends one echo at a time, and detects when none returns within `STALLED_S`."""
         sending: asyncio.Task[None] | None = None
         self._echoed_s = _now_s()
         self._echoes.clear()
@@ -323,7 +335,7 @@ class Link:
                 if len(self._echoes) > ECHOES:
                     del self._echoes[next(iter(self._echoes))]
                 sending = tasks.create_task(
-                    client.publish(self._there(self._echo_topic), echo, timeout=math.inf),
+                    client.publish(self._prefixed(self._echo_topic), echo, timeout=math.inf),
                     name="broker echo out",
                 )
             await asyncio.sleep(ECHO_S)
@@ -342,12 +354,12 @@ class Link:
             return
         self._flows = flows
         if flows:
-            self._told_away = False
+            self._reported_away = False
             log.info("messages flow", broker=str(self.broker), connection=self.counts.connected)
         else:
             self.outbox.forget_others()
-            if not self._told_away:
-                self._told_away = True
+            if not self._reported_away:
+                self._reported_away = True
                 log.warning("messages do not flow", broker=str(self.broker))
         self._report_gap(None)
 
@@ -358,9 +370,7 @@ class Link:
     # --- in ---
 
     def _on_message(self, message: aiomqtt.Message) -> None:
-        """Hands a message to those who subscribed to its topic; nothing that comes can end the
-        connection.
-        """
+        """Delivers a message to its subscribers; their exceptions do not end the connection."""
         topic, payload = str(message.topic).removeprefix(self.broker.prefix), message.payload
         self.counts.received += 1
         if len(payload) > MAX_BYTES:
@@ -377,7 +387,7 @@ class Link:
 
 @asynccontextmanager
 async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterator[Link]:
-    """A link that connects in the background, whether the broker is there yet or not."""
+    """A link that connects in the background, even if the broker starts later."""
     link = Link(broker, name, status_topic)
     task = asyncio.create_task(link.run(), name="broker link")
     try:
@@ -390,13 +400,13 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
 
 @lru_cache(4096)
 def _filters(topic: str) -> tuple[str, ...]:
-    """The subscriptions that a topic belongs to."""
+    """All subscriptions that match a topic."""
     parents = list(itertools.accumulate(topic.split("/"), lambda above, level: f"{above}/{level}"))
     return (topic, f"{topic.rpartition('/')[0]}/+", *(f"{parent}/#" for parent in parents))
 
 
 def _inbox(receive: Callable[[aiomqtt.Message], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
-    """A queue that holds nothing: a message is served as it comes, without a task for each of them."""
+    """A queue that calls `receive` at once instead of storing: no task per message is needed."""
 
     class Inbox(asyncio.Queue[aiomqtt.Message]):
         def put_nowait(self, item: aiomqtt.Message) -> None:
@@ -406,7 +416,7 @@ def _inbox(receive: Callable[[aiomqtt.Message], None]) -> type[asyncio.Queue[aio
 
 
 async def _until_disconnected(client: aiomqtt.Client) -> None:
-    """Raises MqttError when the connection ends; the messages do not come this way."""
+    """Raises MqttError when the connection ends; it never yields a message."""
     async for _ in client.messages:
         raise AssertionError("the inbox holds nothing")
     raise aiomqtt.MqttError("the broker ended the connection")

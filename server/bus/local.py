@@ -47,16 +47,16 @@ class LocalBus:
         return unsubscribe
 
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
-        return _added(self._listeners, receive)
+        return _add(self._listeners, receive)
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
-        return _added(self._gap_handlers, call)
+        return _add(self._gap_handlers, call)
 
     def numbers(self) -> BusNumbers:
         return BusNumbers()
 
 
-def _added(calls: list[T], call: T) -> Callable[[], None]:
-    """Adds it, and returns what takes it out again."""
+def _add(calls: list[T], call: T) -> Callable[[], None]:
+    """Adds a callback; returns a function that removes it."""
     calls.append(call)
     return lambda: calls.remove(call)

@@ -1,4 +1,6 @@
-"""The bus over an MQTT broker. See `server.bus.base.Bus`; the connection is `server.bus.link`'s."""
+"""The bus over an MQTT broker. See `server.bus.base.Bus` and, for the connection,
+`server.bus.link`.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,15 +29,14 @@ log = structlog.get_logger()
 
 
 class MqttBus:
-    """Messages between the nodes of one store, which share a key. Use `async with
-    open_mqtt_bus(…)`.
-    """
+    """The bus between the nodes of one store, which share a key. See `open_mqtt_bus`."""
 
     def __init__(self, link: Link, node: str, key: bytes) -> None:
         self.link = link
         self._node = node
         self._codec = Codec(key)
-        self._rooms: dict[str, str] = {}  # by subscription
+        #: Room ids by subscription.
+        self._rooms: dict[str, str] = {}
         self._receivers: dict[str, list[Receive]] = {}
         self._unsubscribe: dict[str, Callable[[], None]] = {}
         self._listeners: list[ReceiveNode] = []
@@ -58,7 +59,7 @@ class MqttBus:
                     self._lost = self.link.outbox.lost
                     self.publish(MessagesLost(self._node))
             case NodeDown():
-                pass  # the link takes the status back when it ends, and its will when it cannot
+                pass  # the link clears the status when it ends, or its will does
             case LobbyChanged(node=node, rooms=rooms, gone=gone):
                 for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
                     part = slice(start, start + ENTRIES)
@@ -115,7 +116,7 @@ class MqttBus:
         message = self._read(topic, payload)
         if isinstance(message, LobbyChanged | Heartbeat | NodeDown | MessagesLost):
             if isinstance(message, NodeDown) and message.node == self._node:
-                self.publish(Heartbeat(self._node))  # the will of a connection before this one
+                self.publish(Heartbeat(self._node))  # the will of an earlier connection
                 return
             for receive in tuple(self._listeners):
                 receive(message)
@@ -125,9 +126,8 @@ class MqttBus:
             return self._codec.decode(topic, payload)
         except Refused as refused:
             self.link.counts.refused += 1
-            if (
-                self.link.counts.refused.bit_count() == 1
-            ):  # 1, 2, 4, 8, …: a flood is not told message by message
+            # Log at 1, 2, 4, 8, …: a flood must not fill the log.
+            if self.link.counts.refused.bit_count() == 1:
                 count = self.link.counts.refused
                 log.warning(
                     "bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count
@@ -147,6 +147,6 @@ class MqttBus:
 
 @asynccontextmanager
 async def open_mqtt_bus(broker: Broker, node: str, key: bytes) -> AsyncIterator[MqttBus]:
-    """A bus that connects in the background, whether the broker is there yet or not."""
+    """A bus that connects in the background, even if the broker starts later."""
     async with open_link(broker, f"plyroom-{node}", node_topic(node)) as link:
         yield MqttBus(link, node, key)

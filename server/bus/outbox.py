@@ -1,21 +1,18 @@
-"""What waits to be sent to the broker: bounded, so that a broker that does not read costs no
-memory.
-"""
+"""The bounded queue of messages to the broker: one that does not read costs no memory."""
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: A message that was under way so often when the connection broke may be what breaks it.
+#: Most attempts to deliver a message: one that was in flight whenever the connection broke may be
+#: the cause.
 TRIES = 3
 
 
 @dataclass(slots=True)
-class Letter:
-    """A message on its way. One that is kept is sent again if the connection breaks; others may be
-    missed.
-    """
+class QueuedMessage:
+    """A queued message. A kept one is sent again if the connection breaks; others are not."""
 
     topic: str
     payload: bytes
@@ -25,50 +22,50 @@ class Letter:
 
 
 class Outbox:
-    """At most `limit` letters: beyond it the oldest that may be missed goes, then the oldest of
-    all.
+    """A queue of at most `limit` messages. On overflow it drops the oldest message that need not be
+    kept, or else the oldest kept one.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept: deque[Letter] = deque()
-        self._others: deque[Letter] = deque()
+        self._kept: deque[QueuedMessage] = deque()
+        self._others: deque[QueuedMessage] = deque()
         self._ready = asyncio.Event()
-        #: Letters that may be missed and were.
+        #: Number of dropped messages that need not be kept.
         self.dropped = 0
-        #: Letters that were to be kept.
+        #: Number of dropped messages that were to be kept.
         self.lost = 0
 
     def __len__(self) -> int:
         return len(self._kept) + len(self._others)
 
-    def put(self, letter: Letter) -> None:
-        """Adds a letter, and drops another one if there are too many."""
-        (self._kept if letter.kept else self._others).append(letter)
+    def put(self, message: QueuedMessage) -> None:
+        """Adds a message, and drops another one on overflow."""
+        (self._kept if message.kept else self._others).append(message)
         self._shrink()
         self._ready.set()
 
-    def put_back(self, letters: Sequence[Letter]) -> None:
-        """Letters that were under way when the connection broke go first, those to be kept."""
-        for letter in reversed(letters):
-            letter.tries += 1
-            if not letter.kept:
+    def put_back(self, messages: Sequence[QueuedMessage]) -> None:
+        """Puts the kept messages that were in flight back at the head; drops the others."""
+        for message in reversed(messages):
+            message.tries += 1
+            if not message.kept:
                 self.dropped += 1
-            elif letter.tries >= TRIES:
+            elif message.tries >= TRIES:
                 self.lost += 1
             else:
-                self._kept.appendleft(letter)
+                self._kept.appendleft(message)
         self._shrink()
         if self._kept:
             self._ready.set()
 
     def forget_others(self) -> None:
-        """What may be missed is old news after an interruption."""
+        """Drops the messages that need not be kept: after an interruption they are stale."""
         self.dropped += len(self._others)
         self._others.clear()
 
-    async def get(self) -> Letter:
-        """The next letter: those to be kept first."""
+    async def get(self) -> QueuedMessage:
+        """Removes and returns the next message, kept ones first."""
         while not (self._kept or self._others):
             self._ready.clear()
             await self._ready.wait()

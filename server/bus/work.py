@@ -1,9 +1,9 @@
-"""What servers and engine workers say to each other over the broker: JSON of tagged structs, judged
-as it comes in.
+"""The messages between servers and engine workers over the broker: tagged structs as JSON,
+validated on receipt.
 
-A worker shows an advert for as long as it lives. A server sends a search to one worker's topic and
-owns it: news come back to the server's topic with the search's id and try, and what bears another
-id or try is dropped. Pure.
+A worker publishes a retained advert while it lives. A server sends a search to one worker's topic
+and owns that search: the news come back to the server's topic with the search's id and attempt, and
+the server drops news with another id or attempt. Pure.
 """
 
 from typing import Annotated, Literal
@@ -16,8 +16,9 @@ from engine.search.job import Info, Job, Result
 from server.bus.link import ROOT
 from server.protocol.messages import Count
 
-#: No order and no news is longer.
+#: Longest order or news, in bytes.
 MAX_BYTES = 65_536
+#: Most games in an advert.
 GAMES = 1000
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -28,8 +29,8 @@ Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
 class Offer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker searches at once: the digest of its rules, and the nodes a second it has
-    reached (or 0).
+    """A game that a worker is ready to search: the digest of its rules, and the nodes per second
+    reached so far (0 if unknown).
     """
 
     rules: Annotated[str, Meta(max_length=128)]
@@ -37,17 +38,15 @@ class Offer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Warming(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker does not have compiled yet: until then it answers levels and personas
-    uncompiled.
-    """
+    """A game that a worker still compiles; it answers levels and personas uncompiled meanwhile."""
 
     rules: Annotated[str, Meta(max_length=128)]
     percent: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
 class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a worker can do and how busy it is. A server of before there was `warming` refuses an
-    advert with it, and hears of the worker when all its games are compiled.
+    """A worker's capabilities and load. A server that predates `warming` refuses an advert with it,
+    and accepts the worker once all its games are compiled.
     """
 
     worker: Id
@@ -59,8 +58,8 @@ class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Search this and send news to that server. `time_ms` is what is left of the job's own time
-    when it was begun elsewhere; after `deadline_ms` nobody waits for it any more.
+    """An order to run a job and to send news to `server`. `time_ms` is what is left of the job's
+    time if an earlier attempt began elsewhere; after `deadline_ms` the server no longer waits.
     """
 
     id: Id
@@ -72,29 +71,29 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Stop(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """That search is not wanted any more."""
+    """An order to stop a search that is no longer wanted."""
 
     id: Id
     attempt: Try
 
 
 class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Searches of this game will be wanted soon: compile it before others. Only for a worker that
-    says `warming`.
+    """An order to compile this game before others because searches of it will follow soon. Only for
+    workers whose adverts contain `warming`.
     """
 
     game: Name
 
 
 class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The worker lives and has the search; said twice a second."""
+    """The worker's sign of life for a search, published twice a second."""
 
     id: Id
     attempt: Try
 
 
 class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """How far it has come."""
+    """The progress of a search."""
 
     id: Id
     attempt: Try
@@ -102,7 +101,7 @@ class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The answer."""
+    """The result of a search."""
 
     id: Id
     attempt: Try
@@ -110,8 +109,8 @@ class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """There will be no answer: too many searches wait, the rules are others here (`game.changed`),
-    it failed, or so many of that game have failed that no more are tried.
+    """The worker will not answer: its queue is full, its rules differ (`game.changed`), the search
+    failed, or the game is quarantined after too many failures.
     """
 
     id: Id
@@ -121,7 +120,7 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class NewsHead(Struct, frozen=True):
-    """Which search a payload is about."""
+    """The id and attempt of the search that a payload concerns."""
 
     id: Id
     attempt: Try
@@ -140,26 +139,26 @@ WORKERS = f"{ROOT}/workers"
 
 
 class Malformed(Exception):
-    """A payload that is no message of this kind; says why."""
+    """The payload is not a valid message of this kind; the exception says why."""
 
 
 def worker_topic(worker: str) -> str:
-    """Where a worker shows its advert."""
+    """The topic of a worker's advert."""
     return f"{WORKERS}/{quote(worker, safe='')}"
 
 
 def order_topic(worker: str) -> str:
-    """Where a worker takes orders."""
+    """The topic of a worker's orders."""
     return f"{ROOT}/jobs/{quote(worker, safe='')}"
 
 
 def news_topic(server: str) -> str:
-    """Where a server hears of its searches."""
+    """The topic of the news for a server."""
     return f"{ROOT}/answers/{quote(server, safe='')}"
 
 
 def parse_advert(topic: str, payload: bytes) -> Advert:
-    """The advert of the worker whose topic it is."""
+    """Parses the advert on a worker's topic; raises Malformed."""
     try:
         advert = _decode_advert(_short(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -170,7 +169,7 @@ def parse_advert(topic: str, payload: bytes) -> Advert:
 
 
 def parse_order(payload: bytes) -> Order:
-    """What a server wants of a worker."""
+    """Parses an order of a server; raises Malformed."""
     try:
         order: Order = _decode_order(_short(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -179,7 +178,7 @@ def parse_order(payload: bytes) -> Order:
 
 
 def parse_news(payload: bytes) -> News:
-    """What a worker says of a search."""
+    """Parses a worker's news of a search; raises Malformed."""
     try:
         news: News = _decode_news(_short(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -188,7 +187,7 @@ def parse_news(payload: bytes) -> News:
 
 
 def news_head(payload: bytes) -> NewsHead | None:
-    """Which search a payload is about that is no news; None when it does not say."""
+    """The search that a malformed payload names; None if it names none."""
     try:
         return _decode_head(payload)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

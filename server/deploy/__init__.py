@@ -1,1 +1,1 @@
-"""Programs beside the server: databases and brokers, started here."""
+"""The server's databases and brokers, started for tests and benchmarks."""

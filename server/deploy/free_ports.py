@@ -1,5 +1,5 @@
-"""Ports for the programs that tests start, below those that the system gives to clients, which
-could be first.
+"""Free ports for the programs that tests start, below the ephemeral range, from which the system
+could assign them to clients.
 """
 
 import random
@@ -10,7 +10,7 @@ LOWEST, HIGHEST = 12_000, 32_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, no two the same."""
+    """Distinct ports that no program listens on."""
     with ExitStack() as stack:
         ports: list[int] = []
         while len(ports) < count:
@@ -25,5 +25,5 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port that no program listens on."""
     return free_ports(1)[0]

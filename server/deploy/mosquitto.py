@@ -1,5 +1,5 @@
-"""A private Mosquitto broker for a test: on a free port of 127.0.0.1, killed and started again at
-will.
+"""A private Mosquitto broker for a test, on a free port of 127.0.0.1; it can be killed and
+restarted.
 
 async with mosquitto(tmp_path) as broker:
     async with open_link(broker.address, …) as link: ...
@@ -16,15 +16,16 @@ from pathlib import Path
 from server.bus.broker import Broker
 from server.deploy.free_ports import free_port
 
+#: Time limit for the broker's start.
 START_S = 60.0
 
 
 class BrokerMissing(Exception):
-    """There is no Mosquitto here."""
+    """Mosquitto is not installed."""
 
 
 def mosquitto_path(name: str = "mosquitto") -> str:
-    """The program; Debian keeps daemons where not everybody's PATH leads."""
+    """The path of a program; Debian installs daemons outside most users' PATH."""
     found = shutil.which(
         name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     )
@@ -34,7 +35,7 @@ def mosquitto_path(name: str = "mosquitto") -> str:
 
 
 class Mosquitto:
-    """A broker process; it keeps its port through all its lives."""
+    """A broker process; it keeps its port when it is restarted."""
 
     def __init__(
         self,
@@ -52,11 +53,11 @@ class Mosquitto:
 
     @property
     def address(self) -> Broker:
-        """Where it is, for anybody."""
+        """The broker's address without credentials."""
         return Broker("127.0.0.1", self.port)
 
     def address_of(self, user: str) -> Broker:
-        """Where it is, with the credentials of a user."""
+        """The broker's address with the credentials of a user."""
         assert self._users is not None, "this broker knows no users"
         return Broker("127.0.0.1", self.port, user=user, password=self._users[user])
 
@@ -70,10 +71,11 @@ class Mosquitto:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Returns when it takes connections."""
+        """Starts the broker and waits until it accepts connections."""
         self._process = await asyncio.create_subprocess_exec(
             mosquitto_path(), "-c", str(await self._configure()),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         async with asyncio.timeout(START_S):
             while True:
@@ -113,13 +115,13 @@ class Mosquitto:
         return path
 
     async def kill(self) -> None:
-        """SIGKILL, and it is gone."""
+        """Kills the broker (SIGKILL) and waits for its end."""
         self.send_signal(signal.SIGKILL)
         assert self._process is not None
         await self._process.wait()
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To the broker, if it is there."""
+        """Sends a signal to the broker if it is running."""
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
 
@@ -131,7 +133,7 @@ async def mosquitto(
     acl: Path | None = None,
     lines: tuple[str, ...] = (),
 ) -> AsyncIterator[Mosquitto]:
-    """A broker that takes connections; it is killed at the end."""
+    """A running broker; it is killed at the end of the block."""
     broker = Mosquitto(folder, users, acl, lines)
     await broker.start()
     try:

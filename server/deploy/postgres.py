@@ -1,6 +1,6 @@
-"""A private PostgreSQL for tests: its own files, its own port on 127.0.0.1, gone at the end.
+"""A private PostgreSQL for tests: its own files, its own port on 127.0.0.1, removed at the end.
 
-PostgreSQL refuses to run as root, so where the tests do, its processes belong to another user.
+PostgreSQL refuses to run as root; if the tests run as root, its processes run as another user.
 """
 
 import asyncio
@@ -29,17 +29,21 @@ from server.store.postgres import upgrade_postgres
 from server.store.schema import NEEDS
 from server.store.tables import metadata
 
+#: The database user; the password needs escaping in a URL.
 USER = "plyroom"
 PASSWORD = "a-secret:with/odd@signs"
+#: Time limit of a `pg_isready` call at the start.
 START_S = 30.0
+#: The migrated database that test databases are copied from.
 TEMPLATE = "migrated"
+#: Settings of a production server, which survives a power failure.
 SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
-#: Nothing is synced: for tests that do not pull the plug.
+#: Settings without fsync, for tests that do not simulate a power failure.
 FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
 
 
 def programs() -> Path:
-    """The folder with PostgreSQL's programs; RuntimeError says how to get them."""
+    """The folder of PostgreSQL's programs; RuntimeError says how to install them."""
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
     )
@@ -48,13 +52,14 @@ def programs() -> Path:
     if initdb := shutil.which("initdb"):
         return Path(initdb).resolve().parent
     raise RuntimeError(
-        "there is no PostgreSQL here; `make system` installs it (Debian: apt-get install postgresql)"
+        "there is no PostgreSQL here; `make system` installs it"
+        " (Debian: apt-get install postgresql)"
     )
 
 
 @cache
 def unprivileged() -> dict[str, Any]:
-    """How a process of PostgreSQL is started: as another user where this one is root."""
+    """Arguments of Popen for a process of PostgreSQL: another user if this process runs as root."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -67,7 +72,7 @@ def unprivileged() -> dict[str, Any]:
 
 
 def give_away(folder: Path) -> None:
-    """Gives a folder with all in it to PostgreSQL's user."""
+    """Makes PostgreSQL's user the owner of a folder and its content."""
     ids = unprivileged()
     if ids:
         for path in (folder, *folder.rglob("*")):
@@ -75,18 +80,14 @@ def give_away(folder: Path) -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether a process of somebody else's runs; one that has ended and waits to be noticed does
-    not.
-    """
+    """Whether a process is alive; a zombie is not."""
     with suppress(psutil.NoSuchProcess):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     return False
 
 
 class Postgres:
-    """A server of PostgreSQL on its own folder; it may be stopped, killed and started again on the
-    same port.
-    """
+    """A PostgreSQL server in its own folder; it keeps its port when it is stopped or killed."""
 
     _names = count(1)
 
@@ -100,44 +101,41 @@ class Postgres:
     def url(
         self, database: str = "postgres", port: int | None = None, password: str = PASSWORD
     ) -> str:
-        """Where a database is, as an operator writes it."""
+        """The URL of a database, as an operator writes it."""
         quoted = password.replace(":", "%3A").replace("/", "%2F").replace("@", "%40")
         return f"postgresql://{USER}:{quoted}@127.0.0.1:{port or self.port}/{database}"
 
     @property
     def pid(self) -> int:
-        """Its first process, the parent of all others."""
+        """The id of the main process, the parent of all others."""
         assert self._process is not None, "it was launched"
         return self._process.pid
 
     def start(self) -> None:
-        """Returns when it accepts connections."""
+        """Starts the server and waits until it accepts connections."""
         self.launch()
         self.wait_until_ready()
 
     def launch(self) -> None:
-        """Starts it, and does not wait."""
+        """Starts the server without waiting."""
         chosen = {"port": str(self.port), **self._settings}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [programs() / "postgres", "-D", self.folder / "data", *(f"-c{k}={v}" for k, v in chosen.items())],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=self.folder,
-                **unprivileged(),
+                [
+                    programs() / "postgres", "-D", self.folder / "data",
+                    *(f"-c{k}={v}" for k, v in chosen.items()),
+                ],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
+                cwd=self.folder, **unprivileged(),
             )  # fmt: skip
 
     def wait_until_ready(self) -> None:
-        """Returns when it accepts connections; RuntimeError with its log when it ends instead."""
+        """Waits until the server accepts connections; RuntimeError with its log if it ends."""
         assert self._process is not None, "it was launched"
         ready = [
-            str(programs() / "pg_isready"),
-            "-q",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            str(self.port),
-            "-t",
-            str(int(START_S)),
-        ]
+            str(programs() / "pg_isready"), "-q",
+            "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S)),
+        ]  # fmt: skip
         while subprocess.run(ready).returncode != 0:
             try:
                 self._process.wait(0.05)
@@ -148,16 +146,16 @@ class Postgres:
             )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stops it as `pg_ctl stop` does: smart, fast or immediate (which leaves it to recover)."""
+        """Stops it like `pg_ctl stop`: smart, fast or immediate (the next start runs recovery)."""
         number = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode]
         self._end(number)
 
     def kill(self) -> None:
-        """kill -9 for all its processes, and they are gone."""
+        """Kills all its processes (SIGKILL) and waits for their end."""
         self._end(signal.SIGKILL, everybody=True)
 
     def pause(self) -> None:
-        """SIGSTOP for all its processes: nothing answers, and connections stay."""
+        """Suspends all its processes (SIGSTOP): nothing answers, and connections stay open."""
         self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -185,7 +183,7 @@ class Postgres:
 
     @asynccontextmanager
     async def session(self, database: str = "postgres") -> AsyncIterator[Any]:
-        """A connection of the test's own."""
+        """A connection for the test's own statements."""
         connection = await asyncpg.connect(self.url(database))
         try:
             yield connection
@@ -194,10 +192,10 @@ class Postgres:
 
     @asynccontextmanager
     async def database(self) -> AsyncIterator[str]:
-        """The name of a database of one's own with our tables in it, all of them empty."""
+        """The name of a private database with Plyroom's tables, all of them empty."""
         name = self._empty.pop() if self._empty else await self._create(TEMPLATE)
         yield name
-        # Making one takes most of a second, emptying one a few milliseconds.
+        # Creating a database takes most of a second, emptying one a few milliseconds.
         async with self.session(name) as session:
             await session.execute(DISCONNECT)
             await session.execute(EMPTY)
@@ -205,7 +203,7 @@ class Postgres:
 
     @asynccontextmanager
     async def bare_database(self) -> AsyncIterator[str]:
-        """The name of a database of one's own with nothing in it."""
+        """The name of a private database without tables."""
         name = await self._create("template0")
         yield name
         async with self.session() as session:
@@ -218,11 +216,12 @@ class Postgres:
         return name
 
 
-#: Ends all other connections to the database; returns how many there were.
+#: The statement that ends all other connections to the database and returns their number.
 DISCONNECT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
+#: The statements that empty all tables but the schema's `needs`.
 EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table != "meta") + (
     f"DELETE FROM meta WHERE key <> '{NEEDS}';"
 )
@@ -230,8 +229,8 @@ EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table !=
 
 @contextmanager
 def _scratch(prefix: str) -> Iterator[Path]:
-    """A folder that PostgreSQL's user can reach, until the block ends. Should this process be
-    killed, a shell that waits for the end of its input ends the server in it, and removes it.
+    """A folder that PostgreSQL's user can reach, until the block ends. If this process is killed, a
+    shell that waits for the end of its input stops the server and removes the folder.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
@@ -245,6 +244,7 @@ def _scratch(prefix: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+#: The shell program that cleans up if this process is killed; a line of input cancels it.
 CLEAN_UP = """
     if read -r done; then exit; fi
     if [ -f "$1/data/postmaster.pid" ]; then
@@ -258,8 +258,8 @@ CLEAN_UP = """
 
 @contextmanager
 def private_postgres(**settings: str) -> Iterator[Postgres]:
-    """A PostgreSQL of its own with a migrated template, until the block ends. Settings are
-    PostgreSQL's.
+    """A private PostgreSQL server with a migrated template database, until the block ends.
+    `settings` are PostgreSQL's.
     """
     with _scratch("plyroom-postgres-") as folder:
         server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
@@ -274,14 +274,16 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
 
 
 _BASE = {
-    "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60", "log_min_messages": "error",
-    "autovacuum_naptime": "1h", "max_wal_size": "256MB", **FAST,
+    "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60",
+    "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB", **FAST,
 }  # fmt: skip
 
 
 @cache
 def _initialised() -> Path:
-    """A data folder to copy, with the template in it: made once, removed at the end of the process."""
+    """An initialized data folder with the template database, to be copied; made once per
+    process.
+    """
     stack = ExitStack()
     atexit.register(stack.close)
     folder = stack.enter_context(_scratch("plyroom-initdb-"))
@@ -289,8 +291,8 @@ def _initialised() -> Path:
     secret.write_text(PASSWORD)
     give_away(folder)
     command = [
-        str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}",
-        "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+        str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256",
+        f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **unprivileged())
     if done.returncode != 0:
@@ -298,7 +300,7 @@ def _initialised() -> Path:
     server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder)})
     server.start()
     try:
-        with ThreadPoolExecutor(1) as thread:  # where there may be a loop already
+        with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop
             thread.submit(lambda: asyncio.run(_make_template(server))).result()
     finally:
         server.stop()
@@ -313,6 +315,6 @@ async def _make_template(server: Postgres) -> None:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """One PostgreSQL for the whole run; tests make databases in it and leave it as it is."""
+    """The PostgreSQL server of the whole test run; tests create databases in it and clean up."""
     with private_postgres() as server:
         yield server

@@ -1,1 +1,1 @@
-"""Who is who: guests today, accounts later."""
+"""Identities: guests today, accounts later."""

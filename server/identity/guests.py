@@ -1,5 +1,5 @@
-"""Guests: an identity without a password, held by whoever has its secret token. The store keeps
-only a hash of it.
+"""Guests: identities without a password. The holder of a guest's secret token is the guest; the
+store keeps only the token's hash.
 """
 
 import hashlib
@@ -14,18 +14,20 @@ from server.rooms.model import CommandRejected
 from server.rooms.rules import clean_text
 from server.store.base import Identity, day_of
 
+#: Random bytes in a token.
 TOKEN_BYTES = 32
+#: The name of the cookie that holds a guest's token.
 COOKIE = "plyroom"
 
 
 def token_hash(token: str) -> bytes:
-    """What the store knows of a token; 256 random bits need no slow hash."""
+    """The hash under which the store keeps a token; 256 random bits need no slow hash."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
 def clean_name(name: str) -> str:
-    """The name on one line without invisible characters; CommandRejected if nothing is left, it is
-    too long, or people would take it for an AI's.
+    """Cleans a name: one line without invisible characters. Raises CommandRejected if nothing is
+    left, it is too long, or it could be taken for an AI's.
     """
     cleaned = clean_text(name)
     if not cleaned or len(cleaned) > MAX_NAME:
@@ -40,8 +42,8 @@ def clean_name(name: str) -> str:
 async def new_guest(
     ports: Ports, limits: Limits, address: str, name: str | None
 ) -> tuple[Identity, str]:
-    """A new guest and its token, which nobody can find out later; CommandRejected for the name,
-    LimitExceeded when too many were made for that address.
+    """Makes a new guest; returns it with its token, which cannot be recovered later. Raises
+    CommandRejected for the name, LimitExceeded when the address has made too many guests.
     """
     identity = Identity(
         ports.new_id(), clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
@@ -53,8 +55,8 @@ async def new_guest(
 
 
 async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
-    """The guest that a token belongs to, under a new name if one is given; None for a token that
-    nobody has (any more). That the guest was here is noted, once a day.
+    """Finds the guest of a token, renames it if a name is given, and records its presence once a
+    day; None for an unknown or expired token.
     """
     identity = await ports.store.identity_by_token(token_hash(token))
     if identity is None:
@@ -62,10 +64,9 @@ async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | 
     today = day_of(ports.now_ms())
     is_noted = identity.seen_day is not None and identity.seen_day >= today
     if not is_noted and not await ports.store.saw_identities([identity.id], today):
-        return None  # it has just gone: see server/runtime/expiry.py
-    if not name or identity.name == clean_text(
-        name
-    ):  # guests named before keep names that are refused today
+        return None  # it has just expired: see server/runtime/expiry.py
+    # Guests with an older name keep it even if it is refused today.
+    if not name or identity.name == clean_text(name):
         return identity
     renamed = Identity(identity.id, clean_name(name))
     await ports.store.rename_identity(renamed.id, renamed.name)

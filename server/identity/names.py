@@ -1,9 +1,9 @@
-"""Names that no guest may have: those that the server gives to AI seats, and what passes for one.
+"""Names that guests may not have: the names of AI seats, and names that could be taken for one.
 
-A seat's occupant is a person or an AI, and people see that by the name: "AI level 5", "AI
-swindler". So are refused, in any case, spacing and punctuation, and with letters that look alike:
-whatever begins with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and Computer alone
-or with a number ("CP #1"). "Ai Weiwei" and "Al" are names.
+A name shows whether a seat is held by a person or an AI: "AI level 5", "AI swindler". So these are
+refused, in any case, spacing and punctuation, and with look-alike letters: names that begin with
+"AI level"; "AI" with the name of a persona; and AI, CP, CPU and Computer alone or with a number
+("CP #1"). "Ai Weiwei" and "Al" are allowed.
 """
 
 import re
@@ -11,14 +11,14 @@ import unicodedata
 
 from engine.search.job import PERSONAS
 
-#: Small letters of Cyrillic and Greek that look like Latin ones.
+#: Cyrillic and Greek lower-case letters that look like Latin ones.
 _TWINS = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
-#: Letters that pass for an i: "Al leve1 5".
+#: Characters that look like an i: "Al leve1 5".
 _STROKES = str.maketrans("l1", "ii")
 
 
 def _plain(name: str) -> str:
-    """Small Latin letters and digits only: NFKC, without marks, look-alikes made one."""
+    """Reduces a name to lower-case letters and digits (NFKC, no marks), look-alikes replaced."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in parts.translate(_TWINS) if c.isalnum())
 
@@ -29,7 +29,7 @@ _PERSONAS = frozenset(f"ai{persona}".translate(_STROKES) for persona in PERSONAS
 
 
 def is_ai_name(name: str) -> bool:
-    """Whether people would take a guest of that name for an AI."""
+    """Whether people could take a guest of that name for an AI."""
     plain = _plain(name)
     strokes = plain.translate(_STROKES)
     return bool(_ALONE.fullmatch(plain)) or strokes.startswith(_PREFIX) or strokes in _PERSONAS

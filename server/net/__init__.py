@@ -1,1 +1,1 @@
-"""From sockets to commands, and from messages to bytes."""
+"""The WebSocket side: bytes become commands of authenticated actors; messages become bytes."""

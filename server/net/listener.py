@@ -1,4 +1,4 @@
-"""The one port: `websockets` owns WebSocket connections, aiohttp owns every other request.
+"""The server's port: `websockets` serves WebSocket connections, aiohttp serves every other request.
 
 A small protocol reads the head of a connection's first request and hands the connection over; after
 that it costs nothing.
@@ -27,87 +27,90 @@ from server.settings import Settings
 from server.web.connection import HEAD_LIMIT_BYTES, HttpConnections
 from server.web.headers import SECURITY_HEADERS
 
+#: Most lines in a handshake's head, and most bytes in a line: within the limits of `websockets`.
 HEAD_LINES = 128
 HEAD_LINE_BYTES = 8190
 WS_PATH = "/ws"
-#: How long a client has to answer the closing of its connection.
+#: Time limit for a client's answer to a closing handshake, in seconds.
 CLOSE_S = 2.0
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
 class CannotListen(Exception):
-    """The address is none of this machine's, or not ours to use; the message says which."""
+    """The server cannot listen on the address: it is not this machine's, or not permitted."""
 
 
 class PortTaken(CannotListen):
-    """Another program listens on that port."""
+    """Another program listens on the port."""
 
 
-class Hall:
-    """Counts who has come in and is no WebSocket: connections that have not said yet what they
-    want, and HTTP.
+class ConnectionSlots:
+    """Limits the connections that are not WebSockets: those whose first request is not complete,
+    and HTTP.
 
-    When it is full, the one that has kept silent for longest makes room. One address gets half of
-    the places, unless a trusted proxy has it.
+    At the limit, a new connection replaces the oldest one without a first request. One address may
+    have half of the slots, unless it is a trusted proxy.
     """
 
-    def __init__(self, places: int, proxies: Proxies) -> None:
-        self._places = places
+    def __init__(self, limit: int, proxies: Proxies) -> None:
+        self._limit = limit
         self._proxies = proxies
         self._counts: Counter[str] = Counter()
         self._total = 0
-        self._silent: dict[Door, None] = {}
+        self._unidentified: dict[ProtocolDetector, None] = {}
 
-    def enter(self, door: "Door", peer: str | None) -> str | None:
-        """Gives a newcomer a place, and the key with which to leave it; None when there is none."""
+    def enter(self, detector: "ProtocolDetector", peer: str | None) -> str | None:
+        """Takes a slot for a new connection; returns the key that frees it, or None without a
+        slot.
+        """
         address = parse_address(peer or "")
         is_proxy = address is not None and self._proxies.trusts(address)
         key = "" if address is None or is_proxy else limit_key(address)
-        if key and self._counts[key] >= max(1, self._places // 2):
+        if key and self._counts[key] >= max(1, self._limit // 2):
             return None
-        if self._total >= self._places:
-            if not self._silent:
+        if self._total >= self._limit:
+            if not self._unidentified:
                 return None
-            next(iter(self._silent)).abort()
+            next(iter(self._unidentified)).abort()
         self._counts[key] += 1
         self._total += 1
-        self._silent[door] = None
+        self._unidentified[detector] = None
         return key
 
-    def speaks(self, door: "Door") -> None:
-        """It has said what it wants."""
-        self._silent.pop(door, None)
+    def identify(self, detector: "ProtocolDetector") -> None:
+        """The first request is complete: the connection can no longer be replaced."""
+        self._unidentified.pop(detector, None)
 
     def leave(self, key: str) -> None:
-        """A place becomes free."""
+        """Frees a slot."""
         self._total -= 1
         self._counts[key] -= 1
         if not self._counts[key]:
             del self._counts[key]
 
     def clear(self) -> None:
-        """Ends the connections that have not said yet what they want."""
-        for door in tuple(self._silent):
-            door.abort()
+        """Aborts the connections whose first request is not complete."""
+        for detector in tuple(self._unidentified):
+            detector.abort()
 
 
-class Door(asyncio.Protocol):
-    """Reads up to the end of the first request's head, then hands the transport to whoever it is
-    for.
+class ProtocolDetector(asyncio.Protocol):
+    """Reads the head of the first request, then hands the transport to the WebSocket or HTTP
+    protocol.
 
-    A head that is not there after `silence_s` ends the connection; one that is too big is refused
-    (431).
+    A connection without a complete head after `silence_s` is aborted; a head that is too big is
+    refused (431).
     """
 
     def __init__(
         self,
-        hall: Hall,
+        slots: ConnectionSlots,
         make_websocket: Callable[[], asyncio.Protocol],
         make_http: Callable[[Callable[[], None]], asyncio.Protocol],
         silence_s: float,
     ) -> None:
-        self._hall = hall
+        self._slots = slots
         self._make_websocket = make_websocket
         self._make_http = make_http
         self._silence_s = silence_s
@@ -118,27 +121,27 @@ class Door(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._key = self._hall.enter(self, peer[0] if isinstance(peer, tuple) else None)
+        self._key = self._slots.enter(self, peer[0] if isinstance(peer, tuple) else None)
         if self._key is None:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, FULL)
             return
         self._timer = asyncio.get_running_loop().call_later(self._silence_s, self.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._go()
+        self._release()
 
     def abort(self) -> None:
-        """Ends a connection whose first request has not come yet."""
-        self._go()
+        """Aborts a connection whose first request is not complete."""
+        self._release()
         self._transport.abort()
 
-    def _go(self) -> None:
-        """Frees its place, once."""
+    def _release(self) -> None:
+        """Frees the connection's slot, once."""
         if self._timer is not None:
             self._timer.cancel()
-        self._hall.speaks(self)
+        self._slots.identify(self)
         if self._key is not None:
-            self._hall.leave(self._key)
+            self._slots.leave(self._key)
             self._key = None
 
     def data_received(self, data: bytes) -> None:
@@ -159,7 +162,7 @@ class Door(asyncio.Protocol):
         if not is_upgrade(head):
             self._hand_to_http()
         elif head_fits(head):
-            self._go()
+            self._release()
             self._hand_over(self._make_websocket())
         else:
             self._refuse(
@@ -168,12 +171,12 @@ class Door(asyncio.Protocol):
             )
 
     def _hand_to_http(self) -> None:
-        """The place stays taken until that connection ends."""
+        """Hands the connection to HTTP; its slot stays taken until it ends."""
         assert self._timer is not None
         assert self._key is not None
         self._timer.cancel()
-        self._hall.speaks(self)
-        self._hand_over(self._make_http(partial(self._hall.leave, self._key)))
+        self._slots.identify(self)
+        self._hand_over(self._make_http(partial(self._slots.leave, self._key)))
 
     def _hand_over(self, protocol: asyncio.Protocol) -> None:
         self._transport.set_protocol(protocol)
@@ -182,11 +185,13 @@ class Door(asyncio.Protocol):
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
         self._transport.write(plain(status, message).serialize())
-        self._go()
+        self._release()
         self._transport.close()
 
 
+#: The refusal when no slot is free.
 FULL = "this server has no place for another connection now"
+#: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)
 
 
@@ -196,20 +201,18 @@ def is_upgrade(head: bytes) -> bool:
 
 
 def head_fits(head: bytes) -> bool:
-    """Whether `websockets` reads it all: what is beyond its limits it would refuse without our
-    headers.
-    """
+    """Whether `websockets` accepts the head; its own refusal would lack our headers."""
     lines = head.split(b"\r\n", HEAD_LINES)
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 
 
 def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
-    """Whether a browser page of that origin may talk to us: only our own pages, under a name that
-    is surely ours.
+    """Whether a browser page of that origin may connect: only this server's own pages, under a name
+    that is surely its own.
 
-    Not every Host that equals the Origin is ours: a foreign name that resolves to this machine (DNS
-    rebinding) is equal, too. So it must be an IP address, localhost, *.local, or a configured name.
-    Programs that are no browsers send no Origin.
+    A Host that equals the Origin is not enough: with DNS rebinding, a foreign name that resolves to
+    this machine is equal, too. So the name must be an IP address, localhost, *.local, or a
+    configured name. Programs other than browsers send no Origin.
     """
     if origin is None:
         return True
@@ -252,22 +255,23 @@ async def listen(
     left: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
-    """Serves both until the block ends; then nobody new is let in, `drain` sees to the connections,
-    and what is left is closed with 1012. CannotListen if that cannot be.
+    """Serves WebSockets and HTTP until the block ends. Then it accepts no more connections, calls
+    `drain` to close the sessions, and closes what is left with 1012. Raises CannotListen.
 
-    A handshake that could be one is shown to `admit`, which lets it in or says what to answer;
-    `left` is called when any connection for a WebSocket is gone, whether it became one or not.
+    `admit` decides on each handshake that is valid: it returns None to let it in, or the HTTP
+    answer. `left` is called when a connection that asked for a WebSocket ends, whether or not it
+    became one.
     """
 
-    hall = Hall(settings.max_http, parse_proxies(settings.proxies))
+    slots = ConnectionSlots(settings.max_http, parse_proxies(settings.proxies))
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
         return refusal(request.path, request.headers, settings.names) or admit(connection)
 
-    def door(protocol: Any, server: Any, **options: Any) -> Door:
+    def detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
         make_websocket = partial(_Connection, left, protocol, server, **options)
-        return Door(
-            hall,
+        return ProtocolDetector(
+            slots,
             cast(Callable[[], asyncio.Protocol], make_websocket),
             http.make,
             settings.silence_s,
@@ -276,8 +280,9 @@ async def listen(
     try:
         server = await serve(
             handler, settings.host, settings.port,
-            create_connection=cast(Any, door), process_request=check, process_response=_dress, compression=None,
-            close_timeout=CLOSE_S, ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
+            create_connection=cast(Any, detector), process_request=check,
+            process_response=_add_headers, compression=None, close_timeout=CLOSE_S,
+            ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
         where = f"cannot listen on {settings.host} port {settings.port}"
@@ -290,22 +295,22 @@ async def listen(
         server.server.close()
         await drain()
         server.close(code=Close.RESTARTING, reason="the server is restarting")
-        # From Python 3.12 on a server waits for all its connections, idle HTTP ones and half heads
-        # among them.
-        hall.clear()
+        # From Python 3.12 on, wait_closed() waits for all connections, including idle HTTP ones and
+        # those without a complete head.
+        slots.clear()
         await runner.cleanup()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S + 0.5):
                 await server.wait_closed()
-        # The closing handshake has a time limit, but not the sending of what a slow reader has not
-        # read before it.
+        # The closing handshake has a time limit, but flushing the data that a slow reader has not
+        # read yet has none.
         for connection in tuple(server.all_connections):
             connection.transport.abort()
         await server.wait_closed()
 
 
 class _Connection(ServerConnection):
-    """Says when it is gone."""
+    """A WebSocket connection that calls `left` when it ends."""
 
     def __init__(
         self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any
@@ -319,7 +324,7 @@ class _Connection(ServerConnection):
 
 
 def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
-    """The HTTP answer to a handshake that may not become a WebSocket; None lets it in."""
+    """The HTTP answer that refuses a handshake; None lets it in."""
     if path.partition("?")[0] != WS_PATH:
         return plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if "Content-Encoding" in headers:
@@ -337,15 +342,15 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | N
     return None
 
 
-def _dress(connection: ServerConnection, request: Request, response: Response) -> None:
-    """Every answer to a handshake carries our headers, `websockets`' own refusals too."""
+def _add_headers(connection: ServerConnection, request: Request, response: Response) -> None:
+    """Adds the security headers to every refused handshake, also one that `websockets` refuses."""
     for name, value in SECURITY_HEADERS.items():
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS and name not in response.headers:
             response.headers[name] = value
 
 
 def plain(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
-    """An answer in plain text to a handshake; `retry_s` says when to try again."""
+    """A plain-text answer to a handshake; `retry_s` becomes the Retry-After header."""
     body = f"{message}\n".encode()
     headers = Headers(
         SECURITY_HEADERS

@@ -1,4 +1,4 @@
-"""One socket: who it is, what it says, what it is told."""
+"""A client's session over one WebSocket: authentication, commands in, messages out."""
 
 import asyncio
 import time
@@ -23,21 +23,22 @@ from server.store.base import StoreError, batched, day_of
 
 log = structlog.get_logger()
 
-#: A connection with so much unsent misses what may be missed, …
+#: Unsent bytes beyond which a connection misses ephemeral messages.
 SKIP_BYTES = 64 * 1024
-#: … and one with so much unsent is cut off: it joins again when it can.
+#: Unsent bytes beyond which a connection is cut off; the client may reconnect.
 CUT_BYTES = 256 * 1024
+#: Time limit for the client's hello.
 HELLO_TIMEOUT_S = 10.0
-#: A connection that does not answer its close in so long is cut off.
+#: Time limit for the closing handshake; after it the connection is aborted.
 GOODBYE_S = 2.0
-#: Rooms that one connection may follow.
+#: Most rooms that one connection may follow.
 ROOMS = 100
-#: A connection that has been told so often to slow down is closed.
+#: Messages beyond the rate limit after which the connection is closed.
 EXCESS = 1000
 
 
 class Session:
-    """See `server.ports.Follower`. `run` serves the socket to its end."""
+    """See `server.ports.Follower`. `run` serves the socket until it closes."""
 
     __slots__ = (
         "_actor",
@@ -71,7 +72,7 @@ class Session:
         self._excess = 0
         self._closed = False
 
-    # --- what a room sees ---
+    # --- the follower of a room ---
 
     @property
     def identity(self) -> str:
@@ -79,7 +80,7 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        # A transport that is closing, or half closed by a close handshake, refuses writes (uvloop
+        # A transport that is closing, or half closed by a closing handshake, refuses writes (uvloop
         # even raises).
         return (
             self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
@@ -103,7 +104,7 @@ class Session:
             self._hub.ports.metrics.skipped += 1
 
     async def close(self, code: int, reason: str) -> None:
-        """Closes with a handshake, if the other side reads; otherwise it is cut off."""
+        """Closes with a closing handshake; aborts the connection if it is not answered in time."""
         try:
             async with asyncio.timeout(GOODBYE_S):
                 await self._socket.close(code, reason)
@@ -111,23 +112,23 @@ class Session:
             self._transport.abort()
 
     def cut(self, code: int, reason: str) -> None:
-        """Tries to say why, and is gone."""
+        """Sends a close frame with the reason, then aborts the connection without waiting."""
         if self.closed:
             return
         self._closed = True
         frame = Frame(Opcode.CLOSE, CloseFrame(code, reason).serialize())
         self._transport.write(frame.serialize(mask=False))
-        # A moment later, for uvloop writes at the end of its turn.
+        # Abort in the next iteration: uvloop writes at the end of the current one.
         asyncio.get_running_loop().call_soon(self._transport.abort)
 
-    # --- the conversation ---
+    # --- messages of the client ---
 
     async def run(self) -> None:
-        """Says hello and serves commands until the socket closes."""
+        """Authenticates the client and serves its messages until the socket closes."""
         try:
             if await self._hello():
                 async for frame in self._socket:
-                    await self._frame(frame)
+                    await self._on_frame(frame)
         except ConnectionClosed:
             log.debug("connection closed", identity=self.identity)
         finally:
@@ -135,8 +136,8 @@ class Session:
             self._hub.forget(self, self._rooms)
 
     async def _hello(self) -> bool:
-        """Whether the client said who it is in time; otherwise it was told why not and the socket
-        is closed.
+        """Waits for the client's hello; returns whether it was accepted. Otherwise the client has
+        received the reason and the socket is closed.
         """
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
@@ -148,7 +149,7 @@ class Session:
                 raise ProtocolError(
                     Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}"
                 )
-            welcome = await self._recognise(message)
+            welcome = await self._authenticate(message)
         except TimeoutError:
             await self._socket.close(Close.POLICY, "say hello")
             return False
@@ -160,11 +161,11 @@ class Session:
             self._error(None, Code.STORE_RETRY, "the store does not answer; connect again")
             await self._socket.close(Close.RESTARTING, "try again")
             return False
-        self._say(welcome)
+        self._reply(welcome)
         return True
 
-    async def _recognise(self, hello: wire.Hello) -> wire.Welcome:
-        """The guest with that token, or with the browser's cookie, or a new one."""
+    async def _authenticate(self, hello: wire.Hello) -> wire.Welcome:
+        """Finds the guest by the hello's token or the browser's cookie, or makes a new guest."""
         ports = self._hub.ports
         token = hello.token if hello.token is not None else self._cookie_token
         fresh: str | None = None
@@ -181,7 +182,7 @@ class Session:
                     raise ProtocolError(
                         Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one"
                     )
-                else:  # whose cookie that was has gone: see server/runtime/expiry.py
+                else:  # the cookie's guest has expired: see server/runtime/expiry.py
                     identity, fresh = await new_guest(
                         ports, self._hub.limits, self._address, hello.name
                     )
@@ -189,12 +190,12 @@ class Session:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._actor = Actor(identity.id, identity.name)
         return wire.Welcome(
-            protocol=wire.PROTOCOL, identity=identity.id, name=identity.name, epoch=ports.store.epoch,
-            at=ports.now_ms(), token=fresh,
+            protocol=wire.PROTOCOL, identity=identity.id, name=identity.name,
+            epoch=ports.store.epoch, at=ports.now_ms(), token=fresh,
         )  # fmt: skip
 
-    async def _frame(self, frame: str | bytes) -> None:
-        """Answers one frame; whatever is wrong with it is told, and changes nothing."""
+    async def _on_frame(self, frame: str | bytes) -> None:
+        """Serves one frame; an invalid one is answered with an error and changes nothing."""
         self.last_heard_s = time.monotonic()
         try:
             message = _parse(frame)
@@ -223,7 +224,7 @@ class Session:
             case wire.RoomCommand():
                 self._room_command(actor, message)
             case wire.Ping(id=key):
-                self._say(wire.Pong(self._hub.ports.now_ms(), key))
+                self._reply(wire.Pong(self._hub.ports.now_ms(), key))
             case wire.Create(id=key):
                 await self._create(actor, message)
             case wire.WatchLobby(id=key, on=on):
@@ -245,7 +246,7 @@ class Session:
 
     async def _create(self, actor: Actor, message: wire.Create) -> None:
         try:
-            self._say(await self._hub.create(actor, message, self._address))
+            self._reply(await self._hub.create(actor, message, self._address))
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:
@@ -259,7 +260,7 @@ class Session:
         ack = wire.Ack(key, None)
         if not on:
             self._hub.lobby.leave(self)
-            self._say(ack)
+            self._reply(ack)
             return
         try:
             await self._hub.lobby.watch(self, text_frame(format_message(ack)))
@@ -269,11 +270,11 @@ class Session:
                 key, Code.STORE_RETRY, "the store does not answer; send the same command again"
             )
 
-    def _say(self, message: wire.Outgoing) -> None:
+    def _reply(self, message: wire.Outgoing) -> None:
         self.send(text_frame(format_message(message)))
 
     def _error(self, key: str | None, code: Code, message: str) -> None:
-        self._say(wire.Error(key, code, message))
+        self._reply(wire.Error(key, code, message))
 
 
 def _parse(frame: str | bytes) -> wire.ClientMessage:
@@ -283,7 +284,7 @@ def _parse(frame: str | bytes) -> wire.ClientMessage:
 
 
 class Sessions:
-    """The open sockets of this node; `run` closes those that have fallen silent."""
+    """The open sessions of this node; `run` closes those that have fallen silent."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -293,7 +294,7 @@ class Sessions:
         return len(self._open)
 
     async def serve(self, socket: ServerConnection, cookie_token: str | None, address: str) -> None:
-        """Serves one socket to its end; `address` is where it comes from (see server/address.py)."""
+        """Serves one socket until it closes; `address` is the client's (see server/address.py)."""
         session = Session(socket, self._hub, cookie_token, address)
         self._open.add(session)
         try:
@@ -302,8 +303,8 @@ class Sessions:
             self._open.discard(session)
 
     async def _note_present(self, day: int) -> bool:
-        """Notes that everybody who is here was seen on that day, also those who said hello days
-        ago; whether the store took it.
+        """Records that all connected guests were present on that day, including those who connected
+        days ago; returns whether the store accepted it.
         """
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
@@ -315,8 +316,8 @@ class Sessions:
         return True
 
     async def drain(self, over_s: float) -> None:
-        """Asks all to reconnect, one after the other: whoever takes them in is not asked by all at
-        once.
+        """Closes all sessions, spread over `over_s` seconds, so that the other nodes do not receive
+        all reconnections at once.
         """
         sessions = tuple(self._open)
         loop = asyncio.get_running_loop()
@@ -327,7 +328,7 @@ class Sessions:
                 closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
-        """Looks for silent connections until cancelled."""
+        """Closes silent connections and records daily presence, until cancelled."""
         silence_s = self._hub.ports.settings.silence_s
         noted_day = day_of(self._hub.ports.now_ms())
         while True:

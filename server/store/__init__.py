@@ -1,1 +1,1 @@
-"""Where the log and its projections are kept."""
+"""The storage of the event logs and their projections."""

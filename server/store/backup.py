@@ -1,12 +1,13 @@
-"""A store as one portable file, and back: the same file for SQLite and PostgreSQL.
+"""Backup of a store to one portable file, and restore: the file is the same for SQLite and
+PostgreSQL.
 
-The file is JSON lines under gzip. First a header with the schema's revision; then for each table a
-line with its columns and one line a row; last how many rows there were, so that a file that was cut
-short is known. What is read is one snapshot: all rooms are of the same moment, and each log is
-whole up to its head.
+The file is JSON lines under gzip. It starts with a header that holds the schema's revision; each
+table follows as a line with its columns and one line per row; the last line holds the row counts,
+so that a truncated file is detected. A backup reads one snapshot: all rooms are of the same moment,
+and each log is complete up to its head.
 
-Not in it: the epoch (a restored store gets a new one, which makes clients start anew), heartbeats,
-and the bus key.
+The file does not contain the epoch (a restored store gets a new one, which makes clients resync
+from scratch), heartbeats, and the bus key.
 """
 
 import gzip
@@ -34,28 +35,29 @@ from server.store import schema
 from server.store import tables as t
 from server.store.base import StoreError, wall_clock_ms
 
+#: The version of the file's format.
 FORMAT = 1
 #: The tables in a backup, in the order in which they are restored.
 KEPT = ("identities", "rooms", "events", "commands", "matches", "thoughts")
+#: Rows that are read or inserted at a time.
 BATCH = 1000
 Row = list[Any]
-#: Is called now and then with how many rows are done, and of how many (0: that is not known).
+#: Progress callback: rows done so far, and rows in total (0 if unknown).
 Told = Callable[[int, int], None]
 
 
 class BadBackup(StoreError):
-    """The file is no whole backup, or this program cannot read it."""
+    """The file is not a complete backup, or this program cannot read it."""
 
 
-# --- backup -----------------------------------------------------------------------------------------------------------
+# --- backup ---------------------------------------------------------------------------------------
 
 
-def backup(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
-    """Writes what a snapshot holds; returns how many rows of each table."""
+def backup(connection: Connection, where: str, file: BinaryIO, report: Told) -> dict[str, int]:
+    """Writes the snapshot that `connection` sees to `file`; returns the row count of each table."""
     revision = schema.revision_of(connection)
-    if (
-        revision is None or revision > schema.HEAD
-    ):  # one that is older is copied as it is, say before it is migrated
+    # A database with an older schema is backed up as it is, for example before its migration.
+    if revision is None or revision > schema.HEAD:
         schema.judge(revision, schema.needs_of(connection) if revision else None, where)
     tables = _reflected(connection)
     total = sum(_count(connection, table) for table in tables)
@@ -75,14 +77,14 @@ def backup(connection: Connection, where: str, file: BinaryIO, told: Told) -> di
                 _write(packed, row)
                 done[table.name] += 1
                 if done[table.name] % BATCH == 0:
-                    told(sum(done.values()), total)
+                    report(sum(done.values()), total)
         _write(packed, {"rows": done})
-    told(total, total)
+    report(total, total)
     return done
 
 
 def _reflected(connection: Connection) -> list[Table]:
-    """The tables as the database has them, whatever its revision."""
+    """The tables as the database defines them, at any revision."""
     found = MetaData()
     found.reflect(connection, only=KEPT)
     return [found.tables[name] for name in KEPT]
@@ -93,8 +95,8 @@ def _count(connection: Connection, table: Table) -> int:
 
 
 def _kind(column: Column[Any]) -> str:
-    """How a column's values stand in the file; binary ones that are not JSON themselves stand in
-    hexadecimal.
+    """The encoding of a column's values in the file; hexadecimal for bytes that are not JSON
+    text.
     """
     if isinstance(column.type, LargeBinary):
         return "hex" if column.name == "token_hash" else "utf8"
@@ -102,7 +104,7 @@ def _kind(column: Column[Any]) -> str:
 
 
 def _stream(connection: Connection, table: Table) -> Iterator[Row]:
-    """A table's rows in the order of its key, a few at a time."""
+    """Yields a table's encoded rows in primary key order, fetched in batches of `BATCH`."""
     pack = [_PACK[_kind(one)] for one in table.columns]
     query = select(table).order_by(*table.primary_key.columns)
     with connection.execution_options(yield_per=BATCH).execute(query) as found:
@@ -125,13 +127,15 @@ def _write(packed: gzip.GzipFile, line: Any) -> None:
     packed.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
 
-# --- restore ----------------------------------------------------------------------------------------------------------
+# --- restore --------------------------------------------------------------------------------------
 
 
-def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> dict[str, int]:
-    """Fills an empty store in one transaction: all of the file or nothing. The schema is made as it
-    was, and then brought to this program's. Returns how many rows of each table; StoreError says
-    why not.
+def restore(connection: Connection, where: str, file: BinaryIO, report: Told) -> dict[str, int]:
+    """Fills an empty store in one transaction, all of the file or nothing; returns the row count of
+    each table.
+
+    The schema is created at the backup's revision and then migrated to this program's. Raises
+    StoreError with the reason when the restore is refused.
     """
     lines = _lines(file)
     header = next(lines, None)
@@ -142,12 +146,10 @@ def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> d
         raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
     _make_empty(connection, where, revision)
     tables = {table.name: table for table in _reflected(connection)}
-    done = _fill(connection, tables, lines, told)
+    done = _fill(connection, tables, lines, report)
     schema.migrate(connection, where)
-    for table in (
-        t.identities,
-        t.rooms,
-    ):  # what was old when the backup was made is not old for whoever restores it
+    # Ages start again: a row that was old when the backup was made does not expire on restore.
+    for table in (t.identities, t.rooms):
         connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
     connection.execute(insert(t.meta).values(key="epoch", value=secrets.token_hex(8)))
@@ -155,9 +157,7 @@ def restore(connection: Connection, where: str, file: BinaryIO, told: Told) -> d
 
 
 def _make_empty(connection: Connection, where: str, revision: str) -> None:
-    """The tables as that revision has them, with nothing in them; StoreError when there is
-    something.
-    """
+    """Creates empty tables at that revision; StoreError if the database has rows or a server."""
     found = schema.revision_of(connection)
     if found is not None:
         for table in _reflected(connection):
@@ -165,7 +165,7 @@ def _make_empty(connection: Connection, where: str, revision: str) -> None:
                 raise StoreError(
                     f"the database {where} is not empty: a backup is restored into an empty one"
                 )
-        if connection.dialect.name == "postgresql":  # whoever has a file locks it
+        if connection.dialect.name == "postgresql":  # a SQLite server locks its data folder instead
             now_ms = func.extract("epoch", func.clock_timestamp()) * 1000
             alive = (
                 select(func.count()).select_from(t.nodes).where(t.nodes.c.alive_until_ms > now_ms)
@@ -177,7 +177,7 @@ def _make_empty(connection: Connection, where: str, revision: str) -> None:
 
 
 def _fill(
-    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], told: Told
+    connection: Connection, tables: dict[str, Table], lines: Iterator[Any], report: Told
 ) -> dict[str, int]:
     done: dict[str, int] = {}
     names: list[str] = []
@@ -210,7 +210,7 @@ def _fill(
                         f"the backup is damaged: a line of it begins {str(line)[:40]!r}"
                     )
         _insert(connection, table, rows, done)
-        told(sum(done.values()), 0)
+        report(sum(done.values()), 0)
     raise BadBackup("the backup was cut short: its end is missing")
 
 

@@ -1,11 +1,11 @@
-"""The store's port: what the log and its projections promise, whatever keeps them.
+"""The interface of a store: the promises of the log and its projections, for every backend.
 
-Every backend passes the same contract tests. Rows never leave a backend: what comes out are the
-values below.
+All backends pass the same contract tests. Database rows never leave a backend; callers receive the
+structs below.
 
-The promises: `append` and `create_room` return only after the commit; all that one call writes is
-committed together or not at all; v of a room counts 1, 2, 3, … without a gap; a command key (room,
-identity, id) makes events once.
+The promises: `append` and `create_room` return only after the commit. Everything that one call
+writes is committed together or not at all. The versions `v` of a room count 1, 2, 3, … without a
+gap. A command key (room, identity, id) makes events once.
 """
 
 import time
@@ -14,11 +14,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-#: Who may see an event.
+#: The audience of an event: everybody in the room, or spectators only.
 EVERYBODY, SPECTATORS = 0, 1
 
-#: No heartbeat holds for longer: one that reaches further ahead was made before the store's clock
-#: was set back.
+#: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
+#: store's clock was set back.
 LONGEST_BEAT_MS = 60_000
 
 
@@ -31,26 +31,28 @@ DAY_MS = 24 * 3_600_000
 
 
 def day_of(at_ms: int) -> int:
-    """The day, counted from 1970 in UTC, in which a time falls."""
+    """The UTC day of a time, counted from 1970."""
     return at_ms // DAY_MS
 
 
 def batched(names: Sequence[str], most: int = 500) -> Iterator[Sequence[str]]:
-    """The names, so many at a time, as one statement takes them."""
+    """Yields the names in slices of at most `most`, the size of one statement's parameter list."""
     for start in range(0, len(names), most):
         yield names[start : start + most]
 
 
 class StoreError(Exception):
-    """The store could not do it; the message says why."""
+    """The store could not carry out the operation; the message says why."""
 
 
 class Conflict(StoreError):
-    """The room's head is not where the writer thought: read the newer events and decide again."""
+    """The compare-and-set failed: the room's head is not at the expected version. The caller reads
+    the newer events and decides again.
+    """
 
 
 class Duplicate(StoreError):
-    """That command key has made its events already; here is their range."""
+    """The command key has made its events already; `first_v` and `last_v` are their range."""
 
     def __init__(self, first_v: int, last_v: int) -> None:
         super().__init__(f"made v {first_v} to {last_v} before")
@@ -59,13 +61,11 @@ class Duplicate(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """Nothing is known about whether it was written: ask again by command key."""
+    """The write may or may not be committed; the caller looks the command key up again."""
 
 
 class StoredEvent(Struct, frozen=True):
-    """One entry of a room's log: body is the event's JSON, at_ms the time it was decided, in ms
-    since 1970.
-    """
+    """An entry of a room's log: the event's JSON, and the time of its decision in ms since 1970."""
 
     v: int
     at_ms: int
@@ -74,15 +74,15 @@ class StoredEvent(Struct, frozen=True):
 
 
 class CommandKey(Struct, frozen=True):
-    """What makes a command's events happen once: unique with its room."""
+    """The idempotency key of a command; unique within its room."""
 
     identity: str
     id: str
 
 
 class Listing(Struct, frozen=True):
-    """What the lobby shows of a room without opening it; summary is JSON.
-    A room with listed False is not in the list.
+    """The lobby's entry for a room, readable without opening it; `summary` is JSON. A room with
+    `listed` False is not in the list.
     """
 
     listed: bool
@@ -90,7 +90,7 @@ class Listing(Struct, frozen=True):
 
 
 class MatchStarted(Struct, frozen=True):
-    """The row of a new match; options and seats are JSON."""
+    """The row of a new match; `options` and `seats` are JSON."""
 
     match: str
     game: str
@@ -105,7 +105,7 @@ class MatchStarted(Struct, frozen=True):
 
 
 class MatchFinished(Struct, frozen=True):
-    """How a match ended, at the event v."""
+    """The result of a match, which ended with event `v`; `over` is JSON."""
 
     match: str
     v: int
@@ -115,7 +115,7 @@ class MatchFinished(Struct, frozen=True):
 
 
 class Thought(Struct, frozen=True):
-    """What the AI saw at its move: body is JSON, v the move's event."""
+    """The AI's analysis of its move: `body` is JSON, `v` the move's event."""
 
     match: str
     v: int
@@ -127,8 +127,8 @@ Projection = Listing | MatchStarted | MatchFinished | Thought
 
 
 class Append(Struct, frozen=True):
-    """Events to add after expected_v, and what must change with them.
-    `node` takes responsibility for the wake-up at due_ms.
+    """Events to append after `expected_v`, with the projections that change in the same
+    transaction. `node` takes responsibility for the wake-up at `due_ms`.
     """
 
     room: str
@@ -141,7 +141,7 @@ class Append(Struct, frozen=True):
 
 
 class NewRoom(Struct, frozen=True):
-    """A room to make with its first events; (host, create_id) makes it once."""
+    """A room to create with its first events; (host, create_id) creates it once."""
 
     append: Append
     game: str
@@ -152,8 +152,8 @@ class NewRoom(Struct, frozen=True):
 
 
 class RoomHead(Struct, frozen=True):
-    """Where a room's log ends, which node is responsible for its wake-up, and the last day on which
-    it was noted that somebody was there (None: never).
+    """The head of a room's log, the node responsible for its wake-up, and the last day on which
+    presence in the room was recorded (None: never).
     """
 
     v: int
@@ -163,9 +163,7 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """Somebody who may hold seats, and the last day on which it was noted that they were here
-    (None: never).
-    """
+    """An identity that may hold seats, and the last day on which it was present (None: never)."""
 
     id: str
     name: str
@@ -173,7 +171,7 @@ class Identity(Struct, frozen=True):
 
 
 class StoredMatch(Struct, frozen=True):
-    """A match as the list of matches has it; finished_ms, plies and over are None while it runs."""
+    """A row of the match list; `last_v`, `finished_ms`, `plies`, `over` are None while it runs."""
 
     match: str
     room: str
@@ -200,15 +198,15 @@ class StoredRoom(Struct, frozen=True):
 
 
 class DaySpan(Struct, frozen=True):
-    """What was last seen before `before_day` is old on the day `today`."""
+    """An expiry threshold: on day `today`, rows last seen before `before_day` are old."""
 
     today: int
     before_day: int
 
 
 class Page(Struct, frozen=True):
-    """What a look over a page of rows deleted, and the id of the page's last row; None when it was
-    the last page.
+    """The result of one expiry pass over a page of rows: the deleted ids, and the id of the page's
+    last row, or None after the last page.
     """
 
     gone: tuple[str, ...]
@@ -216,106 +214,113 @@ class Page(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Where everything is kept that must outlive the process."""
+    """Everything that must outlive the process."""
 
     @property
     def epoch(self) -> str:
-        """Random, made with the store: it differs after a restore from a backup, and then clients
-        start anew.
+        """A random token made with the store. It differs after a restore from a backup, which makes
+        clients resync from scratch.
         """
 
     async def create_room(self, new: NewRoom) -> str | None:
-        """Commits a new room; returns None, or the id of the room that the same (host, create_id)
-        made before.
+        """Commits a new room; returns None, or the id of the room that (host, create_id) made
+        before.
         """
 
     async def created_room(self, host: str, create_id: str) -> str | None:
-        """The room that (host, create_id) made, if it made one."""
+        """The id of the room that (host, create_id) made; None if there is none."""
 
     async def append(self, append: Append) -> None:
-        """Commits events; Conflict, Duplicate or StoreUnavailable when it did not."""
+        """Commits events; raises Conflict, Duplicate or StoreUnavailable if it does not."""
 
     async def head(self, room: str) -> RoomHead | None:
-        """Where the room's log ends; None for a room that does not exist."""
+        """The head of the room's log; None for a room that does not exist."""
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        """The heads of many rooms; unknown ones are left out."""
+        """The heads of many rooms; unknown rooms are left out."""
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
-        """The log after a v, in order, at most `limit` entries."""
+        """The log entries after `after_v`, in order, at most `limit` of them."""
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
-        """The (first, last) v that a command made, if it made any."""
+        """The (first, last) version that a command made; None if it made no events."""
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
     ) -> list[str]:
-        """Takes rooms over whose wake-up has come and whose node is gone (or every node's): they
-        are this node's from now on. What was due already when the room's last event was written is
-        due, whatever `now_ms` is: clocks are set back, and differ. After a call that failed, rooms
-        that are this node's already may come, too.
+        """Takes over rooms whose wake-up is due and whose node is dead (any other node with
+        `all_nodes`); returns their ids.
+
+        From now on these rooms belong to `node`. A wake-up that was due when the room's last event
+        was written is due whatever `now_ms` says: clocks differ and are set back. After a call that
+        failed, the result may include rooms that belong to this node already.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        """Says that a node is alive for so long from now (LONGEST_BEAT_MS at most), by the store's
-        clock, so that nodes whose clocks differ do not take each other for dead; returns the
-        store's time in ms since 1970.
+        """Records that a node is alive for the next `alive_for_ms` (LONGEST_BEAT_MS at most);
+        returns the store's time in ms since 1970.
+
+        The expiry time is by the store's clock, so that nodes whose clocks differ do not declare
+        each other dead.
         """
 
     async def alive_nodes(self) -> frozenset[str]:
-        """The nodes whose heartbeat has not run out, by the store's clock."""
+        """The nodes whose heartbeat has not expired, by the store's clock."""
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        """A new guest, who has never sat and was seen on the day on which it was made."""
+        """Adds a guest who has never sat and whose last seen day is the day of `created_ms`."""
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
-        """Whose token that is."""
+        """The identity with that token hash; None if there is none."""
 
     async def rename_identity(self, identity: str, name: str) -> None:
-        """A new name; events keep the old one."""
+        """Changes an identity's name; events keep the old one."""
 
     async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        """Notes that they were here on that day; returns those that there are."""
+        """Records that the identities were present on that day; returns the ids that exist."""
 
     async def mark_sat(self, identity: str) -> None:
-        """The guest is about to take a seat or to make a room, and stays for ever; nothing if there
-        is no such one.
+        """Marks a guest who is about to take a seat or to make a room, and so never expires; does
+        nothing for an unknown identity.
         """
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
-        """Looks over the identities whose ids follow `after`: guests who never sat and whose last
-        day is old go; the days of those without one count from today.
+        """Runs one expiry pass over the `limit` identities that follow `after`.
+
+        Deletes guests who never sat and whose last seen day is old. For identities without a last
+        seen day, the count starts at `span.today`.
         """
 
-    # --- rooms that nobody needs ---
+    # --- room expiry ---
 
     async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        """Notes that somebody was there on that day; returns those rooms that there are."""
+        """Records presence in the rooms on that day; returns the ids that exist."""
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
-        """Looks over the rooms whose ids follow `after`: those that never had a match and whose
-        last day is old go with all that belongs to them; the days of those without one count from
-        today.
+        """Runs one expiry pass over the `limit` rooms that follow `after`.
+
+        Deletes, with all that belongs to them, rooms that never had a match and whose last seen day
+        is old. For rooms without a last seen day, the count starts at `span.today`.
         """
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
-        """The listed rooms, those first whose entry changed last."""
+        """The listed rooms, most recently changed entry first."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        """Finished public matches, the newest first;
-        before is the (finished_ms, match) of the last one of the page before.
+        """Finished public matches, newest first. `before` is the (finished_ms, match) of the
+        previous page's last match.
         """
 
     async def match(self, match: str) -> StoredMatch | None:
         """One match, public or not, running or finished."""
 
     async def thoughts(self, match: str) -> list[Thought]:
-        """What the AI saw in a match, by ply."""
+        """The AI's analysis of a match's moves, by ply."""
 
     async def bus_key(self) -> bytes:
-        """Random, made at the first call and the same for every node: nodes know each other's
-        messages by it. Never told to anybody else.
+        """The secret by which nodes authenticate each other's messages: random, made at the first
+        call, the same for every node, never sent to anyone else.
         """
 
     async def check(self) -> None:
-        """StoreUnavailable unless the store answers."""
+        """Raises StoreUnavailable unless the store answers."""

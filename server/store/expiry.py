@@ -1,10 +1,10 @@
-"""What leaves a SQL database for good: guests who never sat, and rooms without a match, that nobody
-has seen for long.
+"""Expiry in a SQL database: deletes guests who never sat and rooms without a match once they have
+not been seen for long.
 
-A look goes over one page of a table. Each deletion is one transaction and asks once more, of the
-rows as they are then: a guest or a room that comes back at that moment stays. It waits for no lock
-(PostgreSQL passes over rows that somebody else is about to change), so it holds up nobody and can
-be in no deadlock.
+A pass covers one page of a table. Each deletion is one transaction that checks the rows again as
+they are then: a guest or a room that comes back at that moment stays. It waits for no lock
+(PostgreSQL skips rows that another transaction has locked), so it delays nobody and cannot
+deadlock.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,17 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 from server.store import tables as t
 from server.store.base import DaySpan, Page
 
-#: For PostgreSQL, where one statement is one transaction. The head says that no event came after
-#: the statement's snapshot, which could not see it, nor a match that it began.
+#: Deletes rooms on PostgreSQL, where one statement is one transaction. Comparing the head ensures
+#: that no event, and so no match, was added since the page was read, even one that the statement's
+#: snapshot cannot see.
 DELETE_ROOMS = text("""
-    WITH asked AS (SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)),
+    WITH requested AS (
+        SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)
+    ),
     free AS (
-        SELECT r.id FROM rooms AS r JOIN asked AS a ON r.id = a.id
-        WHERE r.head = a.head AND r.seen_day < :before AND NOT EXISTS (SELECT FROM matches AS m WHERE m.room = r.id)
+        SELECT r.id FROM rooms AS r JOIN requested AS a ON r.id = a.id
+        WHERE r.head = a.head AND r.seen_day < :before
+            AND NOT EXISTS (SELECT FROM matches AS m WHERE m.room = r.id)
         ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
     ),
     gone AS (DELETE FROM rooms WHERE id IN (SELECT id FROM free) RETURNING id),
@@ -31,10 +35,10 @@ DELETE_ROOMS = text("""
 
 
 def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:
-    """Notes a day of rows, never an earlier one; returns the ids of those that there are."""
+    """Sets the last seen day of rows, never to an earlier one; returns the ids that exist."""
     c = table.c
-    # Whoever waits for locks of several rows, as a group commit does, takes them in the order of
-    # code points.
+    # Transactions that lock several rows, such as a group commit, lock them in code point order to
+    # avoid deadlocks.
     order = c.id.collate("C") if connection.dialect.name == "postgresql" else c.id
     rows = select(c.id).where(c.id.in_(ids)).order_by(order).with_for_update().cte("rows")
     latest = case((c.seen_day > day, c.seen_day), else_=day)
@@ -43,7 +47,7 @@ def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) 
 
 
 def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:
-    """The statement with which the days of rows begin to count that were never seen before."""
+    """The statement that sets the last seen day of rows that have none."""
     c = table.c
     rows = (
         select(c.id)
@@ -55,13 +59,13 @@ def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:
 
 
 def page_of_identities(after: str, limit: int) -> Any:
-    """The query of a page: id, day, and whether the guest has ever sat."""
+    """The query of one page of identities: id, last seen day, whether the guest has ever sat."""
     c = t.identities.c
     return select(c.id, c.seen_day, c.sat).where(c.id > after).order_by(c.id).limit(limit)
 
 
 def page_of_rooms(after: str, limit: int) -> Any:
-    """The query of a page: id, day, whether the room has ever had a match, and its head."""
+    """The query of one page of rooms: id, last seen day, whether it ever had a match, head."""
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
     return (
@@ -70,7 +74,7 @@ def page_of_rooms(after: str, limit: int) -> Any:
 
 
 def delete_identities(connection: Connection, ids: Sequence[str], before_day: int) -> list[str]:
-    """Deletes those of them that still are to go; returns their ids."""
+    """Deletes those guests that are still expired; returns their ids."""
     c = t.identities.c
     is_gone = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
     rows = select(c.id).where(*is_gone).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
@@ -83,9 +87,7 @@ def delete_identities(connection: Connection, ids: Sequence[str], before_day: in
 
 
 def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int) -> list[str]:
-    """Deletes those of them, with their logs, that still are to go and whose heads are the same;
-    returns their ids.
-    """
+    """Deletes rooms, with their logs, that are still expired and unchanged; returns their ids."""
     if connection.dialect.name == "postgresql":
         given = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
         return [row[0] for row in connection.execute(DELETE_ROOMS, given)]
@@ -102,8 +104,8 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
 
 
 def old_and_new(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
-    """Of a page's rows (id, day, whether it stays for ever, …) those that are to go, and the ids of
-    those that were never seen.
+    """Splits a page's rows (id, last seen day, whether the row is permanent, …) into the expired
+    rows and the ids of rows without a last seen day.
     """
     passing = [row for row in rows if not row[2]]
     old = [row for row in passing if row[1] is not None and row[1] < span.before_day]
@@ -111,5 +113,5 @@ def old_and_new(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str
 
 
 def page(rows: Sequence[Any], limit: int, gone: Sequence[str]) -> Page:
-    """What became of a page of rows."""
+    """The result of an expiry pass over a page of rows."""
     return Page(tuple(sorted(gone)), rows[-1][0] if len(rows) == limit else None)

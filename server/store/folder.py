@@ -1,19 +1,17 @@
-"""Folders and files that only their owner may read: they hold what was said in private, and tokens'
-hashes.
-"""
+"""Folders and files that only their owner may read: they hold private messages and token hashes."""
 
 import os
 import stat
 from pathlib import Path
 
+#: All rights of other users than the owner.
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_folder(folder: Path) -> bool:
-    """Makes a folder, and those above it that are missing, for their owner only; returns whether it
-    was there.
+    """Makes a folder and its missing parents, for their owner only; returns whether it existed.
 
-    A folder that was there is left as it is. OSError when it cannot be made.
+    An existing folder is left as it is. Raises OSError when the folder cannot be made.
     """
     for missing in reversed([folder, *folder.parents]):
         if not missing.exists():
@@ -25,16 +23,16 @@ def make_folder(folder: Path) -> bool:
 
 
 def make_file(path: Path) -> None:
-    """Makes an empty file for its owner only, if there is none: SQLite gives its other files the
-    same rights.
+    """Makes an empty file for its owner only, if there is none. SQLite gives its WAL and other side
+    files the same rights.
     """
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def others_may_read(folder: Path) -> bool:
-    """Whether somebody else on this machine may; on Windows rights are not told by mode, and nobody
-    knows.
+    """Whether other users of this machine may read the folder. Always False on Windows, where the
+    mode does not show the rights.
     """
     return os.name == "posix" and bool(
         folder.stat().st_mode & OTHERS & ~(stat.S_IWGRP | stat.S_IWOTH)

@@ -1,9 +1,8 @@
-"""What a group commit writes: the rows of many operations, gathered by table, and how SQLite takes
-them.
+"""The rows of a group commit, gathered by table, and the commit on SQLite.
 
-Each table takes all its rows in one statement, as one JSON text. With a statement a row, sqlite3
-gives the interpreter lock away at every row, and getting it back beside a busy event loop takes a
-switch interval each time: 50 pairs at play waited 18 ms for a move.
+Each table takes all its rows in one statement, as one JSON text. With one statement per row,
+sqlite3 releases the interpreter lock at every row, and getting it back beside a busy event loop
+takes a switch interval each time: with 50 pairs at play, a move waited 18 ms.
 """
 
 import sqlite3
@@ -20,12 +19,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contended(Exception):
-    """A room's head was not where its writer thought; nothing of the group is written."""
+    """A room's head was not at the expected version; nothing of the group is written."""
 
 
 class GroupRows:
-    """The rows of a group by what is done with them; bytes stand as text, for they are JSON
-    themselves.
+    """The rows of a group, by the statement that writes them. Bytes are decoded to text because
+    they are JSON themselves.
     """
 
     def __init__(self) -> None:
@@ -38,12 +37,12 @@ class GroupRows:
         self.thoughts: list[Row] = []
 
     def move_head(self, append: Append) -> None:
-        """The room's head moves on, if it is where the writer thought."""
+        """Adds the compare-and-set of the room's head."""
         last = append.events[-1]
         self.heads.append((append.room, append.expected_v, last.v, append.due_ms, append.node))
 
     def add(self, append: Append) -> None:
-        """Everything that goes with the events."""
+        """Adds the events, the command key and the projections."""
         room = append.room
         for event in append.events:
             self.events.append((room, event.v, event.at_ms, event.audience, event.body.decode()))
@@ -62,8 +61,8 @@ class GroupRows:
                 case MatchStarted() as m:
                     self.matches.append(
                         (
-                            m.match, room, m.game, m.number, m.options.decode(), m.seats.decode(), m.start, m.rules,
-                            m.public, m.v, m.at_ms,
+                            m.match, room, m.game, m.number, m.options.decode(),
+                            m.seats.decode(), m.start, m.rules, m.public, m.v, m.at_ms,
                         )
                     )  # fmt: skip
                 case MatchFinished() as m:
@@ -76,7 +75,7 @@ class GroupRows:
                     assert_never(projection)
 
 
-# --- SQLite -----------------------------------------------------------------------------------------------------------
+# --- SQLite ---------------------------------------------------------------------------------------
 
 
 def _field(number: int, column: str) -> str:
@@ -90,38 +89,36 @@ def _insert(table: str, *columns: str) -> str:
 
 
 def _update(table: str, *columns: str, expecting: bool = False) -> str:
-    """Rows of id, then the expected head where one is expected, then the columns."""
+    """An UPDATE whose rows hold the id, the expected head if `expecting`, then the columns."""
     names = ("id", *(["expected"] if expecting else []), *columns)
     fields = ", ".join(f"{_field(number, name)} AS {name}" for number, name in enumerate(names))
     sets = ", ".join(f"{column} = u.{column}" for column in columns)
     condition = f" AND {table}.head = u.expected" if expecting else ""
-    return f"UPDATE {table} SET {sets} FROM (SELECT {fields} FROM json_each(?)) AS u WHERE {table}.id = u.id{condition}"
+    return (
+        f"UPDATE {table} SET {sets} FROM (SELECT {fields} FROM json_each(?)) AS u"
+        f" WHERE {table}.id = u.id{condition}"
+    )
 
 
+#: Columns that hold bytes; in the JSON rows they are text.
 BLOBS = {"body", "summary", "options", "seats", "over"}
 MOVE_HEADS = _update("rooms", "head", "due_ms", "node", expecting=True)
 INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
 INSERT_COMMANDS = _insert("commands", "room", "identity", "id", "first_v", "last_v")
 LIST_ROOMS = _update("rooms", "listed", "summary", "changed_ms")
 INSERT_MATCHES = _insert(
-    "matches",
-    "id",
-    "room",
-    "game",
-    "number",
-    "options",
-    "seats",
-    "start",
-    "rules",
-    "public",
-    "first_v",
-    "started_ms",
-)
+    "matches", "id", "room", "game", "number", "options", "seats", "start", "rules", "public",
+    "first_v", "started_ms",
+)  # fmt: skip
 FINISH_MATCHES = _update("matches", "last_v", "finished_ms", "plies", "over")
 INSERT_THOUGHTS = _insert("thoughts", "match", "v", "ply", "body")
 INSERT_ROOM = """
-    INSERT INTO rooms (id, game, public, host, create_id, created_ms, head, node, due_ms, listed, summary, changed_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, CAST('{}' AS BLOB), ?) ON CONFLICT (host, create_id) DO NOTHING"""
+    INSERT INTO rooms (
+        id, game, public, host, create_id, created_ms, head, node, due_ms,
+        listed, summary, changed_ms
+    )
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, CAST('{}' AS BLOB), ?)
+    ON CONFLICT (host, create_id) DO NOTHING"""
 FIND_ROOM = "SELECT id FROM rooms WHERE host = ? AND create_id = ?"
 
 
@@ -165,14 +162,14 @@ def _write(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
 
 
 def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> str | None:
-    """Makes the room's row; returns the room that the same (host, create_id) made before, if any."""
+    """Inserts the room's row; returns the id of the room that (host, create_id) made, if any."""
     append = new.append
     last = append.events[-1]
     made = connection.execute(
         INSERT_ROOM,
         (
-            append.room, new.game, new.public, new.host, new.create_id, new.created_ms, last.v, append.node,
-            append.due_ms, last.at_ms,
+            append.room, new.game, new.public, new.host, new.create_id, new.created_ms,
+            last.v, append.node, append.due_ms, last.at_ms,
         ),
     )  # fmt: skip
     if made.rowcount == 1:
@@ -181,5 +178,5 @@ def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> str | None:
 
 
 def _run(connection: sqlite3.Connection, statement: str, rows: list[Row]) -> int:
-    """Runs a statement over its rows; returns how many rows of the table it touched."""
+    """Runs a statement over its rows; returns the number of table rows that it changed."""
     return connection.execute(statement, (_encode(rows).decode(),)).rowcount

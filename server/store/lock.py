@@ -1,4 +1,4 @@
-"""One server for one data folder: two would both believe that they alone wake its rooms."""
+"""The lock on a data folder: two servers in one would both wake its rooms."""
 
 import os
 from collections.abc import Iterator
@@ -12,14 +12,13 @@ from server.store.folder import make_file, make_folder, others_may_read
 
 log = structlog.get_logger()
 
+#: The lock file in the data folder; it holds the server's process id.
 FILE = "plyroom.lock"
 
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Holds the folder until the block ends, or the process does; StoreUnavailable if another
-    server holds it.
-    """
+    """Locks the folder until the block or process ends; StoreUnavailable if a server holds it."""
     try:
         was_there = make_folder(folder)
         make_file(folder / FILE)
@@ -36,8 +35,10 @@ def exclusive(folder: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             holder = file.read(40).strip() or "unknown"
-            message = f"another Plyroom server (process {holder}) uses the data folder {folder}; choose another: --data"
-            raise StoreUnavailable(message) from error
+            raise StoreUnavailable(
+                f"another Plyroom server (process {holder}) uses the data folder {folder};"
+                " choose another: --data"
+            ) from error
         file.seek(0)
         file.truncate()
         file.write(f"{os.getpid()}\n")
@@ -49,7 +50,7 @@ if os.name == "nt":
     import msvcrt
 
     def _lock(descriptor: int) -> None:
-        # Windows locks bytes against reading, too, so lock one far behind the process number.
+        # Windows' locks also prevent reading, so lock a byte far behind the process number.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 else:

@@ -1,7 +1,7 @@
-"""The store in memory: for tests, and for trying things out. It passes the same contract as the
-others and forgets everything at the end.
+"""The store in memory, for tests and for trying things out. It passes the same contract tests as
+the other backends and forgets everything at the end.
 
-What one call changes, it changes between two looks of anybody else: nothing awaits in between.
+Each call is atomic: nothing awaits between its changes.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ from server.store.base import (
 
 @dataclass(slots=True)
 class _Room:
-    """A room's row with its log."""
+    """A room's row and its log."""
 
     node: str
     due_ms: int | None
@@ -129,8 +129,8 @@ class MemoryStore:
                 one.listed, one.summary, one.changed_ms = listed, summary, at_ms
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
-                    m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules, m.v, m.at_ms,
-                    last_v=None, finished_ms=None, plies=None, over=None,
+                    m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules,
+                    m.v, m.at_ms, last_v=None, finished_ms=None, plies=None, over=None,
                 )  # fmt: skip
                 if m.public:
                     self._public.add(m.match)
@@ -257,7 +257,7 @@ class MemoryStore:
         self._tokens = {token: one for token, one in self._tokens.items() if one not in gone}
         return Page(tuple(sorted(gone)), page[-1] if len(page) == limit else None)
 
-    # --- rooms that nobody needs ---
+    # --- room expiry ---
 
     async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)

@@ -1,10 +1,10 @@
-"""The store on PostgreSQL: one held connection for the group commit, a small pool for everything
-else.
+"""The store on PostgreSQL: one dedicated connection for the group commit, a small pool for
+everything else.
 
-When the link goes while a commit is under way, nobody knows what became of it. Then the same group
-is sent again on a new link: compare-and-set and command keys make it happen once, whichever of the
-two the server carried out, and what an operation without a key did stays unknown
-(StoreUnavailable).
+When the connection breaks during a commit, the outcome is unknown. The writer then sends the same
+group again on a new connection: compare-and-set and command keys make each operation happen once,
+whether or not the first attempt was committed. The outcome of an operation without a key stays
+unknown (StoreUnavailable).
 """
 
 import asyncio
@@ -31,13 +31,14 @@ from server.store.writer import Op, Outcome
 log = structlog.get_logger()
 T = TypeVar("T")
 
-#: How often a group is tried that the server rolls back because others were at it, too.
+#: Most attempts to commit a group: it is sent again after rollbacks by concurrent transactions and
+#: after a broken connection.
 TRIES = 5
 
-#: How the writer's statements are planned: once, by index, in the order of their rows. That order
-#: is the one in which rooms are locked; and what the planner believes of a table that was empty a
-#: minute ago does not matter.
-DIRECT = {
+#: Planner settings of the writer's connection: one generic plan per statement that uses indexes and
+#: follows the order of the rows, which is the order in which rooms are locked. Stale statistics,
+#: for example of a table that was empty a minute ago, cannot change the plan.
+WRITER_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -47,9 +48,7 @@ DIRECT = {
 
 @asynccontextmanager
 async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIterator[SqlStore]:
-    """The store in a PostgreSQL database with our tables in it; StoreUnavailable says why it cannot
-    be used.
-    """
+    """Opens the store in a migrated PostgreSQL database; StoreUnavailable if it cannot be used."""
     url, limits = PostgresUrl(address), limits or Limits()
     pool = _Pool(url, limits)
     writer = _Writer(url, limits)
@@ -68,16 +67,16 @@ async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIter
 
 
 def _server_clock() -> ColumnElement[int]:
-    """Milliseconds since 1970 by the clock of the machine that PostgreSQL runs on."""
+    """Milliseconds since 1970 by the clock of PostgreSQL's machine."""
     return cast(func.extract("epoch", func.clock_timestamp()) * 1000, BigInteger)
 
 
 async def in_transaction(
     address: str, work: Callable[[Connection], T], snapshot: bool = False
 ) -> T:
-    """Runs a function on a connection of its own, in one transaction without time limits: for
-    migrations, backups and their like. With `snapshot` it sees the database as it is at its
-    beginning, and changes nothing.
+    """Runs a function on its own connection, in one transaction without time limits: for
+    migrations, backups and the like. With `snapshot` the transaction is read-only and sees the
+    database as it is at its start.
     """
     url = PostgresUrl(address)
     unlimited = {
@@ -87,14 +86,15 @@ async def in_transaction(
     }
     level = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True} if snapshot else {}
     engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=lambda: connect(url, Limits(connect_s=10.0), **unlimited),
+        "postgresql+asyncpg://",
+        async_creator=lambda: connect(url, Limits(connect_s=10.0), **unlimited),
         poolclass=NullPool, execution_options=level,
     )  # fmt: skip
     try:
         async with engine.begin() as connection:
             return await connection.run_sync(work)
     except (DBAPIError, OSError) as error:
-        raise StoreUnavailable(f"the database {url} failed: {_words(error)}") from None
+        raise StoreUnavailable(f"the database {url} failed: {_reason(error)}") from None
     finally:
         await engine.dispose()
 
@@ -105,22 +105,24 @@ async def upgrade_postgres(address: str) -> tuple[str | None, str]:
     return await in_transaction(address, lambda connection: schema.migrate(connection, where))
 
 
-# --- the pool ---------------------------------------------------------------------------------------------------------
+# --- the pool -------------------------------------------------------------------------------------
 
 
 class _Pool:
-    """A few connections for single statements, each a transaction of its own."""
+    """A small connection pool for single statements, each in its own transaction."""
 
     def __init__(self, url: PostgresUrl, limits: Limits) -> None:
         self._limits = limits
         self._engine: AsyncEngine = create_async_engine(
-            "postgresql+asyncpg://", async_creator=lambda: connect(url, limits), isolation_level="AUTOCOMMIT",
-            pool_size=limits.pool, max_overflow=0, pool_timeout=limits.connect_s, pool_use_lifo=True,
+            "postgresql+asyncpg://", async_creator=lambda: connect(url, limits),
+            isolation_level="AUTOCOMMIT", pool_size=limits.pool, max_overflow=0,
+            pool_timeout=limits.connect_s, pool_use_lifo=True,
         )  # fmt: skip
 
         @event.listens_for(self._engine.sync_engine, "checkout")
         def on_checkout(connection: Any, _record: Any, _proxy: Any) -> None:
-            # A server that was restarted has closed them all, which asyncpg knows without asking.
+            # A restarted server has closed all connections; asyncpg knows that without a round
+            # trip.
             if connection.driver_connection.is_closed():
                 raise DisconnectionError
 
@@ -128,14 +130,14 @@ class _Pool:
         await self._engine.dispose()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function that only reads; once more on another link when its link went."""
+        """Runs a read-only function; retries once on another connection if the first one broke."""
         try:
             return await self._run(work)
-        except _LinkGone:
+        except _ConnectionLost:
             return await self._run(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function with one statement."""
+        """Runs a function that executes one statement."""
         return await self._run(work)
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
@@ -151,34 +153,35 @@ class _Pool:
                 f"the database did not answer within {self._limits.answer_s:g} s"
             ) from error
         except DBAPIError as error:
-            kind = _LinkGone if error.connection_invalidated else StoreUnavailable
-            raise kind(f"the database failed: {_words(error)}") from error
+            kind = _ConnectionLost if error.connection_invalidated else StoreUnavailable
+            raise kind(f"the database failed: {_reason(error)}") from error
         except (*FAULTS, SQLAlchemyError) as error:
-            raise _LinkGone(f"the database failed: {_words(error)}") from error
+            raise _ConnectionLost(f"the database failed: {_reason(error)}") from error
 
 
-class _LinkGone(StoreUnavailable):
-    """The link went in the middle."""
+class _ConnectionLost(StoreUnavailable):
+    """The connection broke during the statement."""
 
 
-def _words(error: Exception) -> str:
-    """What the database said, without what SQLAlchemy wraps around it."""
+def _reason(error: Exception) -> str:
+    """The database's error message, without SQLAlchemy's wrapping."""
     if isinstance(error, DBAPIError) and error.orig is not None:
         return str(error.orig.__cause__ or error.orig)
     return str(error) or type(error).__name__
 
 
+#: The query for the store's epoch.
 EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 
-# --- the writer -------------------------------------------------------------------------------------------------------
+# --- the writer -----------------------------------------------------------------------------------
 
-#: Commits operations of one kind over a link; whether to pass over locked rooms.
+#: Commits operations of one kind over a connection; the flag says whether to skip locked rooms.
 _CommitSome = Callable[[Any, list[Any], bool], Awaitable[list[Outcome]]]
 
 
 class _Writer:
-    """The connection of the group commit, made anew when it goes."""
+    """The connection of the group commit, reopened when it breaks."""
 
     def __init__(self, url: PostgresUrl, limits: Limits) -> None:
         self._url = url
@@ -187,7 +190,7 @@ class _Writer:
         self._epoch: str | None = None
 
     async def open(self) -> str:
-        """Looks at the database before anything is written; returns its epoch."""
+        """Checks the database before anything is written; returns its epoch."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):
@@ -200,7 +203,7 @@ class _Writer:
                 return self._epoch
         except FAULTS as error:
             raise StoreUnavailable(
-                f"cannot use the database {self._url}: {_words(error)}"
+                f"cannot use the database {self._url}: {_reason(error)}"
             ) from error
 
     async def _check_schema(self, link: Any) -> None:
@@ -209,7 +212,10 @@ class _Writer:
             revision = await link.fetchval("SELECT version_num FROM alembic_version")
             needs = await link.fetchval("SELECT value FROM meta WHERE key = $1", schema.NEEDS)
         schema.judge(revision, needs, str(self._url))
-        durable = "SELECT current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off'"
+        durable = (
+            "SELECT current_setting('fsync') = 'on'"
+            " AND current_setting('synchronous_commit') <> 'off'"
+        )
         if not await link.fetchval(durable):
             log.warning(
                 "the database may forget what it has acknowledged",
@@ -230,13 +236,13 @@ class _Writer:
             self._link = None
 
     async def _connected(self) -> Any:
-        """The link, a new one if the old one is gone; StoreUnavailable when there is none to a
-        server that writes.
+        """The connection, reopened if closed; StoreUnavailable if no writable server is
+        reachable.
         """
         if self._link is not None and self._link.is_closed():
             self._link = None
         if self._link is None:
-            link = await connect(self._url, self._limits, **DIRECT)
+            link = await connect(self._url, self._limits, **WRITER_SETTINGS)
             try:
                 async with asyncio.timeout(self._limits.answer_s):
                     await self._check_server(link)
@@ -244,17 +250,20 @@ class _Writer:
                 link.terminate()
                 if isinstance(error, FAULTS):
                     raise StoreUnavailable(
-                        f"cannot use the database {self._url}: {_words(error)}"
+                        f"cannot use the database {self._url}: {_reason(error)}"
                     ) from error
                 raise
             self._link = link
         return self._link
 
     async def _check_server(self, link: Any) -> None:
-        """It may be another one than before: what an address leads to changes when a server fails."""
+        """Checks that the server takes writes and holds the same store: after a failover, the
+        address may lead to another server.
+        """
         if await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'"):
             raise StoreUnavailable(
-                f"the database {self._url} is read-only (a standby?): Plyroom needs the one that takes writes"
+                f"the database {self._url} is read-only (a standby?):"
+                " Plyroom needs the one that takes writes"
             )
         if self._epoch is not None and await link.fetchval(EPOCH) != self._epoch:
             raise StoreUnavailable(
@@ -262,59 +271,62 @@ class _Writer:
             )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group and says what became of each; Contended when a row of it was there
+        """Commits a group; returns each operation's outcome. Contended if a row of it existed
         already.
         """
         outcomes: dict[str, Outcome] = {}
         news = [op for op in ops if isinstance(op, NewRoom)]
         appends = [op for op in ops if isinstance(op, Append)]
         if news:
-            made = await self._settle(
+            made = await self._commit_with_retries(
                 news, lambda link, some, skip_locked: commit_rooms(link, some)
             )
             outcomes |= zip((op.append.room for op in news), made, strict=True)
         if appends:
-            added = await self._settle(appends, commit_appends)
+            added = await self._commit_with_retries(appends, commit_appends)
             outcomes |= zip((op.room for op in appends), added, strict=True)
         return [outcomes[op.append.room if isinstance(op, NewRoom) else op.room] for op in ops]
 
-    async def _settle(self, ops: list[Any], commit: _CommitSome) -> list[Outcome]:
-        """Sends a group until the server has said something of each operation, within reason."""
+    async def _commit_with_retries(self, ops: list[Any], commit: _CommitSome) -> list[Outcome]:
+        """Sends a group, at most `TRIES` times, until all outcomes are known or a retry cannot
+        help.
+        """
         outcomes: list[Outcome] = [None] * len(ops)
-        asked = list(range(len(ops)))
-        lost = ""
+        pending = list(range(len(ops)))
+        link_error = ""
         skip_locked = False
         for _ in range(TRIES):
             try:
-                answers = await self._send([ops[n] for n in asked], commit, skip_locked)
-            except StoreUnavailable as error:  # there is no link, and nothing was sent
-                answers = [_not_known(f"{lost}; {error}") if lost else error] * len(asked)
+                answers = await self._send([ops[n] for n in pending], commit, skip_locked)
+            except StoreUnavailable as error:  # not connected, so nothing was sent
+                answers = [
+                    _outcome_unknown(f"{link_error}; {error}") if link_error else error
+                ] * len(pending)
             except FAULTS as error:
                 fault = fault_of(error)
-                if fault is Fault.GONE and not lost and not isinstance(error, TimeoutError):
-                    lost = _words(error)
-                    outcomes = [_not_known(lost)] * len(ops)
-                    asked = [n for n in asked if _keyed(ops[n])]
-                    if asked:
+                if fault is Fault.GONE and not link_error and not isinstance(error, TimeoutError):
+                    link_error = _reason(error)
+                    outcomes = [_outcome_unknown(link_error)] * len(ops)
+                    pending = [n for n in pending if _is_idempotent(ops[n])]
+                    if pending:
                         continue
                     return outcomes
                 if fault is Fault.AGAIN:
                     continue
                 if fault is Fault.LOCKED and not skip_locked:
-                    skip_locked = (
-                        True  # who waits for no lock is served now, and the others are told
-                    )
+                    # Now commit the operations on unlocked rooms and report the others as locked.
+                    skip_locked = True
                     continue
-                answers = [self._answer(error, fault, bool(lost), len(ops))] * len(asked)
-            for n, answer in zip(asked, answers, strict=True):
+                answers = [self._answer(error, fault, bool(link_error), len(ops))] * len(pending)
+            for n, answer in zip(pending, answers, strict=True):
                 outcomes[n] = answer
             return outcomes
-        return [
-            _not_known(lost) if lost else StoreUnavailable(f"others were faster {TRIES} times")
-        ] * len(ops)
+        if link_error:
+            return [_outcome_unknown(link_error)] * len(ops)
+        return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
-        """One try; a link that does not answer, or is not to be trusted any more, is let go of."""
+        """Makes one attempt; closes a connection that does not answer or is not to be trusted."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):
@@ -328,30 +340,30 @@ class _Writer:
             raise
 
     def _answer(self, error: Exception, fault: Fault, unsure: bool, count: int) -> Outcome:
-        """What to tell of a try that was the last one; Contended when each operation should be
-        tried alone.
-        """
+        """The outcome after the last attempt; Contended if each operation should be tried alone."""
         match fault:
             case Fault.GONE:
-                return _not_known(_words(error) or f"no answer within {self._limits.answer_s:g} s")
+                return _outcome_unknown(
+                    _reason(error) or f"no answer within {self._limits.answer_s:g} s"
+                )
             case _ if unsure:
-                return _not_known(_words(error))
+                return _outcome_unknown(_reason(error))
             case Fault.TWICE:
                 raise Contended from error
             case Fault.MALFORMED if count > 1:
                 raise Contended from error
             case Fault.MALFORMED:
-                return StoreError(f"PostgreSQL cannot hold that: {_words(error)}")
+                return StoreError(f"PostgreSQL cannot hold that: {_reason(error)}")
             case _:
-                return StoreUnavailable(f"the database refused: {_words(error)}")
+                return StoreUnavailable(f"the database refused: {_reason(error)}")
 
 
-def _keyed(op: Op) -> bool:
-    """Whether it happens once, however often it is sent."""
+def _is_idempotent(op: Op) -> bool:
+    """Whether repeating the operation is safe: it has a key, so it happens once."""
     return isinstance(op, NewRoom) or op.command is not None
 
 
-def _not_known(why: str) -> StoreUnavailable:
+def _outcome_unknown(why: str) -> StoreUnavailable:
     return StoreUnavailable(
-        f"the link to the database went in the commit, and what it did is not known: {why}"
+        f"the connection to the database broke in the commit, whose outcome is unknown: {why}"
     )

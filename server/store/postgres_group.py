@@ -1,14 +1,14 @@
-"""What a group commit writes, as PostgreSQL takes it: one statement for a whole group, which is its
-own transaction.
+"""The group commit on PostgreSQL: one statement per group, which is its own transaction.
 
-The statement moves the heads of all rooms that are where their writers thought (compare-and-set),
-adds the rows of those and of no others, and returns who lost. So a conflict or a second command key
-costs its group mates nothing, and a group costs one round trip. Rows are passed as one array a
-column. Measured beside a statement a table in a transaction, and beside rows as JSON:
-docs/benchmarks.md.
+The statement moves the heads of all rooms that are at the expected version (compare-and-set), adds
+the rows of those rooms only, and returns the operations that lost. So a conflict or a repeated
+command key does not affect the other operations of the group, and a group costs one round trip. The
+rows are passed as one array per column. docs/benchmarks.md compares this with one statement per
+table in a transaction, and with rows as JSON.
 
-Why no key of a winner can be there already: whoever expects a head has read it, and what was
-committed with the head or before it is in this statement's snapshot, the command keys among it.
+Why a winner's command key cannot exist already: its writer read the expected head before it
+decided. Everything that was committed with that head or before it, including the command keys, is
+in the statement's snapshot.
 """
 
 from functools import cache
@@ -33,38 +33,34 @@ from server.store.writer import Outcome
 Row = tuple[Any, ...]
 Columns = dict[str, str]
 
+# The columns of each part of the statement, with their PostgreSQL types.
 HEADS: Columns = {
     "room": "text", "expected": "bigint", "head": "bigint", "due_ms": "bigint", "node": "text",
     "identity": "text", "command": "text",
 }  # fmt: skip
 LISTINGS: Columns = {"listed": "boolean", "summary": "bytea", "changed_ms": "bigint"}
 CREATED: Columns = {
-    "game": "text", "public": "boolean", "host": "text", "create_id": "text", "created_ms": "bigint",
+    "game": "text", "public": "boolean", "host": "text", "create_id": "text",
+    "created_ms": "bigint",
 }  # fmt: skip
 EVENTS: Columns = {
-    "room": "text",
-    "v": "bigint",
-    "at_ms": "bigint",
-    "audience": "integer",
-    "body": "bytea",
-}
+    "room": "text", "v": "bigint", "at_ms": "bigint", "audience": "integer", "body": "bytea",
+}  # fmt: skip
 MATCHES: Columns = {
-    "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea", "seats": "bytea",
-    "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint", "started_ms": "bigint",
-    "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
+    "room": "text", "id": "text", "game": "text", "number": "integer", "options": "bytea",
+    "seats": "bytea", "start": "text", "rules": "text", "public": "boolean", "first_v": "bigint",
+    "started_ms": "bigint", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer",
+    "over": "bytea",
 }  # fmt: skip
 FINISHED: Columns = {
-    "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer", "over": "bytea",
+    "room": "text", "id": "text", "last_v": "bigint", "finished_ms": "bigint", "plies": "integer",
+    "over": "bytea",
 }  # fmt: skip
 THOUGHTS: Columns = {
-    "room": "text",
-    "match": "text",
-    "v": "bigint",
-    "ply": "integer",
-    "body": "bytea",
-}
+    "room": "text", "match": "text", "v": "bigint", "ply": "integer", "body": "bytea",
+}  # fmt: skip
 
-#: A room's entry in the lobby before it has one.
+#: The initial `listed` and `summary` of a room without a lobby entry.
 UNLISTED = (False, b"{}")
 FIND_ROOMS = """
     SELECT r.host, r.create_id, r.id FROM unnest($1::text[], $2::text[]) AS a(host, create_id)
@@ -72,7 +68,7 @@ FIND_ROOMS = """
 
 
 class _Rows:
-    """The rows of a group by what is done with them, each with the room on whose head they depend."""
+    """The rows of a group, by destination; each starts with the room whose head it depends on."""
 
     def __init__(self) -> None:
         self.heads: list[Row] = []
@@ -94,7 +90,7 @@ class _Rows:
                     listing = (projection.listed, projection.summary, last.at_ms)
                     self.listing = True
                 case MatchStarted() | MatchFinished():
-                    self._match(room, projection, matches)
+                    self._add_match(room, projection, matches)
                 case Thought() as thought:
                     self.thoughts.append(
                         (room, thought.match, thought.v, thought.ply, thought.body)
@@ -106,16 +102,16 @@ class _Rows:
         head = (room, append.expected_v, last.v, append.due_ms, append.node, identity, command)
         self.heads.append((*head, *listing, *created))
 
-    def _match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
-        """A statement does not see the rows that it adds itself: a match that ends as it starts is
-        added as ended.
+    def _add_match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
+        """Adds a match's start or end. A statement does not see the rows that it inserts, so a
+        match that starts and ends in one append is inserted as finished.
         """
         match projection:
             case MatchStarted() as m:
                 open_end = (None, None, None, None)
                 matches[m.match] = (
-                    room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules, m.public, m.v, m.at_ms,
-                    *open_end,
+                    room, m.match, m.game, m.number, m.options, m.seats, m.start, m.rules,
+                    m.public, m.v, m.at_ms, *open_end,
                 )  # fmt: skip
             case MatchFinished() as m:
                 ended = (m.v, m.at_ms, m.plies, m.over)
@@ -128,28 +124,30 @@ class _Rows:
 async def commit_appends(
     connection: Any, appends: list[Append], skip_locked: bool = False
 ) -> list[Outcome]:
-    """Commits what can be committed and says for each append why not; asyncpg's errors mean none of
-    it, or that nobody knows. With `skip_locked`, rooms that somebody else has locked are
-    StoreUnavailable at once.
+    """Commits the appends that win their compare-and-set; returns the outcome of each append.
+
+    An error of asyncpg means that nothing was committed, or that the outcome is unknown. With
+    `skip_locked`, an append to a room that another transaction has locked fails at once with
+    StoreUnavailable.
     """
     rows = _Rows()
-    # All nodes lock rooms in the same order, so that two groups never wait for each other.
+    # All nodes lock rooms in the same order, so two groups never deadlock.
     for append in sorted(appends, key=_room):
         rows.add(append)
     parts = (rows.matches, rows.finished, rows.thoughts)
-    statement = _appending(rows.listing, *map(bool, parts), skip_locked)
+    statement = _append_statement(rows.listing, *map(bool, parts), skip_locked)
     heads = rows.heads if rows.listing else [row[: len(HEADS)] for row in rows.heads]
     lost = {
         row["room"]: row for row in await _run(connection, statement, heads, rows.events, *parts)
     }
-    return [_judged(append, lost.get(append.room)) for append in appends]
+    return [_outcome(append, lost.get(append.room)) for append in appends]
 
 
 def _room(append: Append) -> str:
     return append.room
 
 
-def _judged(append: Append, lost: asyncpg.Record | None) -> Outcome:
+def _outcome(append: Append, lost: asyncpg.Record | None) -> Outcome:
     if lost is None:
         return None
     if lost["first_v"] is not None:
@@ -160,30 +158,31 @@ def _judged(append: Append, lost: asyncpg.Record | None) -> Outcome:
 
 
 async def commit_rooms(connection: Any, news: list[NewRoom]) -> list[Outcome]:
-    """Commits new rooms; the outcome of one that (host, create_id) made before is that room's id."""
+    """Commits new rooms; the outcome is the id of the room that (host, create_id) made before, if
+    any.
+    """
     rows = _Rows()
-    for new in sorted(news, key=_maker):
+    for new in sorted(news, key=_create_key):
         rows.add(new.append, (new.game, new.public, new.host, new.create_id, new.created_ms))
     parts = (rows.matches, rows.finished, rows.thoughts)
-    lost = await _run(connection, _creating(*map(bool, parts)), rows.heads, rows.events, *parts)
+    statement = _create_statement(*map(bool, parts))
+    lost = await _run(connection, statement, rows.heads, rows.events, *parts)
     if not lost:
         return [None] * len(news)
-    makers = [(row["host"], row["create_id"]) for row in lost]
-    found = await connection.fetch(FIND_ROOMS, *map(list, zip(*makers, strict=True)))
+    keys = [(row["host"], row["create_id"]) for row in lost]
+    found = await connection.fetch(FIND_ROOMS, *map(list, zip(*keys, strict=True)))
     earlier = {(row["host"], row["create_id"]): row["id"] for row in found}
     made = {new.append.room for new in news} - {row["room"] for row in lost}
     return [None if new.append.room in made else _earlier(new, earlier) for new in news]
 
 
-def _maker(new: NewRoom) -> tuple[str, str]:
+def _create_key(new: NewRoom) -> tuple[str, str]:
     return new.host, new.create_id
 
 
 def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
-    """The room made before; None when it is this very one, whose commit an earlier try could not
-    see answered.
-    """
-    room = earlier.get(_maker(new))
+    """The id of the room made before; None if it is this one, made by an unanswered attempt."""
+    room = earlier.get(_create_key(new))
     return None if room == new.append.room else room
 
 
@@ -193,23 +192,24 @@ async def _run(connection: Any, statement: str, *parts: list[Row]) -> list[async
     return found
 
 
-# --- the statements ---------------------------------------------------------------------------------------------------
-#
-# `(x IN (SELECT ...)) IS TRUE` and not plainly `x IN`: so the planner hashes the list instead of joining it, which the
-# settings of the writer's connection would make a loop in a loop.
+# --- the statements -------------------------------------------------------------------------------
+# `(x IN (SELECT ...)) IS TRUE` instead of a plain `x IN` makes the planner hash the list. It would
+# join it otherwise, and the settings of the writer's connection would turn that join into a nested
+# loop.
 
+#: The condition that a row's room, by its alias, has won the compare-and-set.
 WON = "({}.room IN (SELECT id FROM moved)) IS TRUE"
 
 
-class _Text:
-    """Puts a statement together, its parameters numbered as they come."""
+class _StatementBuilder:
+    """Builds a statement out of CTEs and numbers its parameters in order."""
 
     def __init__(self) -> None:
         self._number = 0
         self._parts: list[str] = []
 
     def rows(self, alias: str, columns: Columns) -> str:
-        """The rows of a part, from one array a column."""
+        """The rows of one table as a FROM item, unnested from one array per column."""
         arrays = []
         for kind in columns.values():
             self._number += 1
@@ -220,7 +220,7 @@ class _Text:
         self._parts.append(f"{name} AS ({text})")
 
     def insert(self, table: str, columns: Columns, keep_room: bool = True) -> None:
-        """Adds the rows of winners to a table."""
+        """Inserts the winners' rows into a table."""
         names = ", ".join(name for name in columns if keep_room or name != "room")
         source = self.rows("e", columns)
         self.add(
@@ -233,14 +233,14 @@ class _Text:
 
 
 @cache
-def _appending(
+def _append_statement(
     listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool
 ) -> str:
-    text = _Text()
-    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
+    text = _StatementBuilder()
+    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
     text.add(
         "made",
-        "SELECT c.room, c.first_v, c.last_v FROM asked AS a"
+        "SELECT c.room, c.first_v, c.last_v FROM requested AS a"
         " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
     )
     condition = (
@@ -253,43 +253,50 @@ def _appending(
             "SELECT id FROM rooms WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE SKIP LOCKED",
         )
         condition += " AND (a.room IN (SELECT id FROM free)) IS TRUE"
-        locked = "(a.room IN (SELECT id FROM free)) IS NOT TRUE AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
+        locked = (
+            "(a.room IN (SELECT id FROM free)) IS NOT TRUE"
+            " AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
+        )
     changes = "head = a.head, due_ms = a.due_ms, node = a.node"
     if listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
     text.add(
-        "moved", f"UPDATE rooms AS r SET {changes} FROM asked AS a WHERE {condition} RETURNING r.id"
+        "moved",
+        f"UPDATE rooms AS r SET {changes} FROM requested AS a WHERE {condition} RETURNING r.id",
     )
-    _add_rest(text, matches, finished, thoughts)
+    _add_dependents(text, matches, finished, thoughts)
     return text.statement(
-        f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM asked AS a LEFT JOIN made AS d ON d.room = a.room"
+        f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM requested AS a"
+        " LEFT JOIN made AS d ON d.room = a.room"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 
 
 @cache
-def _creating(matches: bool, finished: bool, thoughts: bool) -> str:
-    text = _Text()
-    text.add("asked", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
+def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
+    text = _StatementBuilder()
+    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
     columns = ["head", "due_ms", "node", *LISTINGS, *CREATED]
     text.add(
         "moved",
-        f"INSERT INTO rooms (id, {', '.join(columns)}) SELECT room, {', '.join(columns)} FROM asked"
+        f"INSERT INTO rooms (id, {', '.join(columns)})"
+        f" SELECT room, {', '.join(columns)} FROM requested"
         " ON CONFLICT (host, create_id) DO NOTHING RETURNING id",
     )
-    _add_rest(text, matches, finished, thoughts)
+    _add_dependents(text, matches, finished, thoughts)
     return text.statement(
-        f"SELECT a.room, a.host, a.create_id FROM asked AS a WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
+        "SELECT a.room, a.host, a.create_id FROM requested AS a"
+        f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 
 
-def _add_rest(text: _Text, matches: bool, finished: bool, thoughts: bool) -> None:
-    """Everything that goes with the heads that moved."""
+def _add_dependents(text: _StatementBuilder, matches: bool, finished: bool, thoughts: bool) -> None:
+    """Adds the inserts and updates that depend on the heads that moved."""
     text.insert("events", EVENTS)
     text.add(
         "commands_added",
         "INSERT INTO commands (room, identity, id, first_v, last_v)"
-        " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM asked AS a"
+        " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM requested AS a"
         f" WHERE a.command IS NOT NULL AND {WON.format('a')}",
     )
     if matches:
@@ -299,7 +306,8 @@ def _add_rest(text: _Text, matches: bool, finished: bool, thoughts: bool) -> Non
         source = text.rows("e", FINISHED)
         text.add(
             "matches_finished",
-            f"UPDATE matches AS m SET {changes} FROM {source} WHERE m.id = e.id AND {WON.format('e')}",
+            f"UPDATE matches AS m SET {changes} FROM {source}"
+            f" WHERE m.id = e.id AND {WON.format('e')}",
         )
     if thoughts:
         text.insert("thoughts", THOUGHTS, keep_room=False)

@@ -1,6 +1,4 @@
-"""Connections to PostgreSQL: the address as an operator writes it, how long anything may take, and
-what went wrong in words that hold no secret.
-"""
+"""Connections to PostgreSQL: address, time limits, and error messages without secrets."""
 
 import asyncio
 import re
@@ -15,27 +13,25 @@ import asyncpg
 from server.store.base import StoreUnavailable
 
 SCHEMES = ("postgresql", "postgres")
+#: One host of an address, with an optional port.
 HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 
 class BadUrl(StoreUnavailable):
-    """A database address that cannot be; the message says what was expected, and nothing of what
-    was given.
-    """
+    """The database's address cannot be read; the message does not repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """`postgresql://user:password@host:port/database?sslmode=verify-full`, and what else libpq has
-    there.
-    """
+    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with libpq's options."""
 
     secret: str
 
     def __post_init__(self) -> None:
         if not _is_readable(self.secret):
             raise BadUrl(
-                "the database's address cannot be read; postgresql://user:password@host:5432/database was expected,"
+                "the database's address cannot be read;"
+                " postgresql://user:password@host:5432/database was expected,"
                 " with each of : / @ ? # % in the password written as %3A %2F %40 %3F %23 %25"
             )
 
@@ -43,7 +39,7 @@ class PostgresUrl:
         return f"PostgresUrl({str(self)!r})"
 
     def __str__(self) -> str:
-        """The address without its password and its options, for people and logs."""
+        """The address without its password and options, for people and logs."""
         parts = urlsplit(self.secret)
         _, at, hosts = parts.netloc.rpartition("@")
         user = f"{quote(unquote(parts.username or ''))}@" if at else ""
@@ -51,9 +47,7 @@ class PostgresUrl:
 
 
 def _is_readable(address: str) -> bool:
-    """Whether its parts are where they seem to be; a password with an odd character in it moves
-    them.
-    """
+    """Whether the parts of the address are well-formed: unescaped passwords shift them."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -71,7 +65,7 @@ def _is_readable(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long things may take, and how many connections reads may hold."""
+    """Time limits, and the number of connections in the pool."""
 
     connect_s: float = 2.0
     statement_s: float = 2.0
@@ -81,7 +75,7 @@ class Limits:
 
     @property
     def answer_s(self) -> float:
-        """After so long the link itself is taken for dead: the server would have given up before."""
+        """Time after which the connection counts as dead: the server aborts statements earlier."""
         return self.statement_s + 1.0
 
 
@@ -90,7 +84,7 @@ def _ms(seconds: float) -> str:
 
 
 async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
-    """A connection whose statements end in time; StoreUnavailable says why there is none."""
+    """Opens a connection with time limits on statements; StoreUnavailable says why it failed."""
     served = {
         "application_name": "plyroom",
         "statement_timeout": _ms(limits.statement_s),
@@ -100,7 +94,7 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
         "jit": "off",
         **settings,
     }
-    # What asyncpg raises may hold the address, so nothing of it is chained to what is raised here.
+    # An exception of asyncpg may hold the address, so it is not chained to the one raised here.
     problem = ""
     try:
         async with asyncio.timeout(limits.connect_s):
@@ -126,8 +120,8 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     raise StoreUnavailable(f"cannot use the database {url}: {problem}")
 
 
-#: What may come out of a connection; the internal error is what a statement meets on a link that is
-#: just ending.
+#: The exceptions that a connection may raise; a statement on a connection that is just closing
+#: raises InternalClientError.
 FAULTS = (
     OSError,
     asyncpg.PostgresError,
@@ -138,25 +132,25 @@ FAULTS = (
 
 
 class Fault(Enum):
-    """What an error says of the transaction that it ended."""
+    """What an error means for the transaction that it ended."""
 
-    #: Rolled back because others were at it, too: the same may succeed now.
+    #: Rolled back because of a concurrent transaction: a retry may succeed.
     AGAIN = auto()
-    #: Rolled back, for somebody held a lock for too long.
+    #: Rolled back because a lock was not released in time.
     LOCKED = auto()
-    #: Rolled back, for a row of it was there already.
+    #: Rolled back because a row of it existed already.
     TWICE = auto()
-    #: Rolled back: the server said no.
+    #: Rolled back because the server refused it.
     REFUSED = auto()
-    #: Rolled back or never sent: no database of this kind can hold that text.
+    #: Rolled back or never sent: PostgreSQL cannot hold that text.
     MALFORMED = auto()
-    #: The link is gone, and nobody knows what became of it.
+    #: The connection broke: the outcome is unknown.
     GONE = auto()
 
 
 def fault_of(error: Exception) -> Fault:
-    """Tells errors of asyncpg, and of the network below it, apart."""
-    if isinstance(error, asyncpg.DataError | UnicodeError):  # found out before it was sent
+    """Classifies an error of asyncpg or of the network below it."""
+    if isinstance(error, asyncpg.DataError | UnicodeError):  # raised before sending
         return Fault.MALFORMED
     state = getattr(error, "sqlstate", None) or ""
     if (

@@ -1,9 +1,9 @@
-"""Brings a database to the schema that this code needs, and says whether this code can run on the
-one that it is at.
+"""Migrates a database to the schema that this code needs, and checks whether this code can run on
+the schema that it finds.
 
-So that old and new nodes can run together (expand, then contract), a schema says which programs it
-still suits: the row `needs` of `meta` names the oldest revision whose program may run on it, and
-each migration sets it.
+Old and new nodes can run together (expand, then contract): each schema names the programs that it
+still suits. The row `needs` of `meta` holds the oldest revision whose program may run on it, and
+each migration sets that row.
 """
 
 import sqlite3
@@ -17,38 +17,40 @@ from server.store import tables as t
 from server.store.base import StoreUnavailable
 from server.store.folder import make_file
 
-#: The newest migration; a test compares it with the folder, so that a start need not import Alembic
-#: to know it.
+#: The newest migration. A test compares it with the folder, so that starting a server does not
+#: import Alembic.
 HEAD = "0003"
 #: The oldest revision that this program can run on.
 LOWEST = "0003"
-#: The key in `meta`: which program a schema needs at least, by the revision that came with it.
+#: The key in `meta` of the oldest program revision that the schema suits.
 NEEDS = "needs"
-#: PostgreSQL's advisory lock, held by whoever migrates: "plyroom" in ASCII.
+#: The PostgreSQL advisory lock of a running migration: "plyroom" in ASCII.
 MIGRATION_LOCK = 0x706C79726F6F6D
-#: How long one migration waits for another.
+#: Time that a migration waits for another one, in seconds.
 LOCK_S = 60
 
 
 def judge(revision: str | None, needs: str | None, where: str) -> None:
-    """StoreUnavailable, with what to do, unless this program can run on that schema."""
+    """Raises StoreUnavailable, with advice, unless this program can run on that schema."""
     if revision is None:
         raise StoreUnavailable(
             f"the database {where} has no tables of Plyroom yet: `plyroom migrate` makes them"
         )
     if (needs or revision) > HEAD:
         raise StoreUnavailable(
-            f"the database {where} was written by a newer Plyroom (its schema is {revision} and needs a program of"
-            f" {needs or revision} or later, this one is of {HEAD}): start that one, or restore a backup from before"
+            f"the database {where} was written by a newer Plyroom (its schema is {revision}"
+            f" and needs a program of {needs or revision} or later, this one is of {HEAD}):"
+            " start that one, or restore a backup from before"
         )
     if revision < LOWEST:
         raise StoreUnavailable(
-            f"the database {where} is at schema {revision}, this Plyroom needs {LOWEST} or later: `plyroom migrate`"
+            f"the database {where} is at schema {revision},"
+            f" this Plyroom needs {LOWEST} or later: `plyroom migrate`"
         )
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The migration that a database is at; None for one without tables of ours."""
+    """The migration that a database is at; None if it has no tables of Plyroom."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -56,13 +58,13 @@ def revision_of(connection: Connection) -> str | None:
 
 
 def needs_of(connection: Connection) -> str | None:
-    """The program that a database asks for."""
+    """The oldest program revision that the database's schema suits; None if it does not say."""
     found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
     return str(found) if found is not None else None
 
 
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
-    """Runs the migrations that are lacking, in the transaction of the connection."""
+    """Runs the missing migrations, in the transaction of the connection."""
     # Imported here because Alembic would take a third of a warm start.
     from alembic import command
 
@@ -70,7 +72,7 @@ def upgrade(connection: Connection, revision: str = HEAD) -> None:
 
 
 def downgrade(connection: Connection) -> None:
-    """Takes all tables away, in the transaction of the connection."""
+    """Drops all tables, in the transaction of the connection."""
     from alembic import command
 
     command.downgrade(_config(connection), "base")
@@ -88,8 +90,8 @@ def _config(connection: Connection) -> Any:
 
 
 def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
-    """Brings a database to HEAD, one program at a time; returns the revisions before and after.
-    A schema that is newer and suits this program is left as it is.
+    """Migrates a database to HEAD under a lock; returns the revisions before and after. Leaves a
+    newer schema that suits this program as it is.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
@@ -104,7 +106,7 @@ def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
     return before, before
 
 
-# --- SQLite -----------------------------------------------------------------------------------------------------------
+# --- SQLite ---------------------------------------------------------------------------------------
 
 
 def sqlite_revision(path: Path) -> str | None:
@@ -121,7 +123,7 @@ def sqlite_revision(path: Path) -> str | None:
 
 def upgrade_sqlite(path: Path) -> None:
     """Runs the migrations that a SQLite file lacks; a file that is up to date costs one query.
-    StoreUnavailable for a file that a newer Plyroom has written and that does not suit this one.
+    Raises StoreUnavailable for a file of a newer Plyroom whose schema does not suit this one.
     """
     if sqlite_revision(path) == HEAD:
         return
@@ -130,9 +132,10 @@ def upgrade_sqlite(path: Path) -> None:
 
 
 def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
-    """Connections whose transactions are all or nothing: left to itself, the driver commits each
-    CREATE TABLE at once, and a start that is cut short would leave a file that no later start can
-    read. Only its owner may read a new file.
+    """An engine whose transactions are all or nothing.
+
+    By default, the driver commits each CREATE TABLE at once, and an interrupted migration would
+    leave a file that no later start can read. A new file is readable by its owner only.
     """
     make_file(path)
     engine = create_engine(

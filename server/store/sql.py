@@ -1,4 +1,4 @@
-"""The store on a SQL database: what SQLite and PostgreSQL have in common, and how SQLite is driven."""
+"""The store on a SQL database: the code common to SQLite and PostgreSQL, and the SQLite driver."""
 
 import asyncio
 import contextlib
@@ -61,26 +61,28 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """Runs a function on a connection inside one transaction, off the event loop;
-    what it raises rolls back and comes out.
+    """Runs a function in one transaction, off the event loop; an exception rolls back and
+    propagates.
     """
 
     async def __call__(self, work: Callable[[Connection], T]) -> T: ...
 
 
+#: SQLite connections for reads, each with its own thread.
 READERS = 4
-#: How long a write waits for another process that holds the database.
+#: Time that a SQLite write waits for another process that holds the database, in ms.
 BUSY_MS = 2000
-#: The WAL grows to 16 MB before its pages go into the file: a room's page is written there once for
-#: many moves.
+#: WAL size that triggers a checkpoint, in pages (16 MB): a page that many moves change is copied to
+#: the database file once.
 CHECKPOINT_PAGES = 4000
-#: Rooms whose heads one query asks for: drivers take 32,766 values at most, and others are served
-#: between two.
-HEADS = 5000
-#: A disk that takes longer counts as gone: every command has its answer within 10 s.
+#: Most room ids in one query for heads: drivers accept at most 32,766 parameters, and other
+#: requests are served between two queries.
+HEADS_PER_QUERY = 5000
+#: Time after which a disk operation counts as failed, in seconds: every command is answered within
+#: 10 s.
 ANSWER_S = 6.0
 
-#: A node that has been gone for so long is not kept any more.
+#: Age at which the row of a dead node is deleted, in ms.
 FORGOTTEN_MS = 24 * 3_600_000
 
 SELECT_EVENTS = (
@@ -100,8 +102,8 @@ MATCH_COLUMNS = [
 
 @asynccontextmanager
 async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlStore"]:
-    """The store in a SQLite file, made and migrated when needed; StoreUnavailable when the file
-    cannot be used.
+    """Opens the store in a SQLite file, which it creates or migrates if needed; StoreUnavailable
+    says why it cannot be used.
 
     A write waits up to `busy_ms` for another process that holds the file.
     """
@@ -127,7 +129,7 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
             epoch = await writer.run(_epoch)
         except DBAPIError as error:
             raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
-        store = SqlStore(commit, writer.run, reader.run, epoch, _own_clock)
+        store = SqlStore(commit, writer.run, reader.run, epoch, _local_clock)
         task = asyncio.create_task(store.writer.run(), name="store writer")
         try:
             yield store
@@ -137,10 +139,10 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
 
 
 class _Threads:
-    """Threads with a connection each, which run functions off the event loop.
+    """Worker threads, each with its own connection, that run functions off the event loop.
 
-    One hop to a thread and back for a whole transaction: with a driver that hops for every
-    statement (aiosqlite), a move of a group of 50 cost twice the CPU.
+    A whole transaction takes one trip to a thread and back. With a driver that changes threads for
+    every statement (aiosqlite), a move in a group of 50 took twice the CPU time.
     """
 
     def __init__(self, path: Path, count: int, begin: str, busy_ms: int) -> None:
@@ -160,7 +162,7 @@ class _Threads:
         self._engine.dispose()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function in a transaction; what it raises rolls back and comes out."""
+        """Runs a function in a transaction; an exception rolls it back and propagates."""
 
         def in_transaction() -> T:
             connection = self._connection()
@@ -170,7 +172,7 @@ class _Threads:
         return await self._in_thread(in_transaction)
 
     async def run_raw(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs a function that makes its own transaction on the bare connection."""
+        """Runs a function that manages its own transaction on the driver's connection."""
 
         def on_driver() -> T:
             return work(cast(sqlite3.Connection, self._connection().connection.driver_connection))
@@ -186,8 +188,8 @@ class _Threads:
             async with asyncio.timeout(ANSWER_S):
                 return await done
         except TimeoutError as error:
-            # A thread cannot be called back: what it was asked may still happen. That is what
-            # "unavailable" means.
+            # A thread cannot be interrupted, so the operation may still happen: StoreUnavailable
+            # means exactly that.
             raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
@@ -197,8 +199,8 @@ class _Threads:
 
 
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
-    """WAL, an fsync for each commit, and transactions that take their lock at the start (never
-    read, then write).
+    """Configures WAL, an fsync per commit, and transactions that take their lock at the start (a
+    read lock is never upgraded).
     """
 
     @event.listens_for(engine, "connect")
@@ -221,7 +223,7 @@ def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
 
 
 def _epoch(connection: Connection) -> str:
-    """The store's epoch, made at its first start."""
+    """The store's epoch, created on first use."""
     found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == "epoch")).scalar()
     if found is None:
         found = secrets.token_hex(8)
@@ -229,14 +231,14 @@ def _epoch(connection: Connection) -> str:
     return str(found)
 
 
-def _own_clock() -> ColumnElement[int]:
-    """The time of a store that is a file of this machine."""
+def _local_clock() -> ColumnElement[int]:
+    """This machine's time, for a store in a local file."""
     return literal(wall_clock_ms(), BigInteger)
 
 
 class SqlStore:
-    """See `server.store.base.Store`. The log is written by `commit` in groups, everything else by
-    `write`, one statement at a time; `clock` is the store's time in SQL, in ms since 1970.
+    """See `server.store.base.Store`. `commit` writes the log in groups; `write` runs everything
+    else, one statement at a time; `clock` is the store's time in SQL, in ms since 1970.
     """
 
     def __init__(
@@ -252,7 +254,7 @@ class SqlStore:
         self._read = read
         self._epoch = epoch
         self._clock = clock
-        self._took_unseen = False
+        self._takeover_unanswered = False
         self.writer = GroupWriter(self._commit)
 
     @property
@@ -273,17 +275,17 @@ class SqlStore:
         await self.writer.write(append)
 
     async def _commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; when one of it must fail (a second command key, a head that moved), each
-        operation alone.
+        """Commits a group; if one operation must fail (a repeated command key, a moved head),
+        commits each operation alone.
         """
         try:
             return await self._commit_group(ops)
         except Contended:
-            return [await self._alone(op) for op in ops]
+            return [await self._commit_alone(op) for op in ops]
         except StoreUnavailable as error:
             return [error] * len(ops)
 
-    async def _alone(self, op: Op) -> Outcome:
+    async def _commit_alone(self, op: Op) -> Outcome:
         try:
             if isinstance(op, Append) and op.command is not None:
                 made = await self.find_command(op.room, op.command)
@@ -302,8 +304,8 @@ class SqlStore:
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         heads: dict[str, int] = {}
-        for start in range(0, len(rooms), HEADS):
-            some = rooms[start : start + HEADS]
+        for start in range(0, len(rooms), HEADS_PER_QUERY):
+            some = rooms[start : start + HEADS_PER_QUERY]
             found = await self._select(
                 select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some))
             )
@@ -334,26 +336,25 @@ class SqlStore:
         abandoned: ColumnElement[bool] = c.node != node
         if not all_nodes:
             abandoned = and_(abandoned, c.node.not_in(self._alive()))
-        if (
-            self._took_unseen
-        ):  # an answer was lost: what it named is ours, and nobody else would wake it
+        if self._takeover_unanswered:
+            # An answer was lost: the rooms in it belong to this node, and no other would wake them.
             abandoned = or_(abandoned, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
         has_come = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
-        # PostgreSQL passes over rooms that another node is about to take or to append to; SQLite
-        # has one writer.
+        # PostgreSQL skips rooms that another node is about to take over or append to; SQLite has a
+        # single writer.
         due = (
             select(c.id).where(has_come, abandoned).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
         taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         try:
-            rooms = [row[0] for row in await self._change(taken)]
+            rooms = [row[0] for row in await self._execute(taken)]
         except StoreUnavailable:
-            self._took_unseen = True
+            self._takeover_unanswered = True
             raise
-        self._took_unseen = False
+        self._takeover_unanswered = False
         return rooms
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
@@ -366,13 +367,13 @@ class SqlStore:
             .values(alive_until_ms=alive_until)
             .returning(until)
         )
-        found = await self._change(known)
+        found = await self._execute(known)
         if not found:
-            found = await self._change(
+            found = await self._execute(
                 insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until)
             )
-            # A node has another id at each start; those that have been gone for long are of no use.
-            await self._change(
+            # A node has a new id after each start; the rows of long dead nodes are useless.
+            await self._execute(
                 delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until)
             )
         return int(found[0][0]) - alive_for_ms
@@ -388,10 +389,10 @@ class SqlStore:
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         row = {
-            "id": identity.id, "name": identity.name, "token_hash": token_hash, "created_ms": created_ms,
-            "seen_day": day_of(created_ms), "sat": False,
+            "id": identity.id, "name": identity.name, "token_hash": token_hash,
+            "created_ms": created_ms, "seen_day": day_of(created_ms), "sat": False,
         }  # fmt: skip
-        await self._change(insert(t.identities).values(row).returning(t.identities.c.id))
+        await self._execute(insert(t.identities).values(row).returning(t.identities.c.id))
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
@@ -402,18 +403,18 @@ class SqlStore:
 
     async def rename_identity(self, identity: str, name: str) -> None:
         c = t.identities.c
-        await self._change(
+        await self._execute(
             update(t.identities).where(c.id == identity).values(name=name).returning(c.id)
         )
 
     async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._work(lambda one: expiry.note_seen(one, t.identities, identities, day))
+            await self._run_write(lambda one: expiry.note_seen(one, t.identities, identities, day))
         )
 
     async def mark_sat(self, identity: str) -> None:
         c = t.identities.c
-        await self._change(
+        await self._execute(
             update(t.identities)
             .where(c.id == identity, c.sat.is_(False))
             .values(sat=True)
@@ -424,28 +425,30 @@ class SqlStore:
         rows = await self._select(expiry.page_of_identities(after, limit))
         old, new = expiry.old_and_new(rows, span)
         if new:
-            await self._change(expiry.first_seen(t.identities, new, span.today))
+            await self._execute(expiry.first_seen(t.identities, new, span.today))
         ids = [row.id for row in old]
         gone = (
-            await self._work(lambda one: expiry.delete_identities(one, ids, span.before_day))
+            await self._run_write(lambda one: expiry.delete_identities(one, ids, span.before_day))
             if ids
             else []
         )
         return expiry.page(rows, limit, gone)
 
-    # --- rooms that nobody needs ---
+    # --- room expiry ---
 
     async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return frozenset(await self._work(lambda one: expiry.note_seen(one, t.rooms, rooms, day)))
+        return frozenset(
+            await self._run_write(lambda one: expiry.note_seen(one, t.rooms, rooms, day))
+        )
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_rooms(after, limit))
         old, new = expiry.old_and_new(rows, span)
         if new:
-            await self._change(expiry.first_seen(t.rooms, new, span.today))
+            await self._execute(expiry.first_seen(t.rooms, new, span.today))
         heads = {row.id: row.head for row in old}
         gone = (
-            await self._work(lambda one: expiry.delete_rooms(one, heads, span.before_day))
+            await self._run_write(lambda one: expiry.delete_rooms(one, heads, span.before_day))
             if heads
             else []
         )
@@ -491,10 +494,9 @@ class SqlStore:
         found = await self._select(wanted)
         if not found:
             fresh = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
-            with contextlib.suppress(
-                StoreUnavailable
-            ):  # another node was faster, or the next line says what failed
-                await self._change(fresh.returning(c.value))
+            # Another node inserted it first, or the next query reports the failure.
+            with contextlib.suppress(StoreUnavailable):
+                await self._execute(fresh.returning(c.value))
             found = await self._select(wanted)
         if not found:
             raise StoreUnavailable("the bus key could not be kept")
@@ -517,12 +519,14 @@ class SqlStore:
         except DBAPIError as error:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error
 
-    async def _change(self, statement: Any) -> list[Any]:
-        """One small write of its own, between the log's groups."""
-        return await self._work(lambda connection: list(connection.execute(statement).all()))
+    async def _execute(self, statement: Any) -> list[Any]:
+        """Runs one write statement in its own transaction, between the group commits of the log."""
+        return await self._run_write(lambda connection: list(connection.execute(statement).all()))
 
-    async def _work(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
-        """The same for several statements, or one where a statement is a transaction."""
+    async def _run_write(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
+        """Runs a function with several write statements; each is its own transaction on
+        PostgreSQL.
+        """
         try:
             return await self._write(work)
         except DBAPIError as error:

@@ -1,6 +1,4 @@
-"""The tables, as SQLAlchemy Core knows them. The migrations make them; a test holds the two
-together.
-"""
+"""The tables in SQLAlchemy Core. The migrations create them; a test checks that both agree."""
 
 from sqlalchemy import (
     BigInteger,
@@ -62,10 +60,9 @@ rooms = Table(
     Column("seen_day", Integer),
     UniqueConstraint("host", "create_id"),
 )
+# The migration makes it a partial index, of rooms with a due_ms only. Declaring that here would
+# load the dialects of both databases at each start.
 Index("ix_rooms_due_ms", rooms.c.due_ms)
-"""Of rooms with a due_ms only, as the migration makes it: said here, that would load the dialects
-of both databases at each start.
-"""
 Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
 
 events = Table(

@@ -1,8 +1,8 @@
-"""The one writer of a store: commits whatever has queued up, and tells each caller only after the
-commit.
+"""The group commit: the single writer of a store commits all queued operations together, and
+answers each caller only after the commit.
 
-One caller pays one commit; fifty that come at once share one. Measured on SQLite with synchronous
-FULL: 20 to 50 times the moves a second of a commit for each.
+A single caller pays for one commit; fifty concurrent callers share one. Measured on SQLite with
+synchronous FULL: 20 to 50 times the moves per second of one commit per operation.
 """
 
 import asyncio
@@ -12,20 +12,22 @@ from collections.abc import Awaitable, Callable
 from server.store.base import Append, NewRoom, StoreUnavailable
 
 Op = Append | NewRoom
+#: The result of an operation: what `GroupWriter.write` returns, or the exception that it raises.
 Outcome = str | Exception | None
 Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 
 #: Most operations in one transaction.
 GROUP = 500
 
-#: A group of so many tells that more will come soon; then the writer waits a moment …
+#: Group size from which more operations are expected soon; after such a group the writer waits for
+#: `GATHER_S`.
 BUSY_GROUP = 6
 
-#: … of so long before it takes the next one: fewer commits, and less CPU a move, for a delay that a
+#: Pause after a busy group, in seconds: fewer commits and less CPU per move, for a delay that a
 #: busy server has anyway.
 GATHER_S = 0.004
 
-#: Most operations that may wait; beyond that the store says so instead of taking more.
+#: Queue capacity, in operations; beyond it, `write` raises StoreUnavailable.
 QUEUE = 20_000
 
 
@@ -35,11 +37,10 @@ def room_of(op: Op) -> str:
 
 
 class GroupWriter:
-    """Queues operations and hands them to `commit` in groups; `run` is its one task.
+    """Queues operations and passes them to `commit` in groups; `run` is its only task.
 
-    `commit` returns an outcome for each operation in order: an exception to raise, or what `write`
-    returns. A group never holds two operations of one room, so that each sees the head that the one
-    before it left.
+    `commit` returns an outcome for each operation, in order. A group never holds two operations of
+    one room, so that each operation sees the head that the previous one left.
     """
 
     def __init__(self, commit: Commit) -> None:
@@ -49,7 +50,7 @@ class GroupWriter:
         self._closed = False
 
     async def write(self, op: Op) -> str | None:
-        """Returns after the commit; raises what the commit said of this operation."""
+        """Returns after the commit; raises the outcome if it is an exception."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
         if len(self._queue) >= QUEUE:
@@ -60,7 +61,7 @@ class GroupWriter:
         return await future
 
     async def run(self) -> None:
-        """Commits until cancelled; what is queued then, and what comes later, fails as unavailable."""
+        """Commits groups until cancelled; queued and later operations fail as StoreUnavailable."""
         try:
             while True:
                 await self._wake.wait()
@@ -74,7 +75,7 @@ class GroupWriter:
                 _resolve(self._queue.popleft()[1], StoreUnavailable("the store is closing"))
 
     async def _commit_one_group(self) -> int:
-        """Returns how many operations it was."""
+        """Commits one group; returns its size."""
         group = self._take_group()
         try:
             outcomes = await self._commit([op for op, _ in group])

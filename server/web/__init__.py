@@ -1,1 +1,1 @@
-"""HTTP beside the WebSocket: pages, guests, replays, health."""
+"""The HTTP side: pages, guests, replays, health, metrics."""

@@ -1,4 +1,4 @@
-"""What handlers of the HTTP API answer with, and how they refuse."""
+"""The answers of the HTTP API's handlers: JSON bodies and refusals."""
 
 from http import HTTPStatus
 from typing import Any
@@ -10,15 +10,15 @@ from server.address import Origin
 from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 
-#: Where a request comes from, for every handler.
+#: The origin of a request (address, HTTPS), for every handler.
 ORIGIN = web.RequestKey("origin", Origin)
 
 _encode = msgspec.json.Encoder().encode
 
 
 class ApiError(Exception):
-    """A request that cannot be served: the status, the code and what was expected; when to try
-    again, if that helps.
+    """A request is refused with a status, a code and a message; `retry_after_s` if a retry
+    helps.
     """
 
     def __init__(
@@ -31,26 +31,26 @@ class ApiError(Exception):
 
 
 def too_many(limit: LimitExceeded) -> ApiError:
-    """The refusal of more than an address may have."""
+    """The 429 refusal for an address that exceeds a limit."""
     return ApiError(HTTPStatus.TOO_MANY_REQUESTS, limit.code, limit.message, limit.retry_s)
 
 
 def json_answer(body: Any, status: HTTPStatus = HTTPStatus.OK) -> web.Response:
-    """Something as JSON, which a browser asks for again each time."""
+    """A value as JSON, which browsers revalidate each time."""
     return raw_answer(_encode(body), status=status)
 
 
 def raw_answer(
     body: bytes, cache: str = "no-cache", status: HTTPStatus = HTTPStatus.OK
 ) -> web.Response:
-    """Bytes that are JSON already."""
+    """An answer whose body is JSON already."""
     return web.Response(
         body=body, status=status, content_type="application/json", headers={"Cache-Control": cache}
     )
 
 
 def refusal_answer(error: ApiError) -> web.Response:
-    """A refusal as JSON, with Retry-After where waiting helps."""
+    """A refusal as JSON, with Retry-After where a retry helps."""
     response = json_answer({"code": error.code, "message": str(error)}, error.status)
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(error.retry_after_s)
@@ -58,7 +58,7 @@ def refusal_answer(error: ApiError) -> web.Response:
 
 
 def number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
-    """A number of the query; ApiError when it is none from `least` to `most`."""
+    """A number of the query string; ApiError unless it is from `least` to `most`."""
     text = request.query.get(name)
     if text is None:
         return default

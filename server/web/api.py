@@ -1,4 +1,4 @@
-"""HTTP for what is not live: guests, the games, finished matches, health. JSON in, JSON out."""
+"""The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,12 +27,13 @@ from server.web.matches import Matches
 
 log = structlog.get_logger()
 
+#: Lifetime of the guest's cookie.
 COOKIE_AGE_S = 400 * 24 * 3600
-#: What takes a body, and how much of it at most.
+#: Most bytes of a request body, for the routes that take one.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
-#: A node whose clock differs from the store's by more is not ready: clocks of games would suffer.
+#: Largest difference to the store's clock of a ready node, in ms: the clocks of games would suffer.
 CLOCK_MS = 250
-#: What costs next to nothing, and is not counted by address.
+#: Path prefixes that cost almost nothing and are exempt from the rate limit.
 FREE = ("/livez", "/static/")
 
 _decode = msgspec.json.decode
@@ -41,12 +42,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def body_limit(method: str, path: str) -> int:
-    """Most bytes of a body that a route of this API takes."""
+    """The most bytes of a body that a route of this API takes."""
     return BODY_LIMITS_BYTES.get((method, path), 0)
 
 
 class GuestRequest(Struct, forbid_unknown_fields=True):
-    """What a browser may say of itself."""
+    """The body of POST /api/guest."""
 
     name: Annotated[str, Meta(max_length=200)] | None = None
 
@@ -72,7 +73,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
             *routes,
         ]
     )
-    app.on_response_prepare.append(_dress(settings.hsts_s))
+    app.on_response_prepare.append(_add_headers(settings.hsts_s))
     return app
 
 
@@ -93,18 +94,18 @@ class Api:
         self._games: bytes | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
-        """The process answers."""
+        """Answers that the process is alive."""
         return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """New clients may come: the store answers, its clock agrees with ours, and the server is
-        not about to stop.
+        """Answers whether new clients may connect: the store answers, its clock agrees with this
+        node's, and the server is not draining.
         """
         status, _ = await self._readiness()
         return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
 
     async def ready_details(self, request: web.Request) -> web.Response:
-        """The same with the reason, for those who run the server."""
+        """Like `readyz`, with the reason, for operators."""
         status, details = await self._readiness()
         return json_answer(details, status)
 
@@ -121,16 +122,13 @@ class Api:
         ahead_ms = self._clock_ahead_ms()
         if abs(ahead_ms) > CLOCK_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
-        if (
-            not self.ports.bus.flows
-        ):  # degraded: other nodes hear of this one's rooms late, by the store
+        # Degraded: the nodes learn of each other's events late, from the store.
+        if not self.ports.bus.flows:
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps
-        its identity.
-        """
+        """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
         wanted = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
@@ -157,7 +155,7 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Why a WebSocket is refused, for browsers, which do not tell their pages."""
+        """Answers why a WebSocket is refused: browsers hide the refusal from their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
@@ -182,17 +180,16 @@ class Api:
             ) from error
 
     async def games(self, request: web.Request) -> web.Response:
-        """What can be played here, with options, levels, rules and the board."""
+        """Lists the games with their options, levels, rules and boards."""
         if self._games is None:
             games = []
             for game_id in game_ids():
                 try:
                     games.append(self._game(game_id))
-                except (
-                    Exception
-                ):  # a plug-in may raise anything; the other games can be played all the same
+                # A plug-in may raise anything; the other games stay available.
+                except Exception:
                     log.exception("game left out", game=game_id)
-                await asyncio.sleep(0)  # others are served between the games
+                await asyncio.sleep(0)  # serve other requests between the games
             self._games = msgspec.json.encode({"games": games})
         return raw_answer(self._games)
 
@@ -210,13 +207,13 @@ class Api:
 
 
 def is_https(request: web.Request) -> bool:
-    """Whether the browser came by HTTPS: to us, or to a trusted proxy that says so."""
-    origin = request.get(ORIGIN)  # there is none for what is refused before the middleware
+    """Whether the browser uses HTTPS: to this server, or to a trusted proxy that says so."""
+    origin = request.get(ORIGIN)  # None for a request that is refused before the middleware
     return request.secure or (origin is not None and origin.is_https)
 
 
 def _origins(proxies: Proxies) -> Any:
-    """Notes of each request where it comes from."""
+    """Stores the origin of each request."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -233,7 +230,7 @@ def _origins(proxies: Proxies) -> Any:
 
 
 def _errors(ports: Ports) -> Any:
-    """Every refusal is JSON with a code; what we did wrong is logged and told without its details."""
+    """Turns exceptions into JSON with a code; only the log has the details of server errors."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -283,7 +280,7 @@ def _errors(ports: Ports) -> Any:
 
 
 def _limits(rate: Rates, ports: Ports) -> Any:
-    """Counts what each address asks for."""
+    """Applies the rate limit per address."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -297,12 +294,12 @@ def _limits(rate: Rates, ports: Ports) -> Any:
     return middleware
 
 
-def _dress(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """What every answer carries, and what none does."""
+def _add_headers(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Adds the security headers to every answer and removes the Server header."""
 
-    async def dress(request: web.Request, response: web.StreamResponse) -> None:
+    async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SECURITY_HEADERS)
         response.headers.update(transport_security(hsts_s, is_https(request)))
-        response.headers.pop("Server", None)  # nobody needs to know which versions run here
+        response.headers.pop("Server", None)  # do not reveal versions
 
-    return dress
+    return add_headers

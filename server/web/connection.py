@@ -1,9 +1,9 @@
-"""HTTP connections that judge a request by its head, before a byte of its body costs anything.
+"""HTTP connections that check a request's head before a byte of its body costs anything.
 
-aiohttp unpacks and parses bodies while it reads, before any handler or middleware. So what is not
-served here is refused where the bytes arrive: compressed bodies, bodies of unknown length, and
-those above the route's limit. From then on what the connection still sends is counted and thrown
-away. All requests of a connection pass here, the kept-alive and the pipelined ones too.
+aiohttp decompresses and parses bodies while it reads, before any handler or middleware runs. So
+requests with a compressed body, a body of unknown length or one above the route's limit are refused
+where the bytes arrive. What the connection sends after that is counted and discarded. All requests
+of a connection pass here, including kept-alive and pipelined ones.
 """
 
 import asyncio
@@ -24,21 +24,23 @@ from server.web.headers import SECURITY_HEADERS
 
 log = structlog.get_logger()
 
-#: So much is parsed before heads are judged; a read from the network brings up to 64 times that.
+#: Bytes that are parsed before heads are checked; a network read brings up to 64 times that.
 PIECE_BYTES = 4096
+#: Most bytes of a request's head.
 HEAD_LIMIT_BYTES = 32 * 1024
-#: How long a refused request's body is still read, so that the refusal arrives.
+#: Time for which a refused request's body is still read, so that the client sees the refusal.
 LINGER_S = 2.0
-#: How much of it.
+#: Most bytes of a refused request's body that are still read.
 LINGER_BYTES = 2**20
+#: The end of a chunked body without trailers.
 LAST_CHUNK = b"0\r\n\r\n"
 
-#: Most bytes of a body for a method and a path; 0: it takes none.
+#: Returns the most bytes of a body for a method and a path; 0: the route takes no body.
 BodyLimit = Callable[[str, str], int]
 
 
 class Refused(Exception):
-    """A request that its head condemns: the status, the code, and what was expected."""
+    """A request is refused because of its head: the status, the code and what is expected."""
 
     def __init__(self, status: HTTPStatus, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -47,7 +49,7 @@ class Refused(Exception):
 
 
 def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | None:
-    """Why a request is not read any further, by its head alone; None lets it in."""
+    """The reason to refuse a request, judged by its head alone; None lets it in."""
     headers = message.headers
     if sum(len(name) + len(value) for name, value in message.raw_headers) > HEAD_LIMIT_BYTES:
         return Refused(
@@ -71,8 +73,8 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | N
     if message.method == "CONNECT":
         return Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
-        # The connection was handed to HTTP by its first request and cannot be handed on any more;
-        # and what follows such a request aiohttp would not read through us.
+        # The connection belongs to HTTP since its first request and cannot become a WebSocket; and
+        # aiohttp would read what follows an upgrade request past this class.
         return Refused(
             HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
         )
@@ -80,25 +82,25 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | N
 
 
 def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
-    """How much of a body is still to come; None if nobody knows."""
+    """The bytes of a body that are still to come; None if unknown."""
     if "Expect" in message.headers:
-        return 0  # who waits for our leave does not send it now
+        return 0  # the client waits for 100 Continue and sends no body
     if "Transfer-Encoding" in message.headers:
         return None
     return int(message.headers.get("Content-Length", "0")) - payload.total_bytes
 
 
 class HttpConnection(web.RequestHandler):
-    """One HTTP connection. It parses a little at a time, and is deaf once it has refused a request."""
+    """An HTTP connection that parses small pieces, and ignores its input after a refusal."""
 
     __slots__ = (
         "_body_limit",
         "_dropped_bytes",
-        "_last_look",
+        "_last_sweep",
         "_left",
         "_owed_bytes",
         "_refused",
-        "_seen",
+        "_tail",
         "_wire",
     )
 
@@ -112,9 +114,7 @@ class HttpConnection(web.RequestHandler):
         super().__init__(
             server,
             loop=asyncio.get_running_loop(),
-            access_log=cast(
-                logging.Logger, None
-            ),  # nobody reads lines about requests, and each would cost
+            access_log=cast(logging.Logger, None),  # a line per request costs CPU
             auto_decompress=False,
             lingering_time=LINGER_S,
             keepalive_timeout=keepalive_s,
@@ -124,9 +124,9 @@ class HttpConnection(web.RequestHandler):
         self._refused: StreamReader | None = None
         self._owed_bytes: int | None = None
         self._dropped_bytes = 0
-        self._seen = b""
+        self._tail = b""
         self._wire: asyncio.Transport | None = None
-        self._last_look = (0, 0)
+        self._last_sweep = (0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -138,29 +138,25 @@ class HttpConnection(web.RequestHandler):
         self._left()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Waits for the request that is being answered, and not for the rest of one that was
-        refused.
-        """
+        """Waits for the request that is being answered, but not for a refused request's body."""
         self._stop_lingering()
         await super().shutdown(timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parses what comes, up to the first request that is refused by its head."""
+        """Parses incoming bytes, up to the first request that is refused by its head."""
         start = 0
         while self._refused is None:
             known = len(self._messages)
             super().data_received(data[start : start + PIECE_BYTES])
             start += PIECE_BYTES
-            self._judge(known)
+            self._refuse_first(known)
             if start >= len(data):
                 break
         if self._refused is not None:
             self._drop(data[start:])
 
-    def _judge(self, known: int) -> None:
-        """Puts a refusal in the place of the first new request that is refused; it is the last one
-        to be answered.
-        """
+    def _refuse_first(self, known: int) -> None:
+        """Replaces the first new request that its head condemns by a refusal, the last answer."""
         for place in range(known, len(self._messages)):
             message, payload = self._messages[place]
             if isinstance(message, _ErrInfo):
@@ -173,13 +169,13 @@ class HttpConnection(web.RequestHandler):
                 return
 
     def _drop(self, data: bytes) -> None:
-        """Throws away what belongs to a refused request. With the end of its body, or too much,
-        lingering ends.
+        """Discards bytes of a refused request; ends the lingering after the body or
+        `LINGER_BYTES`.
         """
         self._dropped_bytes += len(data)
-        self._seen = (self._seen + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
+        self._tail = (self._tail + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
         ended = (
-            self._seen == LAST_CHUNK
+            self._tail == LAST_CHUNK
             if self._owed_bytes is None
             else self._dropped_bytes >= self._owed_bytes
         )
@@ -187,23 +183,21 @@ class HttpConnection(web.RequestHandler):
             self._stop_lingering()
 
     def _stop_lingering(self) -> None:
-        """Lets aiohttp believe that the refused body has ended."""
+        """Makes aiohttp believe that the refused body has ended."""
         if self._refused is not None and not self._refused.is_eof():
             self._refused.feed_eof()
 
     def abort_if_stuck(self) -> None:
-        """Ends the connection if its client asked for nothing and took nothing since this was
-        called before.
-        """
+        """Aborts the connection if its client has sent and read nothing since the previous call."""
         unsent_bytes = self._wire.get_write_buffer_size() if self._wire is not None else 0
-        asked, before_bytes = self._last_look
+        request_count, before_bytes = self._last_sweep
         if (
             self._wire is not None
-            and asked == self._request_count
+            and request_count == self._request_count
             and 0 < before_bytes <= unsent_bytes
         ):
             self._wire.abort()
-        self._last_look = (self._request_count, unsent_bytes)
+        self._last_sweep = (self._request_count, unsent_bytes)
 
     def handle_error(
         self,
@@ -212,8 +206,8 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The last answer of a connection: to what is refused by its head or is no HTTP, or after a
-        mistake of ours.
+        """The last answer of a connection: to a bad head, to what is not HTTP, or to a server
+        error.
         """
         if request.writer.output_size > 0:
             raise ConnectionError("part of an answer was sent already")
@@ -224,7 +218,7 @@ class HttpConnection(web.RequestHandler):
             log.error("request failed", path=request.path, exc_info=exc)
             code, text = Code.SERVER_FAULT, "the server made a mistake; it is in its log"
         body = msgspec.json.encode({"code": code, "message": text})
-        # aiohttp names itself and Python where no name is given.
+        # aiohttp adds its own and Python's version unless Server is set.
         named = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
         response = web.Response(
             body=body,
@@ -237,7 +231,7 @@ class HttpConnection(web.RequestHandler):
 
 
 class HttpConnections:
-    """Makes the connections of one port, and ends those that take nothing of what they asked for."""
+    """Makes the HTTP connections of a port, and aborts those whose clients read no answers."""
 
     def __init__(self, runner: web.AppRunner, body_limit: BodyLimit, silence_s: float) -> None:
         self._runner = runner
@@ -249,7 +243,7 @@ class HttpConnections:
         return len(self._open)
 
     def make(self, left: Callable[[], None] = lambda: None) -> HttpConnection:
-        """A connection for a new transport; it calls `left` when it has ended."""
+        """A connection for a new transport; it calls `left` when it ends."""
         server = self._runner.server
         assert server is not None, "the runner is set up"
 
@@ -262,14 +256,12 @@ class HttpConnections:
         return connection
 
     def sweep(self) -> None:
-        """Aborts the connections that have taken nothing of what waits for them since the sweep
-        before.
-        """
+        """Aborts the connections whose clients have read nothing since the previous sweep."""
         for connection in tuple(self._open):
             connection.abort_if_stuck()
 
     async def run(self) -> None:
-        """Sweeps for ever: nobody else ends a connection whose client reads no more."""
+        """Sweeps every `silence_s`: nothing else ends a connection whose client does not read."""
         while True:
             await asyncio.sleep(self._silence_s)
             self.sweep()

@@ -1,18 +1,17 @@
-"""What every answer on the players' port carries, whoever makes it: aiohttp, `websockets` or the
-door before them.
-"""
+"""The headers of every answer on the players' port, from whichever library it comes."""
 
-#: A page of ours runs our scripts only, in no frame of others, and asks for none of a device's
-#: sensors.
+#: Our pages run only our own scripts, in no foreign frame, and use none of a device's sensors.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+        "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none';"
+        " form-action 'self'"
     ),
     "Permissions-Policy": ", ".join(
         f"{feature}=()"
         for feature in (
-            "accelerometer", "camera", "display-capture", "geolocation", "gyroscope",
-            "hid", "magnetometer", "microphone", "midi", "payment", "serial", "usb", "xr-spatial-tracking",
+            "accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "hid",
+            "magnetometer", "microphone", "midi", "payment", "serial", "usb",
+            "xr-spatial-tracking",
         )
     ),
     "X-Content-Type-Options": "nosniff",
@@ -21,7 +20,7 @@ SECURITY_HEADERS = {
 
 
 def transport_security(hsts_s: int, is_https: bool) -> dict[str, str]:
-    """The header that keeps browsers on HTTPS for `hsts_s` (RFC 6797, 7.2: never over HTTP); 0 asks
-    for nothing.
+    """The header that keeps browsers on HTTPS for `hsts_s` seconds (RFC 6797, 7.2: never over
+    HTTP); empty if `hsts_s` is 0.
     """
     return {"Strict-Transport-Security": f"max-age={hsts_s}"} if hsts_s and is_https else {}

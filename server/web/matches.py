@@ -1,4 +1,4 @@
-"""HTTP for matches: the list of finished ones, one with its moves, and the pictures of its plies."""
+"""The HTTP API for matches: the list of finished ones, a match with its moves, and its views."""
 
 import asyncio
 from collections import OrderedDict
@@ -26,15 +26,16 @@ log = structlog.get_logger()
 
 #: Most matches or views in one answer.
 PAGE = 100
-#: Moves of finished matches that are kept, so that a page of a replay does not read the room's log
-#: again.
+#: Moves of finished matches in the cache, which saves reading the room's log for each page of a
+#: replay.
 KEPT_MOVES = 200_000
-#: So many entries of a log are read at a time: they are parsed in one go.
+#: Log entries per read; they are parsed without a pause.
 LOG_PAGE = 250
-#: Moves of an old log that are given their notation before others have their turn.
+#: Moves of an old log that receive their notation before other requests are served.
 AT_ONCE = 20
-#: Start positions of which it is remembered who begins.
+#: Start positions whose first seat is cached.
 STARTS = 1000
+#: Cache-Control of an answer that never changes.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 _encode = msgspec.json.Encoder().encode
@@ -57,7 +58,7 @@ class Matches:
         self._kept_moves = 0
 
     def routes(self) -> list[web.RouteDef]:
-        """Where they are."""
+        """The routes of the handlers."""
         return [
             web.get("/api/matches", self.matches),
             web.get("/api/matches/{match}", self.match),
@@ -65,8 +66,8 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of
-        the page before.
+        """Finished public matches, newest first: at most `?limit=` of them, after the `next` cursor
+        of the previous page in `?before=`.
         """
         limit = number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
@@ -77,16 +78,15 @@ class Matches:
         )
 
     async def match(self, request: web.Request) -> web.Response:
-        """One match with its moves and what the AI saw."""
+        """One match with its moves and the AI's thoughts."""
         found = await self._find(request)
         moves = await self._moves(found)
         thoughts = await self._ports.store.thoughts(found.match)
         entry = self._entry(found, len(moves))
         try:
             view = self._ports.find_game(found.game).board(_decode(found.options))
-        except (
-            Exception
-        ) as error:  # a game that is gone or broken: the moves can be read all the same
+        except Exception as error:
+            # The game is gone or broken; the moves are readable without it.
             log.warning(
                 "match without its game", match=found.match, game=found.game, error=str(error)
             )
@@ -98,7 +98,7 @@ class Matches:
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """What to draw from ply `?from=` to ply `?to=`; never changes once those are played."""
+        """The views from ply `?from=` to ply `?to=`; immutable once those plies are played."""
         found = await self._find(request)
         moves = await self._moves(found)
         first = number(request, "from", 0, 0, len(moves))
@@ -136,7 +136,7 @@ class Matches:
         return found
 
     async def _moves(self, found: StoredMatch) -> Moves:
-        """The moves of a match; those of a finished one are read once."""
+        """The moves of a match; those of finished matches are cached."""
         kept = self._finished.get(found.match)
         if kept is not None:
             self._finished.move_to_end(found.match)
@@ -150,7 +150,7 @@ class Matches:
         return moves
 
     async def _read_moves(self, found: StoredMatch) -> Moves:
-        """From its room's log."""
+        """Reads a match's moves from its room's log."""
         moves: list[wire.Moved] = []
         v = found.first_v
         while page := await self._ports.store.events(found.room, v, LOG_PAGE):
@@ -161,10 +161,10 @@ class Matches:
                 v = entry.v
             if found.last_v is not None and v >= found.last_v:
                 break
-        return await self._written(found, moves)
+        return await self._with_notation(found, moves)
 
-    async def _written(self, found: StoredMatch, moves: list[wire.Moved]) -> Moves:
-        """The moves with their numbers and notation, which old logs do not have."""
+    async def _with_notation(self, found: StoredMatch, moves: list[wire.Moved]) -> Moves:
+        """Adds numbers and notation to the moves, which old logs do not hold."""
         try:
             game = self._ports.find_game(found.game)
             lacks = hasattr(game.rules, "notation") and any(move.text is None for move in moves)
@@ -193,9 +193,11 @@ class Matches:
         except Exception:  # a game that is gone still has its matches
             title, length = found.game, length_text(None, plies)
         return {
-            "match": found.match, "room": found.room, "game": found.game, "title": title, "number": found.number,
-            "options": msgspec.Raw(found.options), "seats": msgspec.Raw(found.seats),
-            "over": msgspec.Raw(found.over) if found.over else None, "plies": plies, "length": length,
+            "match": found.match, "room": found.room, "game": found.game, "title": title,
+            "number": found.number, "options": msgspec.Raw(found.options),
+            "seats": msgspec.Raw(found.seats),
+            "over": msgspec.Raw(found.over) if found.over else None,
+            "plies": plies, "length": length,
             "started_ms": found.started_ms, "finished_ms": found.finished_ms,
         }  # fmt: skip
 

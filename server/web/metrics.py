@@ -1,8 +1,7 @@
-"""`/metrics` on a port of its own, in the text form of Prometheus, with the health checks beside
-it.
+"""`/metrics` on its own port, in Prometheus' text format, beside the health checks.
 
-The port is not the players': what an operator watches is nobody else's business. Its default
-address is this machine's own.
+The port is separate from the players' because operational data is private. By default it listens on
+this machine only.
 """
 
 import asyncio
@@ -27,6 +26,7 @@ from server.process.metrics import Histogram, Metrics
 from server.settings import Settings
 from server.web.connection import HttpConnections
 
+#: The help text of each counter of `server.process.metrics.Metrics`.
 COUNTERS = {
     "moves": "Moves that were committed, the AI's among them",
     "commands": "Commands that were committed",
@@ -40,6 +40,7 @@ COUNTERS = {
     "evictions": "Connections that were cut off because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }
+#: The metric's name and help text of each histogram.
 HISTOGRAMS = {
     "append_s": ("append_seconds", "From handing events to the store until they are committed"),
     "bus_lag_s": ("bus_lag_seconds", "From a commit on another node until its events arrive here"),
@@ -50,7 +51,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What is so at this moment."""
+    """Values that are read at each scrape."""
 
     rooms: Callable[[], int]
     connections: Callable[[], int]
@@ -59,14 +60,14 @@ class Gauges:
 
 
 class NodeCollector:
-    """Reads a node's numbers when somebody asks for them."""
+    """Collects a node's metrics at each scrape."""
 
     def __init__(self, metrics: Metrics, gauges: Gauges) -> None:
         self._metrics = metrics
         self._gauges = gauges
 
     def collect(self) -> Iterator[Metric]:
-        """The families of metrics, each with one sample or one histogram."""
+        """Yields the metric families, each with one sample or one histogram."""
         for name, text in COUNTERS.items():
             yield CounterMetricFamily(f"plyroom_{name}", text, getattr(self._metrics, name))
         for field, (name, text) in HISTOGRAMS.items():
@@ -108,10 +109,10 @@ class NodeCollector:
 async def serve_metrics(
     settings: Settings, collector: NodeCollector, livez: Handler, readyz: Handler
 ) -> AsyncIterator[int | None]:
-    """Serves until the block ends and gives the port (0 asks for a free one); nothing at all where
-    none is set.
+    """Serves metrics until the block ends; yields the port (setting 0 picks a free one), or None if
+    no port is set.
 
-    CannotListen when the port is not to be had.
+    Raises CannotListen if the port is not available.
     """
     if settings.metrics_port is None:
         yield None
@@ -128,7 +129,7 @@ async def serve_metrics(
     app.router.add_routes(
         [web.get("/metrics", metrics), web.get("/livez", livez), web.get("/readyz", readyz)]
     )
-    app.on_response_prepare.append(_unname)
+    app.on_response_prepare.append(_drop_server_header)
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
     connections = HttpConnections(runner, lambda method, path: 0, settings.silence_s)
@@ -142,8 +143,8 @@ async def serve_metrics(
         await runner.cleanup()
 
 
-async def _unname(request: web.Request, response: web.StreamResponse) -> None:
-    """Nobody needs to know which versions run here."""
+async def _drop_server_header(request: web.Request, response: web.StreamResponse) -> None:
+    """Removes the Server header, which reveals versions."""
     response.headers.pop("Server", None)
 
 

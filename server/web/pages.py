@@ -1,5 +1,5 @@
-"""The browser client's files: one shell for all pages, everything else under a name that changes
-with its content.
+"""The browser client's files: one HTML shell, and the rest under paths that depend on the
+content.
 """
 
 import hashlib
@@ -11,13 +11,14 @@ from aiohttp import web
 
 from server.net.listener import host_allowed
 
-#: Types come from here, never from the machine's own table, which may be missing or wrong.
+#: MIME types by suffix. The machine's own table may be missing or wrong.
 MIME = {
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
     ".json": "application/json", ".png": "image/png", ".webmanifest": "application/manifest+json",
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 
+#: The page under a foreign host name.
 UNKNOWN_NAME = """This Plyroom does not know that it is {host}.
 
 Open it by its IP address or a name that ends in .local; or tell it its name when it starts:
@@ -27,20 +28,19 @@ Open it by its IP address or a name that ends in .local; or tell it its name whe
 (Without that, any page on the web could pretend to be this server's own: DNS rebinding.)
 """
 
-#: The addresses of pages; the router in client/web/app.js has the same, as a test says.
+#: The pages' paths; a test compares them with the router in client/web/app.js.
 PAGES = ("/", "/room/{room}", "/match/{match}", "/replays")
+#: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 
 def client_folder() -> Path:
-    """Where the browser client lies."""
+    """The folder of the browser client."""
     return Path(str(files("client"))) / "web"
 
 
 class Pages:
-    """All files of the client, read once: they are few and small, and a running server never mixes
-    two versions.
-    """
+    """All files of the client, read once, so that a running server never mixes two versions."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self._names = names
@@ -56,7 +56,7 @@ class Pages:
         self._shell = self._files.get("index.html", b"").replace(b"{{base}}", self.base.encode())
 
     def routes(self) -> list[web.RouteDef]:
-        """The shell at every page's address, and the files under their versioned prefix."""
+        """The shell at every page's path, and the files under their versioned prefix."""
         pages = [web.get(path, self.shell) for path in PAGES]
         return [
             *pages,
@@ -65,12 +65,12 @@ class Pages:
         ]
 
     async def shell(self, request: web.Request) -> web.Response:
-        """The page that loads the client, whatever the path; under a foreign name, why it could not
-        connect.
+        """The HTML shell, the same for every path; under a foreign host name, an explanation why
+        the client could not connect.
         """
         host = request.headers.get("Host", "")
         if not host_allowed(host, self._names):
-            # 421 (RFC 9110, section 15.5.20): this server is not configured to answer for that
+            # 421 (RFC 9110, section 15.5.20): the server is not configured to answer for that
             # authority.
             return web.Response(
                 status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
@@ -83,11 +83,11 @@ class Pages:
         )
 
     async def favicon(self, request: web.Request) -> web.StreamResponse:
-        """Browsers ask for this name on their own."""
+        """Redirects to the icon: browsers request /favicon.ico on their own."""
         raise web.HTTPMovedPermanently(f"{self.base}/favicon.svg")
 
     async def file(self, request: web.Request) -> web.Response:
-        """One file of the client."""
+        """A file of the client."""
         name = request.match_info["name"]
         if name not in self._files:
             raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")

@@ -1,8 +1,8 @@
-"""Pictures of the plies of matches: drawn one ply at a time between the server's other work, and
-kept for a while.
+"""The views of matches' plies: drawn one ply at a time between the server's other work, and cached.
 
-To draw a match of chess takes some tens of milliseconds, in which a loop that did nothing else
-would serve nobody. So the whole process draws one ply a turn of the loop, whoever asks.
+Drawing a whole chess match takes some tens of milliseconds, during which the event loop would serve
+nothing else. So the process draws at most one ply per iteration of the loop, for all requests
+together.
 """
 
 import asyncio
@@ -14,40 +14,40 @@ import msgspec
 
 from engine.game import Position
 
+#: Cache capacity.
 KEPT_BYTES = 32 * 2**20
-#: What a ply's position takes besides its picture, about.
+#: Approximate memory of a ply's position, beside its view.
 PLY_BYTES = 2048
+#: Drawn plies per unit of the rate limit.
 CHARGED_PLIES = 100
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True)
-class Film:
-    """A match's pictures from its first ply on, as far as somebody wanted them."""
+class DrawnMatch:
+    """A match's views, from its start up to the last ply that was requested."""
 
-    #: Of the last picture.
+    #: The position at the last view.
     position: Position
-    #: The moves that lead there.
+    #: The moves that lead to `position`.
     moves: list[str] = field(default_factory=list)
-    frames: list[bytes] = field(default_factory=list)
+    views: list[bytes] = field(default_factory=list)
     kept_bytes: int = 0
 
     def add(self, frame: bytes) -> None:
-        """The picture of the next ply."""
-        self.frames.append(frame)
+        """Appends the view of the next ply."""
+        self.views.append(frame)
         self.kept_bytes += len(frame) + PLY_BYTES
 
 
 class Replays:
-    """Draws and keeps films, of all matches together at most `kept_bytes`; the least wanted go
-    first.
-    """
+    """Draws and caches views, at most `kept_bytes`; drops the least recently used match first."""
 
     def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
         self._limit_bytes = kept_bytes
-        self._films: OrderedDict[str, Film] = OrderedDict()
-        self._turn = asyncio.Lock()
+        self._cache: OrderedDict[str, DrawnMatch] = OrderedDict()
+        self._drawing = asyncio.Lock()
         self.kept_bytes = 0
 
     async def page(
@@ -60,53 +60,57 @@ class Replays:
         charge: Callable[[], None],
         gone: Callable[[], bool],
     ) -> bytes:
-        """The pictures from ply `first` to ply `last` as the members of a JSON array.
+        """The views from ply `first` to ply `last`, as the members of a JSON array.
 
-        `charge` is called once for each CHARGED_PLIES plies that must be drawn, and may refuse by
-        raising. Raises what a game raises, and ConnectionError when `gone` tells that nobody waits
-        any more.
+        Calls `charge` once per CHARGED_PLIES plies that must be drawn; it may refuse by raising.
+        Raises what the game raises, and ConnectionError once `gone` reports that the client has
+        left.
         """
-        film = self._find(match, start, moves)
-        missing = last + 1 - len(film.frames)
+        drawn = self._find(match, start, moves)
+        missing = last + 1 - len(drawn.views)
         for _ in range(0, missing, CHARGED_PLIES):
             charge()
-        while len(film.frames) <= last:
-            async with self._turn:
+        while len(drawn.views) <= last:
+            async with self._drawing:
                 if gone():
-                    raise ConnectionError("nobody waits for these pictures any more")
-                if len(film.frames) <= last:  # another request may have drawn it meanwhile
-                    self._draw_next(match, film, moves)
+                    raise ConnectionError("the client has left")
+                if len(drawn.views) <= last:  # another request may have drawn it meanwhile
+                    self._draw_next(match, drawn, moves)
                 await asyncio.sleep(0)
-        return b",".join(film.frames[first : last + 1])
+        return b",".join(drawn.views[first : last + 1])
 
-    def _find(self, match: str, start: Position, moves: Sequence[str]) -> Film:
-        """The film of that match, a new one if the one that is kept shows other moves."""
-        film = self._films.get(match)
-        if film is None or any(one != other for one, other in zip(film.moves, moves, strict=False)):
-            self._forget(match)
-            film = self._films[match] = Film(start)
-        self._films.move_to_end(match)
-        return film
+    def _find(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
+        """The cached views of the match, or new ones if the cached views are of other moves."""
+        drawn = self._cache.get(match)
+        if drawn is None or any(
+            one != other for one, other in zip(drawn.moves, moves, strict=False)
+        ):
+            self._drop(match)
+            drawn = self._cache[match] = DrawnMatch(start)
+        self._cache.move_to_end(match)
+        return drawn
 
-    def _draw_next(self, match: str, film: Film, moves: Sequence[str]) -> None:
-        """What a game raises leaves the film as it was."""
-        ply = len(film.frames)
-        position = film.position.replay(moves[ply - 1]) if ply else film.position
+    def _draw_next(self, match: str, drawn: DrawnMatch, moves: Sequence[str]) -> None:
+        """Draws the next view; an exception of the game leaves the cache unchanged."""
+        ply = len(drawn.views)
+        position = drawn.position.replay(moves[ply - 1]) if ply else drawn.position
         frame = _encode({"ply": ply, "view": position.view()})
-        film.position = position
-        film.moves += moves[ply - 1 : ply] if ply else ()
-        before_bytes = film.kept_bytes
-        film.add(frame)
-        if self._films.get(match) is film:
-            self.kept_bytes += film.kept_bytes - before_bytes
-            self._make_room()
+        drawn.position = position
+        drawn.moves += moves[ply - 1 : ply] if ply else ()
+        before_bytes = drawn.kept_bytes
+        drawn.add(frame)
+        if self._cache.get(match) is drawn:
+            self.kept_bytes += drawn.kept_bytes - before_bytes
+            self._shrink()
 
-    def _make_room(self) -> None:
-        """A film that somebody waits for is drawn to its end even when it is not kept."""
+    def _shrink(self) -> None:
+        """Drops matches down to the limit; a dropped one is still drawn to the end of its
+        request.
+        """
         while self.kept_bytes > self._limit_bytes:
-            self._forget(next(iter(self._films)))
+            self._drop(next(iter(self._cache)))
 
-    def _forget(self, match: str) -> None:
-        film = self._films.pop(match, None)
-        if film is not None:
-            self.kept_bytes -= film.kept_bytes
+    def _drop(self, match: str) -> None:
+        drawn = self._cache.pop(match, None)
+        if drawn is not None:
+            self.kept_bytes -= drawn.kept_bytes

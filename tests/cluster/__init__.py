@@ -1,3 +1,1 @@
-"""The cluster of docker-compose.yml as processes of this machine, without Docker: the same commands
-and settings.
-"""
+"""The cluster of docker-compose.yml as processes on this machine, without Docker."""

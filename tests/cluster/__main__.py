@@ -1,8 +1,8 @@
-"""`make cluster`: the cluster of docker-compose.yml on this machine, until Ctrl-C; or under a load,
-for its figures.
+"""`make cluster`: runs the cluster of docker-compose.yml on this machine until Ctrl-C, or under a
+load to measure it.
 
-Nodes, workers, PostgreSQL, Mosquitto and the proxy are started with the commands and settings of
-the compose file, on free ports of 127.0.0.1 and with their files in a temporary folder.
+Nodes, workers, PostgreSQL, Mosquitto and the proxy run with the commands and settings of the
+compose file, on free ports of 127.0.0.1 and with their files in a temporary folder.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def main(nodes: int, workers: int, pairs: int | None, seconds: float, per_s: flo
 async def run(
     nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None
 ) -> None:
-    """Starts it, and ends it after the load, or when it is told to stop."""
+    """Starts the cluster; ends it after the load or at a signal."""
     begun_s = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
         folder = Path(name)
@@ -69,7 +69,7 @@ async def run(
 async def under_load(
     running: Cluster, pairs: int, seconds: float, per_s: float | None
 ) -> tuple[Load, dict[str, float]]:
-    """What the pairs saw through the proxy, and the processor time of each member meanwhile, in
+    """Runs a load through the proxy; returns its result, and each member's CPU time meanwhile in
     seconds.
     """
     before = {member.name: member.cpu_s() for member in running.members}
@@ -78,7 +78,7 @@ async def under_load(
 
 
 def report(running: Cluster, measured: tuple[Load, dict[str, float]]) -> None:
-    """The figures, a line each."""
+    """The figures, one line each."""
     load, cpu_s = measured
     click.echo(f"{load.per_s:9.0f} acknowledged moves a second")
     for name, share in (("p50", 0.5), ("p99", 0.99)):
@@ -88,7 +88,7 @@ def report(running: Cluster, measured: tuple[Load, dict[str, float]]) -> None:
 
 
 async def until_stopped() -> None:
-    """Returns at Ctrl-C or SIGTERM."""
+    """Waits for Ctrl-C or SIGTERM."""
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -1,6 +1,4 @@
-"""What the processes of a cluster have used so far: processor time and wakes; and what its nodes
-count.
-"""
+"""What the processes of a cluster have used (CPU time, wake-ups), and its nodes' counters."""
 
 import os
 import re
@@ -17,7 +15,7 @@ from tests.cluster.running import Cluster
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """By some processes: core-seconds, and how often a thread of theirs slept and woke up again."""
+    """The usage of some processes: core-seconds, and the number of times their threads woke up."""
 
     cpu_s: float
     wakes: int
@@ -30,7 +28,7 @@ class Used:
 
 
 def used_by(pids: Iterable[int]) -> Used:
-    """What these processes have used, to the nanosecond; those that have ended count no more."""
+    """The usage of these processes, to the nanosecond; ended ones no longer count."""
     cpu_ns = wakes = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").glob("*"):
@@ -43,12 +41,12 @@ def used_by(pids: Iterable[int]) -> Used:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and its descendants."""
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
 def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
-    """By kind of process; `players` is the process that plays."""
+    """The process ids by kind; `players` is the process of the load generator."""
     return {
         "node": [pid for member in running.nodes for pid in family(member.pid)],
         "database": family(running.postgres.pid),
@@ -59,15 +57,14 @@ def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
 
 
 def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
-    """By kind of process."""
+    """The usage by kind of process."""
     return {kind: used_by(some) for kind, some in pids_of(running, players).items()}
 
 
 @contextmanager
 def put_first(pids: Sequence[int]) -> Iterator[None]:
-    """These processes before everything else on this machine, and each other's equals: what others
-    do meanwhile takes at most the twentieth that Linux keeps for them (and, of course, what caches
-    they empty).
+    """Gives these processes real-time priority, equal among each other. Other processes then get at
+    most the twentieth that Linux reserves for them, and can still evict caches.
     """
     _schedule(pids, os.SCHED_RR, 1)
     try:
@@ -84,18 +81,18 @@ def _schedule(pids: Iterable[int], policy: int, priority: int) -> None:
 
 
 def machine_busy_s() -> float:
-    """Core-seconds that everybody on this machine has used."""
+    """Core-seconds used on this machine by all processes."""
     fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def since(now: Mapping[str, Used], before: Mapping[str, Used]) -> dict[str, Used]:
-    """What was used between."""
+    """The usage between two readings."""
     return {kind: now[kind] - before[kind] for kind in now}
 
 
 async def counted(running: Cluster, *names: str) -> dict[str, float]:
-    """Counters of all nodes together, as their metrics tell them: `conflicts`, `commands`, …"""
+    """Counters summed over all nodes' metrics: `conflicts`, `commands`, …"""
     totals = dict.fromkeys(names, 0.0)
     async with ClientSession() as http:
         for port in running.metrics_ports:

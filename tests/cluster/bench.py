@@ -1,9 +1,9 @@
-"""`python -m tests.cluster.bench`: durable moves through the proxy of a cluster, with one node and
-with three.
+"""`python -m tests.cluster.bench`: durable moves through a cluster's proxy, with one node and with
+three.
 
-Each round starts a cluster on this machine and lets pairs play tic-tac-toe as fast as they are
-answered, then at a pace. The players share the machine with the cluster. Figures are medians of
-rounds.
+Each round starts a cluster on this machine and lets pairs play tic-tac-toe, first as fast as they
+can, then at a fixed rate. The players share the machine with the cluster. Figures are medians of
+the rounds.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ from tests.simulation.machine import percentile
 
 PAIRS = 200
 PACED_PER_S = 300.0
-#: What was asked for at that pace with three nodes.
+#: The required 99th percentile at that rate with three nodes, in ms.
 P99_MS = 15.0
 WARM_S = 2.0
-#: When others use no more than this, what was measured counts; …
+#: A measurement counts if other processes use at most this many cores.
 QUIET_CORES = 0.15
-#: … otherwise it is measured anew, so often in all.
+#: Most attempts to get such a measurement.
 WINDOWS = 8
 UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
@@ -55,7 +55,7 @@ UNLIMITED: dict[str, object] = {
 
 @dataclass(frozen=True, slots=True)
 class Heavy:
-    """What a load on a cluster gave."""
+    """The result of a load on a cluster."""
 
     moves: int
     seconds: float
@@ -63,7 +63,7 @@ class Heavy:
     used: dict[str, Used]
     commands: float
     conflicts: float
-    #: Cores that others kept busy meanwhile.
+    #: Cores that other processes kept busy meanwhile.
     others: float
 
     @property
@@ -78,13 +78,13 @@ class Heavy:
         return percentile(self.latencies_ms, share)
 
     def us(self, kind: str) -> float:
-        """Processor time of that kind of process for each move."""
+        """CPU time per move of that kind of process, in microseconds."""
         return self.used[kind].cpu_s / max(1, self.moves) * 1e6
 
 
 @asynccontextmanager
 async def playing(running: Cluster, meter: Meter, count: int) -> AsyncIterator[list[Pair]]:
-    """So many pairs at the proxy, which begin when their meter lets them."""
+    """A number of pairs at the proxy, which start when their meter lets them."""
     pairs = [await make_pair(running.port, meter, number) for number in range(count)]
     await asyncio.sleep(0.5)
     try:
@@ -99,9 +99,10 @@ async def playing(running: Cluster, meter: Meter, count: int) -> AsyncIterator[l
 async def measure_load(
     running: Cluster, meter: Meter, pairs: Sequence[Pair], seconds: float, warm_s: float = WARM_S
 ) -> Heavy:
-    """The pairs play; what happens after the warm-up counts. While others keep the machine busy it
-    is measured anew, at most WINDOWS times; what was disturbed least counts then. A cluster that
-    goes first is measured once.
+    """Lets the pairs play and measures after the warm-up.
+
+    While other processes keep the machine busy, it measures again, at most WINDOWS times, and
+    returns the least disturbed measurement. A cluster with real-time priority is measured once.
     """
     for pair in pairs:
         meter.ready(pair.move)
@@ -141,9 +142,7 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
 
 @asynccontextmanager
 async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
-    """A cluster in a folder of its own; it goes before all else on this machine while it is
-    measured, if you like.
-    """
+    """A cluster in its own folder, with real-time priority if wanted."""
     with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
         if unprivileged():
             Path(name).chmod(0o755)
@@ -153,7 +152,7 @@ async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluste
 
 
 async def heavy_loads(running: Cluster, seconds: float) -> tuple[Heavy, Heavy]:
-    """As fast as can be, then at the pace."""
+    """Measures as fast as possible, then at the fixed rate."""
     loads = []
     for per_s in (None, PACED_PER_S):
         meter = Meter(per_s)
@@ -165,21 +164,22 @@ async def heavy_loads(running: Cluster, seconds: float) -> tuple[Heavy, Heavy]:
 async def measure(
     rounds: int, seconds: float, first: bool, tell: Callable[[str], None]
 ) -> dict[int, list[tuple[Heavy, Heavy]]]:
-    """Rounds with one node and with three, in turns."""
+    """Runs rounds with one node and with three, in turns."""
     found: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
     for number in range(rounds):
         for nodes, loads in found.items():
             async with fresh_cluster(nodes, first) as running:
                 loads.append(await heavy_loads(running, seconds))
-            tell(f"round {number + 1}, {told(nodes, *loads[-1])}")
+            tell(f"round {number + 1}, {progress(nodes, *loads[-1])}")
     return found
 
 
-def told(nodes: int, fast: Heavy, paced: Heavy) -> str:
-    """A line for people who watch."""
+def progress(nodes: int, fast: Heavy, paced: Heavy) -> str:
+    """One line of progress."""
     return (
         f"{nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
-        f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms, p99 {paced.percentile(0.99):.2f} ms;"
+        f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms,"
+        f" p99 {paced.percentile(0.99):.2f} ms;"
         f" others used {fast.others:.2f} and {paced.others:.2f} cores"
     )
 
@@ -189,22 +189,19 @@ def median(values: Sequence[float]) -> float:
 
 
 def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
-    """A line for each figure."""
+    """The figures, one line each."""
     lines = []
     for nodes, rounds in found.items():
         name = f"{nodes} node{'s' if nodes > 1 else ''}"
         for n, load in enumerate((f"{PAIRS} pairs", f"{PACED_PER_S:g} moves/s")):
             loads = [both[n] for both in rounds]
-            lines.append(
-                f"{name}, {load}: {median([one.per_s for one in loads]):.0f} acknowledged durable moves/s"
-            )
+            rate = median([one.per_s for one in loads])
+            lines.append(f"{name}, {load}: {rate:.0f} acknowledged durable moves/s")
             for kind in loads[0].used:
-                lines.append(
-                    f"{name}, {load}: CPU a move, {kind}: {median([one.us(kind) for one in loads]):.0f} us"
-                )
-            lines.append(
-                f"{name}, {load}: cores that others used: {median([one.others for one in loads]):.2f}"
-            )
+                us = median([one.us(kind) for one in loads])
+                lines.append(f"{name}, {load}: CPU a move, {kind}: {us:.0f} us")
+            others = median([one.others for one in loads])
+            lines.append(f"{name}, {load}: cores that others used: {others:.2f}")
             conflicts = median([one.conflicts_per_thousand for one in loads])
             lines.append(f"{name}, {load}: {conflicts:.2f} conflicts in a thousand commits")
             for word, share in (("p50", 0.5), ("p99", 0.99)):
@@ -223,7 +220,8 @@ def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
 @click.option("--seconds", default=6.0, help="Length of each load.")
 @click.option(
     "--first", is_flag=True,
-    help="Measure at real-time priority (root on Linux): for a machine on which others are at work.",
+    help="Measure at real-time priority (root on Linux): for a machine on which others are at"
+    " work.",
 )  # fmt: skip
 def main(rounds: int, seconds: float, first: bool) -> None:
     """Measures a cluster on this machine, with one node and with three."""

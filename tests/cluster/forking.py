@@ -1,9 +1,8 @@
-"""Quick starts for nodes that die again and again: a process that has imported the server forks
-each life of a node.
+"""Quick starts for nodes that are killed again and again: a process that has imported the server
+forks each new node. Such a start takes a tenth of the CPU time.
 
-A start costs a tenth of the processor time then. In it goes a line of JSON with arguments,
-environment and a file for standard error; out come the life's process id and, at its end, its exit
-code, a line each.
+The forking process reads one line of JSON per node with arguments, environment and a file for
+standard error. It writes the node's process id and, at its end, its exit code, one line each.
 """
 
 import asyncio
@@ -22,13 +21,13 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Should the tests be killed, nothing of theirs goes on (Linux; elsewhere it does)."""
+    """Ends this process when its parent is killed (on Linux; elsewhere it keeps running)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-class Life:
-    """A forked process, with what the tests use of `asyncio.subprocess.Process`."""
+class ForkedProcess:
+    """A forked process, with the part of `asyncio.subprocess.Process` that the tests use."""
 
     def __init__(self, pid: int, ending: "asyncio.Task[int]") -> None:
         self.pid = pid
@@ -42,32 +41,32 @@ class Life:
         return await asyncio.shield(self._ending)
 
     def send_signal(self, number: int) -> None:
-        # The process that forks waits for it, so this id is nobody else's until the end was told.
+        # The forking process waits for it, so the id is not reused before its end is reported.
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
 
 class Forker:
-    """The process that forks: one life at a time."""
+    """The forking process, with one child at a time."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
 
     async def fork(
         self, arguments: Sequence[str], environ: Mapping[str, str], errors: Path
-    ) -> Life:
-        """The next life, once the last one has ended."""
+    ) -> ForkedProcess:
+        """Forks the next child, once the last one has ended."""
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 cwd=Path(__file__).parents[2], start_new_session=True, preexec_fn=die_with_parent,
             )  # fmt: skip
         assert self._process.stdin is not None
-        asked = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        request = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
         pid = await self._number()
-        return Life(pid, asyncio.create_task(self._number(), name="life of a node"))
+        return ForkedProcess(pid, asyncio.create_task(self._number(), name="life of a node"))
 
     async def _number(self) -> int:
         assert self._process is not None
@@ -75,40 +74,40 @@ class Forker:
         return int(await self._process.stdout.readline())
 
     async def close(self) -> None:
-        """Ends it, after its last life."""
+        """Ends the forking process, after its last child."""
         if self._process is not None:
             self._process.kill()
             await self._process.wait()
 
 
 def main() -> None:
-    """Forks for each line that comes, and waits for the end of that life."""
+    """Forks a child for each input line and waits for its end."""
     from server import __main__ as program
     from server.app import load_games
 
     for module in ("server.bus.mqtt", "server.store.postgres"):
-        import_module(module)  # what a node of a cluster loads later
+        import_module(module)  # a cluster's node loads it later
     load_games()
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         pid = os.fork()
         if pid == 0:
-            _live(asked)
-            program.main(asked["arguments"])
-            os._exit(0)  # click has ended the process already
+            _become_server(request)
+            program.main(request["arguments"])
+            os._exit(0)  # not reached: click exits the process
         print(pid, flush=True)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _live(asked: dict[str, object]) -> None:
-    """Makes of a fork what a process of its own would be."""
+def _become_server(request: dict[str, object]) -> None:
+    """Turns the forked child into a server process."""
     os.setsid()
     die_with_parent()
     os.environ.clear()
-    os.environ.update(asked["environ"])  # type: ignore[call-overload]
+    os.environ.update(request["environ"])  # type: ignore[call-overload]
     nothing = os.open(os.devnull, os.O_RDONLY)
-    errors = os.open(str(asked["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    errors = os.open(str(request["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for mine, wanted in ((0, nothing), (1, errors), (2, errors)):
         os.dup2(wanted, mine)
 

@@ -1,6 +1,4 @@
-"""What docker-compose.yml says of a service, told for processes on this machine: other addresses,
-other folders.
-"""
+"""The services of docker-compose.yml, translated to processes on this machine."""
 
 import re
 import sys
@@ -30,15 +28,15 @@ class Service:
 
 
 def compose() -> dict[str, Any]:
-    """The compose file, with what the environment may change at its defaults."""
+    """The compose file, with its variables at their defaults."""
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text("utf-8"))
     read: dict[str, Any] = yaml.safe_load(text)
     return read
 
 
 def service(name: str, places: Mapping[str, str]) -> Service:
-    """A service of ours as it runs here; `places` says what stands for the containers' addresses
-    and paths.
+    """A service as it runs here; `places` maps the containers' addresses and paths to local
+    ones.
     """
     described = compose()["services"][name]
     argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
@@ -55,6 +53,8 @@ def postgres_settings() -> dict[str, str]:
 
 
 def moved(text: str, places: Mapping[str, str]) -> str:
-    """The text with each place of a container replaced by the one here, the longest names first."""
+    """The text with each place of a container replaced by the local one, the longest names
+    first.
+    """
     names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
     return re.sub(names, lambda found: places[found[0]], text)

@@ -1,5 +1,5 @@
-"""A cluster that runs here: PostgreSQL, Mosquitto, nodes, workers and the proxy, each to be killed
-and started again.
+"""A running cluster: PostgreSQL, Mosquitto, nodes, workers and the proxy, each of which can be
+killed and restarted.
 
 async with cluster(folder, nodes=3, workers=2) as running:
     async with connect(running.url) as client: ...
@@ -21,7 +21,7 @@ import psutil
 from server.deploy.free_ports import free_ports
 from server.deploy.mosquitto import mosquitto_path
 from server.deploy.postgres import SAFE, Postgres, private_postgres
-from tests.cluster.forking import Forker, Life, die_with_parent
+from tests.cluster.forking import ForkedProcess, Forker, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
 from tests.support.fault_proxy import FaultProxy, fault_proxy
 from tests.support.mqtt_proxy import mqtt_proxy
@@ -32,7 +32,7 @@ STOP_S = 60.0
 
 
 class Member:
-    """One process of the cluster, through all its lives; what it says on standard error is kept."""
+    """One process of the cluster, across restarts; its standard error is kept."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class Member:
         self._environ = described.environ
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
-        self._process: asyncio.subprocess.Process | Life | None = None
-        #: Whoever starts it quickly.
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
+        #: The process that forks it for quick starts.
         self.forker: Forker | None = None
 
     @property
@@ -57,16 +57,18 @@ class Member:
 
     @property
     def errors(self) -> str:
-        """What it wrote to standard error in all its lives."""
+        """Everything that it has written to standard error, across restarts."""
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     async def start(self, **settings: object) -> None:
-        """Returns when it is ready, RuntimeError if it ends. The settings are for this life only."""
+        """Starts it and waits until it is ready; RuntimeError if it ends. `settings` hold for this
+        run only.
+        """
         await self.launch(**settings)
         await self.ready()
 
     async def launch(self, **settings: object) -> None:
-        """Starts it, and does not wait until it is ready."""
+        """Starts it without waiting until it is ready."""
         changes = {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
         kept = {
             name: value
@@ -86,7 +88,7 @@ class Member:
             )  # fmt: skip
 
     async def ready(self) -> None:
-        """Returns when it serves."""
+        """Waits until it serves."""
         port, path = self._ready
         async with asyncio.timeout(START_S):
             while port is not None and not await answers(port, path):
@@ -95,47 +97,47 @@ class Member:
                 await asyncio.sleep(0.02)
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To it alone."""
+        """Sends a signal to the process alone."""
         assert self._process is not None, "it was never started"
         self._process.send_signal(number)
 
     def signal_all(self, number: signal.Signals) -> None:
-        """To it and all that it started."""
+        """Sends a signal to the process and its descendants."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
     async def wait(self, within_s: float = STOP_S) -> int:
-        """Its exit code, once it has ended."""
+        """Waits for its end; returns its exit code."""
         assert self._process is not None, "it was never started"
         async with asyncio.timeout(within_s):
             return await self._process.wait()
 
     async def kill(self) -> None:
-        """SIGKILL, and it is gone; what it started ends by itself."""
+        """Kills it (SIGKILL) and waits for its end; its children end by themselves."""
         if self._process is not None and self._process.returncode is None:
             self.send_signal(signal.SIGKILL)
             await self.wait()
 
     async def stop(self) -> int:
-        """SIGTERM, and its exit code."""
+        """Stops it (SIGTERM); returns its exit code."""
         self.send_signal(signal.SIGTERM)
         return await self.wait()
 
     async def close(self) -> None:
-        """The end of it and of what starts it."""
+        """Ends it and the process that forks it."""
         await self.kill()
         if self.forker is not None:
             await self.forker.close()
 
     def cpu_s(self) -> float:
-        """The processor time of it and all that it started."""
+        """The CPU time of it and its descendants, in seconds."""
         process = psutil.Process(self.pid)
         times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
         return float(sum(one.user + one.system for one in times))
 
 
 async def answers(port: int, path: str | None) -> bool:
-    """Whether somebody listens there, and answers a GET of the path with 200."""
+    """Whether a server on that port answers a GET of the path with 200."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:
@@ -154,10 +156,8 @@ async def answers(port: int, path: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The broker's port, and what stands between it and the others; the proxy before the database,
-    if there is one.
-    """
+class Connections:
+    """The ports of the broker and of optional proxies in front of broker and database."""
 
     broker: int
     nodes_to_broker: int
@@ -165,22 +165,22 @@ class Lines:
 
 
 @asynccontextmanager
-async def good_lines(postgres: Postgres) -> AsyncIterator[Lines]:
-    """Nothing stands between anybody."""
+async def direct_connections(postgres: Postgres) -> AsyncIterator[Connections]:
+    """Direct connections without proxies."""
     (port,) = free_ports(1)
-    yield Lines(port, port)
+    yield Connections(port, port)
 
 
 @asynccontextmanager
-async def bad_lines(postgres: Postgres, seed: int = 1) -> AsyncIterator[Lines]:
+async def faulty_connections(postgres: Postgres, seed: int = 1) -> AsyncIterator[Connections]:
     """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
     (port,) = free_ports(1)
-    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as door:
-        yield Lines(port, door.port, database)
+    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as broker:
+        yield Connections(port, broker.port, database)
 
 
 class Cluster:
-    """Its members; `url` is the proxy's address, `urls` are those of the nodes themselves."""
+    """A cluster's members; `url` is the proxy's address, `urls` are the nodes' own."""
 
     def __init__(
         self,
@@ -189,29 +189,29 @@ class Cluster:
         nodes: int,
         workers: int,
         rest: Mapping[str, str],
-        lines: "Lines",
+        connections: "Connections",
         games: str | None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
-        self.lines = lines
+        self.connections = connections
         self.database_url = postgres.url(
-            DATABASE, port=lines.database.port if lines.database else None
+            DATABASE, port=connections.database.port if connections.database else None
         )
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
-        #: While it is measured it goes before all else on this machine.
+        #: Give it real-time priority while it is measured.
         self.goes_first = False
         self.places = {
             "postgres:5432": f"127.0.0.1:{postgres.port}",
-            "mosquitto:1883": f"127.0.0.1:{lines.nodes_to_broker}",
+            "mosquitto:1883": f"127.0.0.1:{connections.nodes_to_broker}",
             "/run/secrets": str(folder / "secrets"),
             "/mosquitto/config": str(folder),
             "/tmp/": f"{folder}/",
         }
         self._games = games
         self._make_files(nodes)
-        self.mosquitto = Member(self._broker(), folder, lines.broker)
+        self.mosquitto = Member(self._broker(), folder, connections.broker)
         self.nodes = [self._node(n, rest) for n in range(nodes)]
         self.workers = [self._worker(n, rest) for n in range(workers)]
         program = (
@@ -237,7 +237,7 @@ class Cluster:
         return [self.mosquitto, *self.nodes, *self.workers, self.proxy]
 
     def _make_files(self, nodes: int) -> None:
-        """Secrets as secrets.sh makes them, and the configuration of broker and proxy, for these
+        """Makes secrets as secrets.sh does, and the configuration of broker and proxy for these
         addresses.
         """
         secrets = self.folder / "secrets"
@@ -249,8 +249,8 @@ class Cluster:
         for file in secrets.iterdir():
             file.write_text(moved(file.read_text(), self.places))
         config = moved((DEPLOY / "mosquitto.conf").read_text(), self.places)
-        # A port of its own instead of the container's, and only for this machine.
-        config = config.replace("listener 1883", f"listener {self.lines.broker} 127.0.0.1")
+        # Replace the container's port, and listen on this machine only.
+        config = config.replace("listener 1883", f"listener {self.connections.broker} 127.0.0.1")
         (self.folder / "mosquitto.conf").write_text(
             config + ("user root\n" if os.geteuid() == 0 else "")
         )
@@ -258,7 +258,7 @@ class Cluster:
         (self.folder / "haproxy.cfg").write_text(self._proxy_config(nodes))
 
     def _proxy_config(self, nodes: int) -> str:
-        """The proxy's configuration with the nodes that there are here."""
+        """The proxy's configuration with the nodes of this cluster."""
         text = (
             (DEPLOY / "haproxy.cfg")
             .read_text()
@@ -303,16 +303,14 @@ class Cluster:
         return Member(Service(f"worker{n + 1}", argv, {**found.environ, **rest}), self.folder, None)
 
     async def migrate(self) -> None:
-        """Brings the database's schema up to date, as the service of that name does."""
+        """Migrates the database, as the compose file's service of that name does."""
         member = Member(service("migrate", self.places), self.folder, None)
         await member.launch()
         if await member.wait(START_S) != 0:
             raise RuntimeError(f"plyroom migrate failed: {member.errors[-3000:]}")
 
     async def start(self) -> None:
-        """Starts all members, in the order that the compose file asks for, and returns when the
-        proxy serves.
-        """
+        """Starts all members in the compose file's order; returns when the proxy serves."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.migrate())
             tasks.create_task(self.mosquitto.start())
@@ -328,20 +326,23 @@ async def cluster(
     nodes: int = 3,
     workers: int = 2,
     settings: Mapping[str, object] | None = None,
-    lines: Callable[[Postgres], AbstractAsyncContextManager[Lines]] = good_lines,
+    connections: Callable[
+        [Postgres], AbstractAsyncContextManager[Connections]
+    ] = direct_connections,
     games: str | None = None,
     forks: bool = False,
 ) -> AsyncIterator[Cluster]:
-    """A cluster that serves; at the end all is killed. Settings are added to those of the nodes and
-    workers, which compile and search all games or those that are named (with commas). With `forks`
-    nodes start quickly.
+    """A cluster that serves; all members are killed at the end.
+
+    `settings` are added to those of the nodes and workers. The workers compile and search all
+    games, or the named ones (separated by commas). With `forks`, nodes start quickly.
     """
     rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
     with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
-        async with lines(postgres) as between:
-            running = Cluster(folder, postgres, nodes, workers, rest, between, games)
+        async with connections(postgres) as connected:
+            running = Cluster(folder, postgres, nodes, workers, rest, connected, games)
             for node in running.nodes:
                 node.forker = Forker() if forks else None
             try:

@@ -1,6 +1,4 @@
-"""A crowd that plays on a cluster while faults happen to it, and what they leave behind for the
-checker.
-"""
+"""A crowd that plays on a cluster during faults, and the history that the checker reads."""
 
 import asyncio
 import random
@@ -15,22 +13,22 @@ from tests.oracle.history import History, Message, Way, check
 from tests.server.test_two_nodes import heals, make_rooms
 from tests.support.load import CrowdClient, read_everything
 
-#: What has not healed by then never will.
+#: Time after which a client that has not caught up never will.
 HANGS_S = 60.0
 NAMES = ["ada", "ben", "cyd", "dan"]
-#: So many acknowledged commands more show that all is well again.
+#: Acknowledged commands that show that the cluster works again after a fault.
 ONGOING = 50
-#: So many commands of each client; then the history so far is checked, and others begin in new
-#: rooms.
+#: Commands of each client per chapter; after it the history is checked, and a new chapter starts in
+#: new rooms.
 CHAPTER = 300
-#: What the checker has no use for, and would fill the memory.
+#: Messages that the checker does not need and that would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
-#: A node that was stopped and then killed is back within this time, however busy the machine is.
+#: Time within which a node that was stopped and then killed is back, on a busy machine too.
 LINKED_S = 300.0
 
 
 class Recording(History):
-    """A history that counts the moves that were acknowledged, and keeps what the checker reads."""
+    """A history that counts acknowledged moves and keeps only what the checker reads."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +52,7 @@ class Recording(History):
 
 
 class Storm:
-    """A cluster, the crowd on it, and the faults that happen to it: `moves` counts the crowd's
+    """A cluster, its crowd, and the faults that happen to it; `moves` counts the crowd's
     acknowledged moves.
     """
 
@@ -68,7 +66,7 @@ class Storm:
         self._chapters = 0
         self._gives_up_s = gives_up_s
         self._judged_s = 0.0
-        #: The longest that anybody waited in `goes_on`.
+        #: The longest wait in `goes_on`, in seconds.
         self.slowest_s = 0.0
 
     @property
@@ -77,19 +75,20 @@ class Storm:
 
     @property
     def acks(self) -> int:
-        """Acknowledged commands of all kinds."""
+        """The number of acknowledged commands of all kinds."""
         return self._earlier_acks + self._history.acks
 
     async def play(self, is_over: Callable[[], bool]) -> None:
-        """One chapter; AssertionError with what the checker found. Once the faults are over all
-        must be whole again.
+        """Plays one chapter; AssertionError with the checker's findings. After the faults, every
+        client must catch up.
         """
         self._chapters += 1
         self._earlier, self._earlier_acks, self._history = self.moves, self.acks, Recording()
         seed = f"{self._seed}, chapter {self._chapters}"
         clients = [
             CrowdClient(
-                name, self._urls, self._history, self._seed * 1000 + self._chapters, LINKED_S, self._gives_up_s
+                name, self._urls, self._history, self._seed * 1000 + self._chapters, LINKED_S,
+                self._gives_up_s
             )
             for name in NAMES
         ]  # fmt: skip
@@ -105,18 +104,18 @@ class Storm:
                     await link.close()
         await self._read(rooms)
         begun_s = time.perf_counter()
-        found = await asyncio.to_thread(check, self._history)  # other crowds play on
+        found = await asyncio.to_thread(check, self._history)  # other crowds play meanwhile
         self._judged_s += time.perf_counter() - begun_s
         assert found == [], "\n".join([f"seed {seed}", *found[:20]])
 
     async def play_while(self, goes_on: Callable[[], bool], is_over: Callable[[], bool]) -> None:
-        """Chapter after chapter."""
+        """Plays chapter after chapter."""
         while goes_on():
             await self.play(is_over)
 
     async def goes_on(self) -> None:
-        """Returns when so many more commands are acknowledged, and notes how long it took beside
-        the checker's work.
+        """Waits until more commands are acknowledged; records the time that it took beside the
+        checker's work.
         """
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._judged_s
@@ -126,8 +125,8 @@ class Storm:
         self.slowest_s = max(self.slowest_s, loop.time() - self._judged_s - begun_s)
 
     async def _read(self, rooms: list[str]) -> None:
-        """The last word, on any node: one that lags is told by a scout how far the others have seen
-        the rooms.
+        """Reads each room to its end on any node; a scout tells a lagging node how far the others
+        have seen the rooms.
         """
         url = self.chance.choice(self._urls)
         highest = Counter[str]()
@@ -142,37 +141,37 @@ class Storm:
         await read_everything(url, rooms, self._history)
 
 
-Weather = Callable[[Storm], Coroutine[Any, Any, None]]
+Faults = Callable[[Storm], Coroutine[Any, Any, None]]
 
 
 async def play_in(
     cluster: Cluster,
-    weather: Weather,
+    faults: Faults,
     moves: int,
     seed: int,
     crowds: int = 1,
     gives_up_s: float | None = None,
 ) -> None:
-    """A crowd plays until the weather is over and so many moves are acknowledged; when it is over
-    others join in, who know nothing of each other.
+    """Lets a crowd play until the faults are over and enough moves are acknowledged; then
+    independent clients join in.
     """
     storms = [Storm(cluster, seed + 1000 * number, gives_up_s) for number in range(crowds)]
     async with asyncio.TaskGroup() as tasks:
-        blowing = tasks.create_task(weather(storms[0]))
+        running_faults = tasks.create_task(faults(storms[0]))
 
         def is_short() -> bool:
-            return not blowing.done() or sum(storm.moves for storm in storms) < moves
+            return not running_faults.done() or sum(storm.moves for storm in storms) < moves
 
-        tasks.create_task(storms[0].play_while(is_short, blowing.done))
-        await blowing
+        tasks.create_task(storms[0].play_while(is_short, running_faults.done))
+        await running_faults
         for storm in storms[1:]:
-            tasks.create_task(storm.play_while(is_short, blowing.done))
+            tasks.create_task(storm.play_while(is_short, running_faults.done))
     played, slowest_s = sum(storm.moves for storm in storms), storms[0].slowest_s
     print(f"seed {seed}: {played} moves acknowledged, all kept; slowest to go on {slowest_s:.1f} s")
 
 
 async def fall_at(member: Member, place: str, chance: random.Random, kills: int) -> None:
-    """A node dies at a place, again and again, and is started anew each time; also when a busy
+    """Lets a node die at a failpoint again and again, and restarts it each time, also when a busy
     database kept it from starting.
     """
     fallen = 0

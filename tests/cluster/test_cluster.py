@@ -1,6 +1,4 @@
-"""The cluster of the compose file runs natively, serves a crowd through its proxy, and its parts
-fit together.
-"""
+"""The compose file's cluster runs natively, serves a crowd, and its parts fit together."""
 
 import asyncio
 import re
@@ -23,8 +21,8 @@ PAIRS = 200
 
 @pytest.mark.timeout(300)
 async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
-    """Three nodes, two workers: every pair plays move after move, no command is refused, the AI of
-    a room is searched for by a worker, and no node says that anything went wrong.
+    """With three nodes and two workers, every pair plays on, no command is refused, a worker
+    searches for a room's AI, and no node logs an error.
     """
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe"
@@ -42,7 +40,7 @@ async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
 
 
 async def connections_so_far(running: Cluster, n: int) -> float:
-    """How many commands a node has committed, as its metrics tell."""
+    """The number of commands that a node has committed, by its metrics."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
         found = re.search(r"^plyroom_commands_total (\S+)$", await answer.text(), re.MULTILINE)
@@ -51,8 +49,8 @@ async def connections_so_far(running: Cluster, n: int) -> float:
 
 
 def test_the_compose_file_fits_what_it_names() -> None:
-    """Each secret is one that secrets.sh makes, each file that is mounted is there, each server of
-    the proxy is a service, and nothing of ours runs as root or may gain rights.
+    """Each secret is made by secrets.sh, each mounted file exists, each server of the proxy is a
+    service, and our services neither run as root nor may gain privileges.
     """
     described = compose()
     script = (DEPLOY / "secrets.sh").read_text()
@@ -84,9 +82,9 @@ def test_the_compose_file_fits_what_it_names() -> None:
     assert set(nodes) <= set(described["services"])
 
 
-def test_services_are_told_for_this_machine() -> None:
-    """Arguments and settings of a service come from the compose file, with this machine's places in
-    them.
+def test_services_are_translated_to_this_machine() -> None:
+    """A service's arguments and settings come from the compose file, with local addresses and
+    paths.
     """
     found = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
     assert found.argv[1:3] == ["-m", "server"]

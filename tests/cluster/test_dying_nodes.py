@@ -1,6 +1,6 @@
-"""What a node committed last reaches the followers on another node, though it told nobody: with the
-poll set to an hour only the news of its death, or what it finds itself when it goes on, can bring
-it.
+"""A node's last commit reaches the followers on another node though it was never published. The
+poll is set to an hour, so only the news of the node's death, or what the node finds when it
+resumes, can bring it.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from tests.cluster.running import DATABASE, Cluster, Member, cluster
 from tests.support.node import Socket
 
 UNPOLLED = {"poll_s": 3600.0}
-#: After so long a node gives up what it has asked of the database; it is not taken for gone yet.
+#: Time after which a node gives up a request to the database, while it still counts as alive.
 FROZEN_S = 3.2
-#: The database ends a statement that waits for a lock after a second.
+#: Shorter than the second after which the database ends a statement that waits for a lock.
 IN_FLIGHT_S = 0.5
 
 pytestmark = pytest.mark.timeout(180)
@@ -30,9 +30,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Ada has a seat and is on the first node, Ben has the other and is on the second one; Ada is
-    to move.
-    """
+    """Ada plays on the first node against Ben on the second one; Ada is to move."""
 
     running: Cluster
     room: str
@@ -44,18 +42,18 @@ class Table:
         return self.running.nodes[0]
 
     async def move(self) -> None:
-        """Ada moves; whether she hears of it is left open."""
+        """Ada moves; she may or may not get the ack."""
         await self.ada.send({"t": "move", "id": "m", "room": self.room, "ply": 0, "move": "b2"})
 
     async def arrives(self, v: int = 5) -> None:
-        """Ben hears of it; and it was not the poll."""
+        """Waits until Ben gets the move; asserts that no poll brought it."""
         assert (await self.ben.expect("event", kind="moved"))["v"] == v
         assert await polls(self.running, 1) == 0
 
 
 @asynccontextmanager
 async def table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
-    """At a new table, after a new start of the first node."""
+    """A new table, after a restart of the first node."""
     await running.nodes[0].kill()
     await running.nodes[0].start(failpoint=failpoint)
     async with AsyncExitStack() as stack:
@@ -78,7 +76,7 @@ async def table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
 
 
 async def polls(running: Cluster, n: int) -> float:
-    """How often that node compared heads though nothing had called for it."""
+    """The number of routine polls of heads on that node."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
         found = re.search(r"^plyroom_polls_total (\S+)$", await answer.text(), re.MULTILINE)
@@ -88,7 +86,7 @@ async def polls(running: Cluster, n: int) -> float:
 
 @asynccontextmanager
 async def held_up(one: Table) -> AsyncIterator[None]:
-    """Ada's move is under way in the database, which cannot commit it before the block ends."""
+    """Ada's move is in flight in the database, which cannot commit it before the block ends."""
     async with (
         one.running.postgres.session(DATABASE) as watch,
         one.running.postgres.session(DATABASE) as session,
@@ -105,7 +103,7 @@ async def held_up(one: Table) -> AsyncIterator[None]:
 
 
 async def committed(one: Table, watch: Any) -> None:
-    """Returns when the move is in the log."""
+    """Waits until the move is in the log."""
     async with asyncio.timeout(60):
         while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", one.room) != 5:
             await asyncio.sleep(0.01)
@@ -120,7 +118,9 @@ async def dies_at(running: Cluster, place: str) -> None:
 
 
 async def dies_before_the_commit(running: Cluster) -> None:
-    """The broker has told of the death when the statement, which was under way, is carried out."""
+    """The statement, which was in flight, is executed after the broker has reported the node's
+    death.
+    """
     async with table(running) as one, AsyncExitStack() as stack:
         await stack.enter_async_context(held_up(one))
         await one.dying.kill()
@@ -131,8 +131,8 @@ async def dies_before_the_commit(running: Cluster) -> None:
 
 
 async def is_frozen(running: Cluster) -> None:
-    """SIGSTOP with a commit under way, for 3 s: when the node goes on it hears of it late, or finds
-    it in the log, and tells the others.
+    """The node is stopped (SIGSTOP) for 3 s with a commit in flight: when it resumes it gets the
+    late answer, or finds the events in the log, and publishes them.
     """
     async with table(running) as one:
         async with held_up(one):
@@ -146,9 +146,9 @@ async def is_frozen(running: Cluster) -> None:
 
 
 async def test_what_a_node_committed_last_reaches_the_others(tmp_path: Path) -> None:
-    """R1, I7: it dies at either failpoint between its commit and its message, or before the
-    database has carried out what it asked for, or is frozen meanwhile. One cluster for all of it,
-    for starting one takes longer.
+    """R1, I7: a node's last commit arrives if it dies at either failpoint between commit and
+    message, dies before the database executes its statement, or is frozen meanwhile. All cases
+    share one cluster, which is slow to start.
     """
     async with cluster(tmp_path, nodes=2, workers=0, settings=UNPOLLED, forks=True) as running:
         for place in ("after_append", "before_ack"):

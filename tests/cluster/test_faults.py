@@ -1,8 +1,7 @@
-"""What a cluster survives: nodes, workers, the broker and the database die under a crowd, and no
-promise is broken.
+"""Nodes, workers, the broker and the database die under a crowd, and no promise is broken.
 
-The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code.
-Seeds are printed when it finds something.
+The checker (tests/oracle/history.py) reads what the clients recorded, never the server's code. Its
+findings come with the seeds.
 """
 
 import asyncio
@@ -14,20 +13,21 @@ import pytest
 
 from server.limits import by_address as limits
 from server.process.failpoint import PLACES
-from tests.cluster.running import bad_lines, cluster
+from tests.cluster.running import cluster, faulty_connections
 from tests.cluster.storm import Storm, fall_at, play_in
 from tests.server.test_two_nodes import GAMES
 from tests.support.fault_proxy import Toward
 
 QUICK = {
-    "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6, "rooms_burst": 10**6,
+    "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6,
+    "rooms_burst": 10**6,
     "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.OFF,
 }  # fmt: skip
 
 PLAYED = ",".join(sorted({game for game, _ in GAMES}))
-#: Together they soon have made the moves that are asked for.
+#: Crowds that play concurrently, to make the required moves in time.
 CROWDS = 4
-#: As long as our clients wait for a sign of life.
+#: Time that our clients wait for a message before they reconnect.
 SILENCE_S = 9.0
 
 pytestmark = pytest.mark.timeout(600)
@@ -36,11 +36,11 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: int) -> None:
-    """R1 to R3: three nodes, each dying at its own place of a command's way, again and again, all
-    at the same time.
+    """R1 to R3: three nodes die at the same time, again and again, each at its own failpoint of a
+    command.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         async with asyncio.TaskGroup() as tasks:
             for node, place in zip(storm.cluster.nodes, PLACES, strict=True):
                 tasks.create_task(fall_at(node, place, storm.chance, kills))
@@ -48,16 +48,16 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, moves, seed=kills, crowds=CROWDS)
+        await play_in(running, faults, moves, seed=kills, crowds=CROWDS)
 
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
 async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: float) -> None:
-    """R16: SIGKILL, and SIGSTOP for longer than a heartbeat: a node that wakes up late never wins
-    with what it knew. Clients give up a node that says nothing, as real ones do.
+    """R16: SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never wins
+    with stale data. Clients leave a silent node, as real ones do.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         for n in range(rounds):
             one, other = storm.chance.sample(storm.cluster.nodes, 2)
             await one.kill()
@@ -72,16 +72,16 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 500 * rounds, seed=rounds, gives_up_s=SILENCE_S)
+        await play_in(running, faults, 500 * rounds, seed=rounds, gives_up_s=SILENCE_S)
 
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
 async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -> None:
-    """R10, R12: workers are killed, the broker is killed and started again, and stands still for a
-    while: play on the same node goes on, AI seats move once a turn, and nobody misses anything.
+    """R10, R12: workers are killed; the broker is killed and restarted, and frozen for a while:
+    play on the same node continues, AI seats move once a turn, and no client misses anything.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         for n in range(kills):
             worker = storm.chance.choice(storm.cluster.workers)
             worker.signal_all(signal.SIGKILL)
@@ -101,16 +101,16 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 20 * kills, seed=kills)
+        await play_in(running, faults, 20 * kills, seed=kills)
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
 async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """R7: PostgreSQL is restarted, stopped at once and killed: commands are told to come again, and
-    all settles.
+    """R7: PostgreSQL is restarted, stopped at once and killed: clients are asked to repeat their
+    commands, and all rooms settle.
     """
 
-    async def weather(storm: Storm) -> None:
+    async def faults(storm: Storm) -> None:
         postgres = storm.cluster.postgres
         for _ in range(rounds):
             for end in (postgres.stop, partial(postgres.stop, "immediate"), postgres.kill):
@@ -122,18 +122,18 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
     ) as running:
-        await play_in(running, weather, 500 * rounds, seed=rounds)
+        await play_in(running, faults, 500 * rounds, seed=rounds)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
-async def test_lines_that_break_and_double(tmp_path: Path, cuts: int) -> None:
-    """R6, R11: the way to the database is cut after any number of bytes, also within a commit and
-    before its answer, while every fifth message of the broker comes twice and every fifth out of
-    order.
+async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -> None:
+    """R6, R11: connections to the database are cut after any number of bytes, also within a commit
+    and before its answer, while every fifth message of the broker comes twice and every fifth out
+    of order.
     """
 
-    async def weather(storm: Storm) -> None:
-        database = storm.cluster.lines.database
+    async def faults(storm: Storm) -> None:
+        database = storm.cluster.connections.database
         assert database is not None
         for _ in range(cuts):
             toward = storm.chance.choice([Toward.SERVER, Toward.CLIENT])
@@ -142,6 +142,12 @@ async def test_lines_that_break_and_double(tmp_path: Path, cuts: int) -> None:
             await asyncio.sleep(storm.chance.random())
 
     async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, lines=bad_lines, games=PLAYED, forks=True
+        tmp_path,
+        nodes=3,
+        workers=1,
+        settings=QUICK,
+        connections=faulty_connections,
+        games=PLAYED,
+        forks=True,
     ) as running:
-        await play_in(running, weather, 20 * cuts, seed=cuts)
+        await play_in(running, faults, 20 * cuts, seed=cuts)

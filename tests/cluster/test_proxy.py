@@ -1,6 +1,4 @@
-"""What the proxy's configuration keeps from nodes, and what it tells them: HAProxy before a node
-that only listens.
-"""
+"""The proxy's configuration, with HAProxy in front of a fake node: blocked and set headers."""
 
 import asyncio
 import re
@@ -18,7 +16,7 @@ HEADERS = ("x-forwarded-for", "x-forwarded-proto")
 
 
 class Node:
-    """Notes the heads of requests, and answers each with nothing."""
+    """Records the heads of requests and answers each with an empty body."""
 
     def __init__(self) -> None:
         self.heads: list[str] = []
@@ -32,8 +30,8 @@ class Node:
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         writer.close()
 
-    def told(self) -> list[list[str]]:
-        """For each request, all that its head says of where it comes from."""
+    def origins(self) -> list[list[str]]:
+        """The origin headers of each request."""
         return [
             [line for line in head.lower().split("\r\n") if line.partition(":")[0] in HEADERS]
             for head in self.heads
@@ -42,7 +40,7 @@ class Node:
 
 @asynccontextmanager
 async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
-    """The port of the proxy before a node."""
+    """The port of a proxy in front of a node."""
     node = Node()
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
     behind = server.sockets[0].getsockname()[1]
@@ -82,20 +80,20 @@ async def connected(port: int) -> AsyncIterator[Http]:
 
 
 async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
-    """Set and not appended: what a client writes there itself never reaches a node, in no request
-    of a connection.
+    """The proxy replaces the origin headers: a client's own values never reach a node, in no
+    request of a connection.
     """
     forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
     async with proxied(tmp_path) as (port, node), connected(port) as http:
         for headers in (forged, {}, forged):
             assert (await http.request("/api/games", headers=headers)).status == 200
         said = {"x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http"}
-        assert [set(told) for told in node.told()] == [said] * 3
-        assert [len(told) for told in node.told()] == [2] * 3
+        assert [set(headers) for headers in node.origins()] == [said] * 3
+        assert [len(headers) for headers in node.origins()] == [2] * 3
 
 
 async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:
-    """415, before a node hears of it, on any request of a connection."""
+    """A compressed body gets 415 before it reaches a node, on any request of a connection."""
     async with proxied(tmp_path) as (port, node):
         for before in (0, 1):
             async with connected(port) as http:

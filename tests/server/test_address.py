@@ -1,4 +1,4 @@
-"""Where a connection comes from, and whom we believe when they say so."""
+"""The origin of a connection, and which headers about it are trusted."""
 
 import pytest
 from hypothesis import given
@@ -31,10 +31,10 @@ PROXIES = parse_proxies(["10.0.0.0/8", "fd00::/8"])
         ("", ["198.51.100.1"], ""),
     ],
 )
-def test_the_address_is_the_sockets_or_what_a_trusted_proxy_says(
+def test_the_address_is_the_sockets_or_a_trusted_proxys_header(
     peer: str | None, forwarded: list[str], address: str
 ) -> None:
-    """The last hop that is no proxy of ours counts; from anybody else the header says nothing."""
+    """The address is the last hop that is no trusted proxy; other senders' headers are ignored."""
     assert PROXIES.origin(peer, forwarded, []).address == address
 
 
@@ -55,8 +55,8 @@ def test_only_a_trusted_proxy_says_that_it_is_https(
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
-def test_a_household_has_one_key_however_many_addresses_it_takes(number: int, other: int) -> None:
-    """IPv6 addresses that differ in their last 64 bits only count together."""
+def test_an_ipv6_network_has_one_key(number: int, other: int) -> None:
+    """IPv6 addresses that differ in their last 64 bits only have one key."""
     one = parse_address(
         f"{number >> 112:x}:{number >> 96 & 0xFFFF:x}:{number >> 80 & 0xFFFF:x}:1::"
     )
@@ -67,14 +67,14 @@ def test_a_household_has_one_key_however_many_addresses_it_takes(number: int, ot
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
-def test_no_header_breaks_it(peer: str, headers: list[str]) -> None:
-    """Whatever stands in a header, there is an answer."""
+def test_any_header_gives_an_answer(peer: str, headers: list[str]) -> None:
+    """Any header gives an answer, never an exception."""
     assert isinstance(PROXIES.origin(peer, headers, headers), Origin)
     assert isinstance(PROXIES.origin("10.0.0.1", headers, headers).address, str)
 
 
 def test_proxies_are_a_setting() -> None:
-    """PLYROOM_PROXIES is a list of networks; what is none is named."""
+    """PLYROOM_PROXIES is a list of networks; an error names the invalid entry."""
     assert settings_from_env({"PLYROOM_PROXIES": "10.0.0.0/8, 192.0.2.1"}).proxies == (
         "10.0.0.0/8",
         "192.0.2.1",

@@ -1,4 +1,4 @@
-"""What the HTTP API promises: games, matches page by page, one match with its moves and pictures."""
+"""The HTTP API: games, matches page by page, one match with its moves and views."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ AI1 = wire.AiSeat(level=1)
 
 
 async def get(node: Node, target: str) -> Any:
-    """The JSON of a good answer."""
+    """The JSON body of a successful answer."""
     answer = await node.get(target)
     assert answer.status == 200, (target, answer)
     return answer.json
@@ -42,8 +42,8 @@ async def matches(
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
-    """A node with so many finished matches in one room, the newest last; Ada wins each in three
-    moves and two.
+    """A node with a number of finished matches in one room, the newest last; Ada wins each with
+    three moves to two.
     """
     async with serve(world, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
@@ -65,9 +65,7 @@ async def matches(
 
 
 async def test_games() -> None:
-    """Every game with what a client needs to offer it: title, options, levels, rules, board, how it
-    starts.
-    """
+    """Every game comes with the data to offer it: title, options, levels, rules, board, start."""
     async with serve() as node:
         games = (await get(node, "/api/games"))["games"]
         assert [game["id"] for game in games] == game_ids()
@@ -77,7 +75,7 @@ async def test_games() -> None:
 
 
 async def test_a_broken_game_is_left_out() -> None:
-    """R14: the others are offered all the same, and the log says which one is not."""
+    """R14: a broken game is left out and logged; the others are listed."""
 
     def find(game_id: str) -> Game:
         return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
@@ -90,7 +88,7 @@ async def test_a_broken_game_is_left_out() -> None:
 
 
 async def test_finished_matches_page_by_page() -> None:
-    """The newest first, each once, until `next` is null; running ones are not in the list."""
+    """Matches come newest first, each once, until `next` is null; running ones are not listed."""
     async with matches(7) as (node, room, ids):
         seen: list[str] = []
         target = "/api/matches?limit=3"
@@ -116,14 +114,14 @@ async def test_finished_matches_page_by_page() -> None:
     "query",
     ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"],
 )
-async def test_a_page_that_cannot_be(query: str) -> None:
-    """400 with what was expected."""
+async def test_an_invalid_page_is_refused(query: str) -> None:
+    """An invalid page gets 400 with what was expected."""
     async with serve() as node:
         assert await refused(node, f"/api/matches?{query}") == (400, Code.MESSAGE_MALFORMED)
 
 
 async def test_unlisted_matches_are_not_in_the_list() -> None:
-    """I15: they open by their id, which nobody can guess, and are listed nowhere."""
+    """I15: unlisted matches open by their id, which cannot be guessed, and are listed nowhere."""
     async with matches(visibility="unlisted") as (node, room, ids):
         assert (await get(node, "/api/matches"))["matches"] == []
         assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
@@ -131,7 +129,7 @@ async def test_unlisted_matches_are_not_in_the_list() -> None:
 
 
 async def test_a_match_has_its_moves() -> None:
-    """All of this match and none of another in the same room; a running one so far as it is played."""
+    """A match has all of its moves and none of another in the same room, also while it runs."""
     async with matches(3) as (node, room, ids):
         match = await get(node, f"/api/matches/{ids[1]}")
         assert [one["move"] for one in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
@@ -145,8 +143,8 @@ async def test_a_match_has_its_moves() -> None:
         assert [one["move"] for one in running["moves"]] == ["b2"]
 
 
-async def test_a_match_has_what_the_ai_saw() -> None:
-    """By ply."""
+async def test_a_match_has_the_thoughts_of_the_ai() -> None:
+    """A match has the AI's thoughts by ply."""
     async with serve() as node:
         ada = Client(node.hub, "ada")
         room = await ada.create(seats=(AI1, AI1))
@@ -160,8 +158,8 @@ async def test_a_match_has_what_the_ai_saw() -> None:
             assert seen["move"] == match["moves"][int(ply)]["move"]
 
 
-async def test_pictures_of_any_ply() -> None:
-    """From one ply to another, each once; complete ranges never change and may be kept for ever."""
+async def test_views_of_any_ply() -> None:
+    """Views of a range of plies, each once; complete ranges are immutable and may be cached."""
     async with matches() as (node, _, ids):
         base = f"/api/matches/{ids[0]}/views"
         views = (await get(node, base))["views"]
@@ -169,8 +167,10 @@ async def test_pictures_of_any_ply() -> None:
         assert views[0]["view"]["pieces"] == {}
         assert views[5]["view"]["pieces"] == {"a1": "X", "b1": "O", "a2": "X", "b2": "O", "a3": "X"}
         for query, plies, kept in (
-            ("?from=2&to=4", [2, 3, 4], True), ("?from=0&to=0", [0], True), ("?from=5&to=5", [5], True),
-            ("?from=3", [3, 4, 5], False), ("?from=0&to=99", [0, 1, 2, 3, 4, 5], False), ("?to=2", [0, 1, 2], True),
+            ("?from=2&to=4", [2, 3, 4], True), ("?from=0&to=0", [0], True),
+            ("?from=5&to=5", [5], True),
+            ("?from=3", [3, 4, 5], False), ("?from=0&to=99", [0, 1, 2, 3, 4, 5], False),
+            ("?to=2", [0, 1, 2], True),
         ):  # fmt: skip
             answer = await node.get(base + query)
             assert [one["ply"] for one in answer.json["views"]] == plies, query
@@ -180,7 +180,9 @@ async def test_pictures_of_any_ply() -> None:
 
 
 async def test_a_match_whose_game_is_gone_can_be_read() -> None:
-    """The moves are there, the pictures are 409 game.changed, and the list has it under its id."""
+    """Without its game a match keeps its moves, its views are 409 game.changed, and it is listed by
+    id.
+    """
     gone = False
 
     def find(game_id: str) -> Game:
@@ -198,15 +200,15 @@ async def test_a_match_whose_game_is_gone_can_be_read() -> None:
 
 
 async def test_a_store_that_does_not_answer() -> None:
-    """503 store.retry."""
+    """If the store does not answer, requests get 503 store.retry."""
     async with matches() as (node, _, ids):
         node.world.store.fail("events")
         assert await refused(node, f"/api/matches/{ids[0]}") == (503, Code.STORE_RETRY)
         await get(node, f"/api/matches/{ids[0]}")
 
 
-async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
-    """500 server.fault; the log has the rest."""
+async def test_a_server_error_reveals_no_details() -> None:
+    """A server error gets 500 server.fault; only the log has the details."""
     world = World()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node:
@@ -219,15 +221,15 @@ async def test_a_mistake_of_ours_is_told_without_its_details() -> None:
 
 @asynccontextmanager
 async def asking(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
-    """A client of an API without a node; /details is what the metrics' port shows as /readyz."""
+    """A client of an API without a node; /details is what the metrics port serves as /readyz."""
     app = make_app(api, [web.get("/details", api.ready_details)])
     async with TestClient(TestServer(app)) as client:
         yield client
 
 
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
-    """503 when the clock differs from the store's by more than 250 ms, either way; the operator
-    sees by how much.
+    """A node whose clock differs from the store's by more than 250 ms is 503, either way; operators
+    see the difference.
     """
     ahead = [0]
     async with asking(
@@ -242,7 +244,7 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
 
 
 async def test_draining() -> None:
-    """/readyz is 503 from the moment that the end begins; /livez stays."""
+    """/readyz is 503 once the end begins; /livez stays 200."""
     draining = False
     async with asking(Api(World().ports("n1"), Limits(Settings()), lambda: draining)) as client:
         assert (await client.get("/readyz")).status == 200
@@ -253,8 +255,8 @@ async def test_draining() -> None:
         assert (await client.get("/livez")).status == 200
 
 
-async def test_strangers_learn_only_whether_a_node_is_ready() -> None:
-    """Why it is not, and what its store says, stands on the metrics' port alone."""
+async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
+    """Only the metrics port says why a node is not ready, and what its store says."""
     world = World()
     async with asking(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:
         world.store.fail("check")

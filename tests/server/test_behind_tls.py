@@ -1,4 +1,4 @@
-"""What changes when a browser came by HTTPS, which only a trusted proxy can tell."""
+"""The server's behaviour towards browsers on HTTPS, which only a trusted proxy can report."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ YEAR_S = 31_536_000
 
 
 async def guest(node: Node, **headers: str) -> Response:
-    """Somebody new, who came through a proxy with these headers."""
+    """The answer to a new guest who comes through a proxy with these headers."""
     async with node.http() as http:
         return await http.request(
             "/api/guest", "POST", {name.replace("_", "-"): text for name, text in headers.items()}
@@ -21,15 +21,17 @@ async def guest(node: Node, **headers: str) -> Response:
 @pytest.mark.parametrize(
     ("proxies", "proto", "is_https"),
     [
-        (("127.0.0.1",), "https", True), (("127.0.0.1",), "http", False), (("127.0.0.1",), "", False),
-        (("127.0.0.1",), "https, http", False), ((), "https", False), (("192.0.2.0/24",), "https", False),
+        (("127.0.0.1",), "https", True), (("127.0.0.1",), "http", False),
+        (("127.0.0.1",), "", False),
+        (("127.0.0.1",), "https, http", False), ((), "https", False),
+        (("192.0.2.0/24",), "https", False),
     ],
 )  # fmt: skip
 async def test_the_cookie_is_secure_behind_https(
     proxies: tuple[str, ...], proto: str, is_https: bool
 ) -> None:
-    """Secure when a trusted proxy says https, never when anybody else does: a browser on HTTP would
-    drop the cookie.
+    """The cookie is Secure when a trusted proxy reports https, and not otherwise: a browser on HTTP
+    would drop it.
     """
     async with serve(proxies=proxies) as node:
         answer = await guest(node, X_Forwarded_Proto=proto, X_Forwarded_For="198.51.100.1")
@@ -39,10 +41,8 @@ async def test_the_cookie_is_secure_behind_https(
 @pytest.mark.parametrize(
     ("settings", "value"), [({}, None), ({"hsts_s": YEAR_S}, f"max-age={YEAR_S}")]
 )
-async def test_browsers_are_told_to_stay_with_https(
-    settings: dict[str, Any], value: str | None
-) -> None:
-    """Where it is set, on pages, files, the API and refusals; never over HTTP (RFC 6797, section
+async def test_hsts_is_sent_over_https_only(settings: dict[str, Any], value: str | None) -> None:
+    """HSTS, if set, is on pages, files, the API and refusals; never over HTTP (RFC 6797, section
     7.2).
     """
     async with serve(proxies=("127.0.0.1",), **settings) as node:

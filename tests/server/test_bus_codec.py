@@ -1,6 +1,4 @@
-"""Bus messages as the broker sees them: what goes in comes out, and nothing else is taken for a
-message.
-"""
+"""Bus messages on the broker: encoding round-trips, and nothing else is accepted as a message."""
 
 import json
 import random
@@ -67,8 +65,10 @@ MESSAGE = st.one_of(
 
 
 @given(MESSAGE)
-def test_what_goes_in_comes_out(message: BusMessage) -> None:
-    """Whatever names and texts there are; a topic has no wildcard and no level that is not ours."""
+def test_messages_round_trip(message: BusMessage) -> None:
+    """Messages round-trip with any names and texts; topics hold no wildcard and no foreign
+    level.
+    """
     topic, payload, _ = CODEC.encode(message)
     assert CODEC.decode(topic, payload) == message
     assert not set(topic) & set("+#\x00")
@@ -77,15 +77,16 @@ def test_what_goes_in_comes_out(message: BusMessage) -> None:
 
 
 @given(MESSAGE, st.randoms(use_true_random=False))
-def test_nothing_else_is_taken_for_a_message(message: BusMessage, chance: random.Random) -> None:
-    """A changed byte, a cut, another topic, another key: refused, and by no other exception."""
+def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random) -> None:
+    """A changed or missing byte, another topic or another key raises Refused and nothing else."""
     topic, payload, _ = CODEC.encode(message)
     if not payload:
         return
     at = chance.randrange(len(payload))
     changed = payload[:at] + bytes([payload[at] ^ (1 << chance.randrange(8))]) + payload[at + 1 :]
     for where, what in (
-        (topic, payload[:at]), (f"{topic}x", payload), (topic, Codec(b"other").encode(message).payload),
+        (topic, payload[:at]), (f"{topic}x", payload),
+        (topic, Codec(b"other").encode(message).payload),
         ("plyroom/1/lobby/x", payload), (room_topic("elsewhere"), payload),
     ):  # fmt: skip
         if what:
@@ -100,7 +101,7 @@ def test_nothing_else_is_taken_for_a_message(message: BusMessage, chance: random
     st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]),
 )
 def test_random_bytes(payload: bytes, topic: str) -> None:
-    """They are refused; an empty payload is a will, at a node's topic only."""
+    """Random bytes are refused; an empty payload is a will, on a node's topic only."""
     if payload or "/nodes/" not in topic:
         with pytest.raises(Refused):
             CODEC.decode(topic, payload)
@@ -132,16 +133,18 @@ GOOD = EventsAppended(
         {"more": 1},
     ],
 )
-def test_a_sealed_message_is_judged_all_the_same(change: dict[str, object]) -> None:
-    """A node of another version, or one that is broken, has the key, too."""
+def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
+    """A sealed message is validated too: a node of another version, or a broken one, has the
+    key.
+    """
     topic, payload, _ = CODEC.encode(GOOD)
     says = json.dumps({**json.loads(payload)["says"], **change}).encode()
     with pytest.raises(Refused):
         CODEC.decode(topic, CODEC._sealed(topic, says).payload)
 
 
-def test_thinking_is_nothing_but_thinking() -> None:
-    """A frame for clients that is something else, or of another room, does not reach them."""
+def test_a_thinking_frame_is_validated() -> None:
+    """A thinking frame of another type or another room does not reach clients."""
     for message in (
         wire.Pong(at=1),
         wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done"),
@@ -152,12 +155,14 @@ def test_thinking_is_nothing_but_thinking() -> None:
 
 
 def test_a_message_that_is_too_long() -> None:
-    """Refused before anybody reads it."""
+    """A message that is too long is refused before it is parsed."""
     topic, payload, _ = CODEC.encode(GOOD)
     with pytest.raises(Refused, match="long"):
         CODEC.decode(topic, payload + b" " * MAX_BYTES)
 
 
 def test_subscriptions_of_a_topic() -> None:
-    """MQTT 5, section 4.7.1: those for itself, for one level and for all below."""
+    """MQTT 5, section 4.7.1: the subscriptions for the topic, for one level and for all levels
+    below.
+    """
     assert set(_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

@@ -1,6 +1,4 @@
-"""What server/bus/base.py promises, for every backend: a new one is added to `buses` below and must
-pass.
-"""
+"""The contract of server/bus/base.py; a new backend joins `buses` below and must pass."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -41,7 +39,8 @@ MESSAGES: list[RoomMessage] = [
     PresenceReport("r1", "n1", frozenset(), 0, asks=True),
 ]
 ENTRY = wire.RoomSummary(
-    room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2, watching=1,
+    room="r1", game="sticks", title="Sticks", options={"rows": "1-3"}, created_ms=7, ply=2,
+    watching=1,
     seats=(wire.Occupant("ada", "Ada"), None), state="open",
 )  # fmt: skip
 NODE_MESSAGES: list[NodeMessage] = [
@@ -53,7 +52,7 @@ KEY = b"k" * 32
 
 
 class Buses(NamedTuple):
-    """The buses of two nodes; in one process they are one."""
+    """The buses of two nodes; in one process both are the same bus."""
 
     here: Bus
     there: Bus
@@ -77,7 +76,7 @@ async def buses(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def flowing(bus: MqttBus) -> None:
-    """Waits until messages come and go."""
+    """Waits until messages flow in both directions."""
     changed = asyncio.Event()
     deaf = bus.on_gap(lambda rooms: changed.set())
     async with asyncio.timeout(60):
@@ -88,7 +87,7 @@ async def flowing(bus: MqttBus) -> None:
 
 
 async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[[], None]]:
-    """Subscribes to rooms, and waits until it holds."""
+    """Subscribes to rooms and waits until the subscriptions hold."""
     lapsed: set[str] = set()
     changed = asyncio.Event()
 
@@ -107,7 +106,7 @@ async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[
 
 
 class Receiver:
-    """Keeps what it is told."""
+    """Records the messages that it receives."""
 
     def __init__(self) -> None:
         self.messages: list[BusMessage] = []
@@ -118,7 +117,7 @@ class Receiver:
         self.heard.set()
 
     async def until(self, enough: Callable[[list[BusMessage]], bool]) -> list[BusMessage]:
-        """What was heard, once it is enough."""
+        """The recorded messages, once there are enough."""
         async with asyncio.timeout(60):
             while not enough(self.messages):
                 self.heard.clear()
@@ -126,8 +125,8 @@ class Receiver:
         return self.messages
 
 
-async def test_messages_reach_every_subscriber_whole(buses: Buses) -> None:
-    """Every kind of message comes out as it went in, for all subscribers of its room."""
+async def test_messages_reach_every_subscriber_unchanged(buses: Buses) -> None:
+    """Every kind of message arrives unchanged at all subscribers of its room."""
     receivers = [Receiver(), Receiver()]
     await subscribe(buses.there, *(("r1", receiver) for receiver in receivers))
     for message in MESSAGES:
@@ -137,8 +136,8 @@ async def test_messages_reach_every_subscriber_whole(buses: Buses) -> None:
         assert all(message in heard for message in MESSAGES)
 
 
-async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> None:
-    """The same for the lobby and the nodes, and whoever listens no more hears nothing more."""
+async def test_node_messages_reach_every_listener_unchanged(buses: Buses) -> None:
+    """Lobby and node messages arrive unchanged; a listener that has left receives nothing more."""
     receiver, gone = Receiver(), Receiver()
     buses.there.listen(receiver)
     buses.there.listen(gone)()
@@ -151,8 +150,8 @@ async def test_messages_about_nodes_reach_every_listener_whole(buses: Buses) -> 
     assert gone.messages == []
 
 
-async def test_rooms_are_apart(buses: Buses) -> None:
-    """Nobody hears of a room that he did not subscribe to, whatever its name."""
+async def test_rooms_are_separate(buses: Buses) -> None:
+    """A subscriber receives only messages of its own room, for any room id."""
     names = ["r1", "r2", "+", "#", "r1/here", "r1/#", "$SYS", "ü/ü", "%2F"]
     receivers = {name: Receiver() for name in names}
     await subscribe(buses.there, *receivers.items())
@@ -163,7 +162,9 @@ async def test_rooms_are_apart(buses: Buses) -> None:
 
 
 async def test_unsubscribing_ends_it(buses: Buses) -> None:
-    """After that nothing comes; others still hear, and one may subscribe again."""
+    """After unsubscribing nothing arrives; others still receive, and the room can be subscribed
+    again.
+    """
     gone, here = Receiver(), Receiver()
     unsubscribe, stay = await subscribe(buses.there, ("r1", gone), ("r1", here))
     unsubscribe()
@@ -177,8 +178,8 @@ async def test_unsubscribing_ends_it(buses: Buses) -> None:
     stay()
 
 
-async def test_a_room_may_be_left_and_taken_up_again_at_once(buses: Buses) -> None:
-    """The last subscriber goes and another one comes before anything has happened."""
+async def test_a_room_can_be_resubscribed_at_once(buses: Buses) -> None:
+    """The last subscriber leaves and another one joins at once: it receives the room's messages."""
     (leave,) = await subscribe(buses.there, ("r1", Receiver()))
     leave()
     again = Receiver()
@@ -187,16 +188,16 @@ async def test_a_room_may_be_left_and_taken_up_again_at_once(buses: Buses) -> No
     await again.until(bool)
 
 
-async def test_nobody_need_listen(buses: Buses) -> None:
-    """Publishing for nobody is no error."""
+async def test_publishing_without_subscribers_is_no_error(buses: Buses) -> None:
+    """Publishing without subscribers is no error."""
     buses.here.publish(MESSAGES[0])
     buses.there.subscribe("r1", Receiver())()
     buses.here.publish(MESSAGES[0])
     buses.here.publish(NODE_MESSAGES[0])
 
 
-async def test_a_subscriber_may_leave_while_it_is_told(buses: Buses) -> None:
-    """Unsubscribing or subscribing from within does not disturb the others."""
+async def test_a_subscriber_may_unsubscribe_in_its_callback(buses: Buses) -> None:
+    """A callback that unsubscribes or subscribes does not disturb the others."""
     here, late = Receiver(), Receiver()
 
     def leave(message: RoomMessage) -> None:
@@ -212,8 +213,8 @@ async def test_a_subscriber_may_leave_while_it_is_told(buses: Buses) -> None:
 
 
 async def test_a_node_that_ends_is_gone(tmp_path: Path) -> None:
-    """Over MQTT: those who listen hear that a node is there, that it has ended, and who comes later
-    hears nothing.
+    """Over MQTT: listeners learn that a node is up and that it has ended; later listeners hear
+    nothing of it.
     """
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n2", KEY) as there:
         receiver, late = Receiver(), Receiver()

@@ -1,5 +1,5 @@
-"""What the connection to a broker promises: it comes back, keeps what must be kept within bounds,
-shows whether it is there, knows whether messages flow, logs in as it is told, and tells no secrets.
+"""The broker connection: it reconnects, keeps what must be kept within bounds, publishes its
+status, knows whether messages flow, authenticates, and reveals no secrets.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from server.app import node_name
 from server.bus import work
 from server.bus.broker import Broker, broker_of, parse_broker
 from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
-from server.bus.outbox import TRIES, Letter, Outbox
+from server.bus.outbox import TRIES, Outbox, QueuedMessage
 from server.deploy.mosquitto import mosquitto, mosquitto_path
 from server.settings import SettingError, Settings, settings_from_env
 
@@ -37,8 +37,8 @@ async def until_flows(link: Link) -> None:
     await until(lambda: link.flows)
 
 
-class Ear:
-    """Keeps what comes."""
+class Recorder:
+    """Records the messages that it receives."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, bytes]] = []
@@ -51,12 +51,12 @@ class Ear:
         return [payload for _, payload in self.heard]
 
 
-# --- where it is ------------------------------------------------------------------------------------------------------
+# --- the address ----------------------------------------------------------------------------------
 
 
 def test_a_broker_in_a_url(tmp_path: Path) -> None:
-    """Scheme, credentials (with %xx for what a URL cannot hold), host and port; the defaults of
-    MQTT.
+    """A URL's scheme, credentials (%xx for what a URL cannot hold), host and port; MQTT's
+    defaults.
     """
     assert parse_broker("mqtt://broker") == Broker("broker", 1883)
     assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker(
@@ -95,16 +95,16 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
         "mqtt://u:s3cret@b/a?x=1",
     ],
 )
-def test_a_broker_that_cannot_be(url: str) -> None:
-    """It says what was expected, and no secret."""
+def test_an_invalid_broker_is_refused(url: str) -> None:
+    """The error says what was expected, and no secret."""
     with pytest.raises(SettingError) as error:
         parse_broker(url)
     assert "s3cret" not in str(error.value)
 
 
 def test_the_broker_of_the_settings(tmp_path: Path) -> None:
-    """From the environment, or from a file that it names; not both; and no text of the settings has
-    the password.
+    """The broker comes from the environment or from a file that it names, not both; no text of the
+    settings holds the password.
     """
     path = tmp_path / "bus"
     path.write_text("mqtt://u:s3cret@broker\n")
@@ -125,7 +125,9 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_node_has_a_name_of_its_own() -> None:
-    """What the settings say, and a random part; what topics cannot hold is refused."""
+    """A node's name is the setting and a random part; characters that topics cannot hold are
+    refused.
+    """
     names = {node_name(Settings(node="attic")) for _ in range(3)} | {
         node_name(Settings()) for _ in range(3)
     }
@@ -136,48 +138,56 @@ def test_a_node_has_a_name_of_its_own() -> None:
             node_name(Settings(node=wrong))
 
 
-# --- the outbox -------------------------------------------------------------------------------------------------------
+# --- the outbox -----------------------------------------------------------------------------------
 
 
 async def test_an_outbox_is_bounded() -> None:
-    """The oldest that may be missed goes first, then the oldest of all; both are counted."""
+    """On overflow the oldest unkept message is dropped first, then the oldest of all; both are
+    counted.
+    """
     box = Outbox(4)
     for number in range(3):
-        box.put(Letter("kept", b"%d" % number, True))
-        box.put(Letter("other", b"%d" % number, False))
+        box.put(QueuedMessage("kept", b"%d" % number, True))
+        box.put(QueuedMessage("other", b"%d" % number, False))
     assert (len(box), box.dropped, box.lost) == (4, 2, 0)
     for number in range(3, 6):
-        box.put(Letter("kept", b"%d" % number, True))
+        box.put(QueuedMessage("kept", b"%d" % number, True))
     assert (len(box), box.dropped, box.lost) == (4, 3, 2)
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
 
-async def test_what_was_under_way_goes_first() -> None:
-    """In its order, unless it may be missed or has been under way too often: it may be what breaks
-    the connection.
+async def test_in_flight_messages_go_first() -> None:
+    """In-flight messages are sent again first, in order, unless they are unkept or have been tried
+    too often: one may be what breaks the connection.
     """
     box = Outbox(10)
-    box.put(Letter("t", b"3", True))
-    box.put_back([Letter("t", b"1", True), Letter("t", b"x", False), Letter("t", b"2", True)])
-    poison = Letter("t", b"p", True, tries=TRIES - 1)
+    box.put(QueuedMessage("t", b"3", True))
+    box.put_back(
+        [
+            QueuedMessage("t", b"1", True),
+            QueuedMessage("t", b"x", False),
+            QueuedMessage("t", b"2", True),
+        ]
+    )
+    poison = QueuedMessage("t", b"p", True, tries=TRIES - 1)
     box.put_back([poison])
     assert [(await box.get()).payload for _ in range(3)] == [b"1", b"2", b"3"]
     assert (box.dropped, box.lost) == (1, 1)
 
 
-# --- the connection ---------------------------------------------------------------------------------------------------
+# --- the connection -------------------------------------------------------------------------------
 
 
-async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
-    """SIGKILL of the broker: what was to be kept and said meanwhile arrives, subscriptions hold
-    again, old and new, and those who listen are told that they may have missed something.
+async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
+    """After SIGKILL of the broker, kept messages that were sent meanwhile arrive, old and new
+    subscriptions hold, and a gap is reported.
     """
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
         open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
     ):
-        old, new = Ear(), Ear()
+        old, new = Recorder(), Recorder()
         lapses: list[frozenset[str] | None] = []
         other.subscribe("t/old", old)
         await until(lambda: one.flows and other.flows)
@@ -204,39 +214,39 @@ async def test_it_comes_back_with_its_subscriptions(tmp_path: Path) -> None:
 
 
 async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
-    """Links with the same names and topics, one cluster under a prefix: messages, statuses and
-    wills stay inside it.
+    """Clusters with the same names and topics, one with a prefix: messages, statuses and wills stay
+    apart.
     """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
-        ears: dict[str, Ear] = {}
+        ears: dict[str, Recorder] = {}
         async with AsyncExitStack() as stack:
             for cluster, there in (("", broker.address), ("east/", east)):
                 ear = await stack.enter_async_context(
                     open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear")
                 )
-                ears[cluster] = Ear()
+                ears[cluster] = Recorder()
                 ear.subscribe(f"{ROOT}/#", ears[cluster])
                 await until_flows(ear)
             async with open_link(east, "node", f"{ROOT}/nodes/node") as node:
                 node.set_status(b"here")
                 await until(lambda: node.flows)
                 node.publish(f"{ROOT}/rooms/r", b"moved", kept=True)
-                told = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
-                await until(lambda: told <= set(ears["east/"].heard))
+                sent = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
+                await until(lambda: sent <= set(ears["east/"].heard))
             await until(lambda: (f"{ROOT}/nodes/node", b"") in ears["east/"].heard)
         assert not [topic for topic, _ in ears[""].heard if topic.endswith(("/node", "/r"))]
 
 
-async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
-    """Whoever comes later sees it; it ends with the link, in good order or not, and leaves nothing
-    behind.
+async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
+    """A later subscriber sees the status; it ends with the link, whether or not in order, and
+    leaves nothing behind.
     """
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear,
     ):
-        heard = Ear()
+        heard = Recorder()
         ear.subscribe("status/+", heard)
         dying = Link(broker.address, "dying", "status/dying")
         dying.set_status(b"alive")
@@ -245,13 +255,13 @@ async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
             leaving.set_status(b"alive")
             await until(lambda: heard.payloads.count(b"alive") == 2)
             await until(lambda: dying.flows and leaving.flows)
-            dying._flows = False  # no farewell
+            dying._flows = False  # otherwise it clears its status
             task.cancel()
             await asyncio.wait([task])
             await until(lambda: ("status/dying", b"") in heard.heard)
         await until(lambda: ("status/leaving", b"") in heard.heard)
         async with open_link(broker.address, "late", f"{ROOT}/nodes/late") as late:
-            nothing = Ear()
+            nothing = Recorder()
             late.subscribe("status/#", nothing)
             await until(lambda: late.flows)
             late.publish("status/end", b"x", kept=True)
@@ -261,15 +271,15 @@ async def test_a_status_is_there_as_long_as_the_link(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
-    """SIGSTOP: within 2 s it is known; whatever is said then waits, within bounds, and arrives when
-    it goes on.
+    """A broker that is stopped (SIGSTOP) is noticed within 2 s; messages sent meanwhile wait within
+    bounds and arrive when it resumes.
     """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
         open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
     ):
-        ear = Ear()
+        ear = Recorder()
         other.subscribe("t", ear)
         await until(lambda: one.flows and other.flows)
         broker.send_signal(signal.SIGSTOP)
@@ -285,20 +295,22 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
         assert one.outbox.lost == 2 * OUTBOX - len(numbers) + 1
 
 
-async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
-    """It goes out again, in its order, to whoever is there then."""
+async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: Path) -> None:
+    """Messages in flight when the broker died are sent again, in order, to the present
+    subscribers.
+    """
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
     ):
-        ear = Ear()
+        ear = Recorder()
         link.subscribe("t", ear, own=True)
         await until(lambda: link.flows)
         broker.send_signal(signal.SIGSTOP)
         sent = [b"%d" % number for number in range(10)]
         for payload in sent:
             link.publish("t", payload, kept=True)
-        await until(lambda: len(link._under_way) == len(sent))
+        await until(lambda: len(link._in_flight) == len(sent))
         await broker.kill()
         await broker.start()
         await until(lambda: len(ear.heard) >= len(sent))
@@ -306,9 +318,7 @@ async def test_what_was_under_way_when_the_broker_died(tmp_path: Path) -> None:
 
 
 async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
-    """The broker throws it out for a double (one of its own that had been thought dead): it comes
-    back.
-    """
+    """When the broker drops the link because another connection has its name, it reconnects."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
@@ -329,7 +339,9 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
 async def test_a_broker_that_dies_as_the_link_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link ends, though a task group tells of the broken connection and not of the cancelling."""
+    """The link ends even if the task group raises the broken connection instead of the
+    cancellation.
+    """
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
 
@@ -351,13 +363,13 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
         assert sessions == 1
 
 
-# --- logging in -------------------------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
 async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is refused, says so without secrets, and tries on."""
+    """The link is refused, logs it without secrets, and keeps trying."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
-        await until(lambda: link._told_away)
+        await until(lambda: link._reported_away)
         await asyncio.sleep(0.3)
         assert not link.flows
         assert link.counts.connected == 0
@@ -368,7 +380,7 @@ async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With them it gets in; nobody else does."""
+    """The right user and password get in; nothing else does."""
     async with mosquitto(tmp_path, USERS) as broker:
         async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
             await until(lambda: link.flows)
@@ -379,10 +391,11 @@ async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the broker's certificate it connects; a certificate that nobody vouches for is refused."""
+    """The link connects with the broker's CA and refuses any other certificate."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        ["openssl", "req", "-x509", "-newkey", "ec",
+         "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost",
          "-addext", "subjectAltName=IP:127.0.0.1"],
         check=True, capture_output=True,
@@ -390,7 +403,7 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key.chmod(0o644)
     async with mosquitto(tmp_path, lines=(f"certfile {certificate}", f"keyfile {key}")) as broker:
         good = replace(broker.address, tls=True, ca=certificate)
-        ear = Ear()
+        ear = Recorder()
         async with (
             open_link(good, "a", f"{ROOT}/nodes/a") as link,
             open_link(good, "b", f"{ROOT}/nodes/b") as other,
@@ -401,16 +414,15 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             await until(lambda: bool(ear.heard))
         capsys.readouterr()
         await never_flows(replace(good, ca=None), capsys)
-    for _ in range(
-        5
-    ):  # paho does not close a socket whose handshake fails, and a thread may still hold it
+    # paho leaves a socket open after a failed handshake, and a thread may still hold it.
+    for _ in range(5):
         await asyncio.sleep(0.05)
         gc.collect()
 
 
 async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
-    """The access list that we ship: a worker cannot say anything of rooms, nodes or the lobby,
-    speak for another worker, or hear of rooms and of others' orders; what it needs it may.
+    """With the shipped access list, a worker cannot publish about rooms, nodes or the lobby, act
+    for another worker, or read rooms and others' orders; it can do what it needs.
     """
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))
@@ -422,7 +434,7 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
 
         server = await connect("server", "server-1", f"{ROOT}/nodes/server-1")
         worker = await connect("worker", "worker-1", work.worker_topic("worker-1"))
-        at_server, at_worker = Ear(), Ear()
+        at_server, at_worker = Recorder(), Recorder()
         server.subscribe(f"{ROOT}/#", at_server)
         for topics in (
             f"{ROOT}/#",
@@ -434,8 +446,11 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
             worker.subscribe(topics, at_worker)
         worker.set_status(b"advert")
         await until(lambda: server.flows and worker.flows)
-        forbidden = [f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed", f"{ROOT}/nodes/n9",
-                     work.worker_topic("worker-2"), work.order_topic("worker-2"), f"{ROOT}/echo/server-1"]  # fmt: skip
+        forbidden = [
+            f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed",
+            f"{ROOT}/nodes/n9", work.worker_topic("worker-2"), work.order_topic("worker-2"),
+            f"{ROOT}/echo/server-1",
+        ]  # fmt: skip
         for topic in forbidden:
             worker.publish(topic, b"forged", kept=True)
         worker.publish(work.news_topic("server-1"), b"news", kept=True)
@@ -455,8 +470,8 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
         assert heard == {work.order_topic("worker-1"), f"{ROOT}/nodes/server-1"}
 
 
-def test_the_broker_of_the_tests_is_the_one_we_ship_a_configuration_for(tmp_path: Path) -> None:
-    """Every line of the configuration that we ship is one that Mosquitto knows."""
+def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:
+    """Mosquitto accepts every line of the shipped configuration."""
     lines = (
         (ACL.parent / "mosquitto.conf")
         .read_text("utf-8")

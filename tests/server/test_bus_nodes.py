@@ -1,5 +1,5 @@
-"""Nodes together, over a bus that rings, one that is bad, and a real broker: the lobby is the same
-everywhere, and each node knows who is on the others, until those are gone.
+"""Several nodes over a good bus, a bad one, and a real broker: the lobby is the same everywhere,
+and each node knows who is present on the others until those are gone.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from tests.server.test_bus_contract import KEY, flowing
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import BadBus, Client, FaultyStore, Message, World, settle, virtual
 
-#: Presence waits for a tenth of a second, the lobby for a quarter.
+#: Longer than the delays of presence (0.1 s) and lobby (0.25 s) messages.
 SOON_S = 0.6
 
 
 class Watcher(Client):
-    """Somebody who looks at the lobby; `lobby` is what they see."""
+    """A client that watches the lobby; `lobby` is what it sees."""
 
     async def watch(self) -> "Watcher":
         await self.hub.lobby.watch(self, text_frame(format_message(wire.Ack("w", None))))
@@ -50,7 +50,7 @@ class Watcher(Client):
 
 
 def present(client: Client) -> tuple[list[bool], int]:
-    """Who is there, as a client was told last."""
+    """The presence that a client received last."""
     last = client.of("presence")[-1]
     return last["seats"], last["watching"]
 
@@ -61,13 +61,13 @@ async def hubs(world: World, *names: str) -> AsyncIterator[list[Hub]]:
         yield [await stack.enter_async_context(world.hub(name)) for name in names]
 
 
-# --- the lobby --------------------------------------------------------------------------------------------------------
+# --- the lobby ------------------------------------------------------------------------------------
 
 
 @virtual
 async def test_the_lobby_is_the_same_everywhere() -> None:
-    """A room that is made, filled, played and finished on one node shows so on all, though it is
-    open on one only.
+    """A room that is made, filled, played and finished on one node shows so in the lobby of all
+    nodes.
     """
     async with hubs(World(), "n1", "n2", "n3") as (here, there, third):
         watchers = [
@@ -98,8 +98,8 @@ async def test_the_lobby_is_the_same_everywhere() -> None:
 
 @virtual
 async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
-    """The bus is cut: within some seconds the other node's watchers see what came, what changed and
-    what went.
+    """With the bus cut, watchers on the other node see new, changed and removed rooms within
+    seconds.
     """
     world = World()
     bus = world.bus = BadBus()
@@ -122,13 +122,13 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
         }
         before = len(watcher.of("lobby"))
         await asyncio.sleep(5 * COMPARE_S)
-        assert len(watcher.of("lobby")) == before, "nothing new, nothing told"
+        assert len(watcher.of("lobby")) == before, "nothing new, so no message"
 
 
 @virtual
-async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
-    """What another node says of a room that is open here is left alone; a look at the store changes
-    no ply either.
+async def test_a_stale_lobby_entry_is_ignored() -> None:
+    """A node ignores another node's lobby entry of a room that is open here; reading the store does
+    not set its ply back either.
     """
     async with hubs(World(), "n1", "n2") as (here, there):
         ada = Client(here, "ada")
@@ -158,7 +158,7 @@ async def test_an_old_word_does_not_undo_what_a_node_knows_better() -> None:
 
 
 class SlowToList(FaultyStore):
-    """A store whose list of rooms is read, and arrives later."""
+    """A store whose list of rooms is read at once and returned later."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,8 +172,8 @@ class SlowToList(FaultyStore):
 
 
 @virtual
-async def test_what_another_node_says_while_the_list_is_read() -> None:
-    """It reaches whoever gets that list."""
+async def test_a_lobby_change_while_the_list_is_read() -> None:
+    """A change that arrives while the list is read reaches the client that gets the list."""
     store = SlowToList()
     async with hubs(World(store=store), "n1", "n2") as (here, there):
         watcher = Watcher(there, "w")
@@ -186,11 +186,11 @@ async def test_what_another_node_says_while_the_list_is_read() -> None:
         assert room in watcher.lobby
 
 
-# --- presence ---------------------------------------------------------------------------------------------------------
+# --- presence -------------------------------------------------------------------------------------
 
 
 async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
-    """Ada on one node against Ben on another one, where Cyd watches."""
+    """Ada on one node plays against Ben on another, where Cyd watches."""
     ada, ben, cyd = Client(here, "ada"), Client(there, "ben"), Client(there, "cyd")
     room = await ada.create("tic-tac-toe")
     await ben.ack(ben.sit(room, 1))
@@ -201,7 +201,7 @@ async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
 
 @virtual
 async def test_presence_is_that_of_all_nodes() -> None:
-    """Comings and goings elsewhere are told here, too."""
+    """Clients that join and leave on other nodes change the presence here."""
     async with hubs(World(), "n1", "n2") as (here, there):
         ada, ben, cyd, _ = await people(here, there)
         await asyncio.sleep(SOON_S)
@@ -214,9 +214,9 @@ async def test_presence_is_that_of_all_nodes() -> None:
 
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
 @virtual
-async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
-    """They are gone within seconds: at once when the node says so, else when it has not been heard
-    of for a while.
+async def test_presence_on_a_dead_node_ends(how: str) -> None:
+    """Clients of a dead node disappear within seconds: at once if the node says goodbye, otherwise
+    after its silence.
     """
     world = World()
     bus = world.bus = BadBus()
@@ -238,9 +238,9 @@ async def test_who_was_on_a_node_that_is_gone(how: str) -> None:
 
 
 @virtual
-async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
-    """Then everybody is silent: what was known last is shown, and who is really gone goes when it
-    is back.
+async def test_presence_stays_while_the_bus_is_away() -> None:
+    """While the bus is away all nodes are silent, so the last known presence stays; clients that
+    left disappear once it is back.
     """
     world = World()
     bus = world.bus = BadBus()
@@ -258,8 +258,8 @@ async def test_a_bus_that_is_known_to_be_away_takes_nobody_away() -> None:
 
 
 @virtual
-async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
-    """Half a minute later everybody knows, whatever the bus has lost."""
+async def test_lost_presence_is_repeated() -> None:
+    """Presence is repeated every half minute, so a lost message is made up for."""
     world = World()
     bus = world.bus = BadBus()
     async with hubs(world, "n1", "n2") as (here, there):
@@ -279,13 +279,13 @@ async def test_presence_that_was_lost_on_the_way_comes_again() -> None:
         assert present(ada) == ([True, False], 2)
 
 
-# --- lapses and nodes that die ----------------------------------------------------------------------------------------
+# --- gaps and nodes that die ----------------------------------------------------------------------
 
 
 @virtual
 async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
-    """decisions.md 15: within a second what another node committed is seen; in good times every 30
-    s.
+    """decisions.md 15: while messages do not flow, events of other nodes arrive within a second;
+    otherwise heads are compared every 30 s.
     """
     world = World().unlimited()
     bus = world.bus = BadBus()
@@ -319,9 +319,9 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
 
 @virtual
-async def test_a_will_hastens_the_take_over() -> None:
-    """The store's heartbeat decides; that a node is known to be gone only shortens the wait behind
-    it to 0.2 s.
+async def test_a_will_hastens_the_takeover() -> None:
+    """The store's heartbeat decides on a takeover; the news of a node's end only shortens the wait
+    after it to 0.2 s.
     """
     world = World()
     world.settings = replace(world.settings, heartbeat_s=10.0)
@@ -339,7 +339,7 @@ async def test_a_will_hastens_the_take_over() -> None:
                 "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())
             )
             await world.engines.asked.wait()
-        # It has ended; let its last heartbeat have been just now, as if it had died.
+        # The node has ended in order; make its last heartbeat look recent, as if it had died.
         beaten_s = asyncio.get_running_loop().time()
         await world.store.heartbeat("n1", 30_000)
         world.engines.asked.clear()
@@ -350,12 +350,12 @@ async def test_a_will_hastens_the_take_over() -> None:
         assert 30.0 <= waited_s < 31.0
 
 
-# --- over a broker ----------------------------------------------------------------------------------------------------
+# --- over a broker --------------------------------------------------------------------------------
 
 
 async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
-    """Lobby and presence on three nodes; one is killed, and its people are gone within a second of
-    its will.
+    """Lobby and presence on three nodes over a broker; when one is killed, its clients disappear
+    within a second of its will.
     """
     world = World()
     async with AsyncExitStack() as stack:
@@ -373,16 +373,16 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         await until(lambda: watcher.lobby.get(room, {}).get("watching") == 1)
         await ada.ack(ada.move(room, 0, "a1"))
         await until(lambda: watcher.lobby[room].get("ply") == 1)
-        told: list[bytes] = []
-        buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: told.append(payload))
-        await until(lambda: bool(told))
+        statuses: list[bytes] = []
+        buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: statuses.append(payload))
+        await until(lambda: bool(statuses))
         async with stopped_clock() as clock:
-            buses[1].link._flows = False  # no farewell
+            buses[1].link._flows = False  # otherwise it clears its status
             for task in asyncio.all_tasks():
                 if task.get_name() != "broker link":
                     continue
                 link = task.get_coro().cr_frame.f_locals["self"]  # type: ignore[union-attr]
                 if link is buses[1].link:
                     task.cancel()
-            await until(lambda: told[-1] == b"")
+            await until(lambda: statuses[-1] == b"")
             await clock.until(lambda: present(ada) == ([True, False], 0), within_s=1.0)

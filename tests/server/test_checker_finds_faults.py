@@ -1,8 +1,6 @@
-"""A green check counts only after a planted fault turned it red: each fault here is found, under
-the right promise.
-
-The faults are those of the reliability page that this part of the server can have, and some more of
-their kind.
+"""The checker finds planted faults, each under the promise that it breaks: a green check counts
+only after a fault turned it red. The faults are those of the reliability page that this part of the
+server can have, and some related ones.
 """
 
 import asyncio
@@ -42,8 +40,8 @@ Patch = pytest.MonkeyPatch
 COMMANDS = 100
 
 
-class Forgetful(FaultyStore):
-    """Knows no command keys."""
+class StoreWithoutKeys(FaultyStore):
+    """A store that knows no command keys."""
 
     async def append(self, append: Append) -> None:
         await super().append(
@@ -59,8 +57,8 @@ class Forgetful(FaultyStore):
         )
 
 
-class Careless(FaultyStore):
-    """Appends wherever the writer believes the head to be."""
+class StoreWithoutCompareAndSet(FaultyStore):
+    """A store that appends at any expected version."""
 
     async def append(self, append: Append) -> None:
         room = self._rooms[append.room]
@@ -69,7 +67,7 @@ class Careless(FaultyStore):
 
 
 def ack_before_commit(patch: Patch) -> World:
-    told: set[str] = set()
+    acked: set[str] = set()
     real = RoomRunner._append
 
     async def early(
@@ -77,17 +75,18 @@ def ack_before_commit(patch: Patch) -> World:
     ) -> None:
         if request.follower is not None:
             ack = wire.Ack(request.command.id, self._loaded.v + len(events))
-            told.add(ack.id)
+            acked.add(ack.id)
             request.follower.send(text_frame(format_message(ack)))
         await real(
             self, events, key, Request(request.actor, request.command, None, request.thought)
         )
 
     def silent(item: object, code: Code, message: str) -> None:
-        if not (isinstance(item, Request) and item.command.id in told):
+        if not (isinstance(item, Request) and item.command.id in acked):
             refuse(item, code, message)
 
-    patch.setattr(crowd, "WAIT_S", 0.4)  # what is sent again after such an ack may have no answer
+    # A command that is repeated after such an ack may get no answer.
+    patch.setattr(crowd, "WAIT_S", 0.4)
     patch.setattr(RoomRunner, "_append", early)
     patch.setattr(runner_module, "refuse", silent)
     return World(store=UnreliableStore(7, 0.03, after=False))
@@ -113,7 +112,7 @@ def shown_before_commit(patch: Patch) -> World:
 
 def lost_dedupe(patch: Patch) -> World:
     patch.setattr(RoomRunner, "_remember", lambda *_: None)
-    return World(store=Forgetful())
+    return World(store=StoreWithoutKeys())
 
 
 def stale_ply_accepted(patch: Patch) -> World:
@@ -164,9 +163,7 @@ def gap_in_v(patch: Patch) -> World:
 
 
 def gap_of_the_bus_skipped(patch: Patch) -> World:
-    """A node that takes what another one says for the next event, though it has missed some before
-    it.
-    """
+    """A node that accepts another node's event as the next one after a gap."""
 
     async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
         if grown.events[-1].v > self._loaded.v:
@@ -178,7 +175,7 @@ def gap_of_the_bus_skipped(patch: Patch) -> World:
 
 
 def ai_answer_to_an_old_position(patch: Patch) -> World:
-    """Searches that are not wanted any more go on, and whatever they answer is played."""
+    """Searches that are no longer wanted continue, and their answers are played."""
     real = RoomRunner._wake
 
     def lets_them_search(self: RoomRunner) -> None:
@@ -202,7 +199,7 @@ def hidden_event_leaked(patch: Patch) -> World:
 
 
 def the_head_is_not_compared(patch: Patch) -> World:
-    return World(store=Careless())
+    return World(store=StoreWithoutCompareAndSet())
 
 
 def two_results(patch: Patch) -> World:
@@ -234,7 +231,7 @@ def rematch_without_an_offer(patch: Patch) -> World:
 
 
 def a_rule_is_wrong(patch: Patch) -> World:
-    """Sticks in which whoever must take the last one has won."""
+    """The game of sticks, but the player who takes the last one wins."""
     real: Any = load_game("sticks").rules
 
     def find(game_id: str) -> Game:
@@ -311,8 +308,8 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
 async def test_the_checker_finds(
     fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch
 ) -> None:
-    """The crowd's history shows the fault, under the promise that it breaks; a crowd may miss it, a
-    dozen do not.
+    """The crowd's history shows the fault, under the promise that it breaks; a single crowd may
+    miss it, a dozen do not.
     """
     found: list[str] = []
     for _ in range(12):
@@ -329,11 +326,11 @@ async def faults_of(world: World) -> list[str]:
 
 
 async def test_without_a_fault_the_checker_finds_none() -> None:
-    """The same crowd over a sound server."""
+    """The same crowd over a correct server shows nothing."""
     assert await faults_of(World()) == []
 
 
-# --- faults that a crowd does not meet, and the tests that do ---------------------------------------------------------
+# --- faults that only other tests meet ------------------------------------------------------------
 
 
 def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
@@ -360,7 +357,7 @@ async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
 
 
 async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
-    """I20, R17: what may be missed must be missed by a slow reader."""
+    """I20, R17: ephemeral messages must be skipped for a slow reader."""
     monkeypatch.setattr(session_module, "SKIP_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
@@ -390,4 +387,4 @@ def test_random_commands_find_it_in_the_pure_room(
         phases=[Phase.generate],
     )
     with pytest.raises(Exception):  # noqa: B017 - an assertion, or what a fault leads to
-        run_state_machine_as_test(RoomMachine, settings=many)  # ends at the first that fails
+        run_state_machine_as_test(RoomMachine, settings=many)  # stops at the first failure

@@ -1,4 +1,4 @@
-"""What an earlier version stored and sent is read for ever: names in the code change, bytes do not."""
+"""Data of earlier versions stays readable: names in the code change, bytes do not."""
 
 import json
 import shutil
@@ -23,12 +23,12 @@ from tests.support.server_process import UNHURRIED, serving
 GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
 BUS = json.loads((GOLDEN / "bus.json").read_text())
-#: Fields that tell of this version and not of the match.
+#: Fields that depend on this version and not on the match.
 CHANGES = {"levels"}
 
 
 def is_in(old: Any, new: Any) -> bool:
-    """Is all that was sent then sent now? Fields may have been added since."""
+    """Whether everything in the old message is in the new one; fields may have been added."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(
             key in CHANGES or (key in new and is_in(value, new[key])) for key, value in old.items()
@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> Path:
 
 
 async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
-    """What a spectator is sent of each room."""
+    """The messages that a spectator of each room receives."""
     seen: dict[str, list[dict[str, Any]]] = {}
     async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
         await socket.send(json.dumps({"t": "hello", "protocol": 1, "token": SEEN["tokens"]["cyd"]}))
@@ -65,7 +65,7 @@ async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
 
 
 async def moves_on(player: Connection, game_id: str) -> bool:
-    """Plays the next move of the match under way, if it is this player's turn."""
+    """Plays the next move of the running match, if it is this player's turn."""
     room = SEEN["rooms"][f"running {game_id}"]
     async with aclosing(player.follow(room)) as messages:
         model = Model(room=room, me=player.identity)
@@ -85,7 +85,7 @@ def fetch(url: str) -> Any:
 
 
 def verified(data: Path) -> dict[str, Any]:
-    """What `plyroom verify` says of a store that has the newest schema."""
+    """The report of `plyroom verify` on a migrated store."""
     assert CliRunner().invoke(admin.main, ["migrate", "--data", str(data)]).exit_code == 0
     result = CliRunner().invoke(admin.main, ["verify", "--json", "--data", str(data)])
     assert result.exit_code == 0, result.output
@@ -93,10 +93,8 @@ def verified(data: Path) -> dict[str, Any]:
     return found
 
 
-async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
-    """Snapshots, boards, replays and lists are those of then; a match under way takes its next
-    move.
-    """
+async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
+    """Snapshots, boards, replays and lists are unchanged; a running match accepts its next move."""
     async with serving(data, **UNHURRIED) as server:
         seen = await joined(server.url)
         for name, messages in SEEN["joined"].items():
@@ -125,13 +123,13 @@ async def test_rooms_and_matches_look_as_they_did_and_go_on(data: Path) -> None:
 
 
 def test_the_store_verifies(data: Path) -> None:
-    """Every event, position and row agrees with the rest."""
+    """Every event, position and row of the old store is consistent."""
     report = verified(data)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
 
 
 def test_the_backup_restores(tmp_path: Path) -> None:
-    """It becomes a store that agrees with itself and holds the same."""
+    """An old backup restores to a consistent store with the same content."""
     restored = tmp_path / "restored"
     result = CliRunner().invoke(
         admin.main, ["restore", "--data", str(restored), str(GOLDEN / "plyroom.backup")]
@@ -143,8 +141,8 @@ def test_the_backup_restores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", BUS["bus"], ids=lambda kept: kept["is"])
 def test_messages_between_nodes(kept: dict[str, str]) -> None:
-    """They are understood, and written as they were: nodes of two versions talk while they are
-    upgraded.
+    """Messages between nodes are readable and written unchanged: two versions can talk during an
+    upgrade.
     """
     codec = Codec(BUS["key"].encode())
     message = codec.decode(kept["topic"], kept["payload"].encode())
@@ -154,7 +152,7 @@ def test_messages_between_nodes(kept: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kept", BUS["work"], ids=lambda kept: kept["is"])
 def test_messages_to_and_from_workers(kept: dict[str, str]) -> None:
-    """They are understood, and written as they were."""
+    """Messages to and from workers are readable and written unchanged."""
     payload = kept["payload"].encode()
     if kept["is"] == "Advert":
         message: Any = work.parse_advert(BUS["topics"]["worker"], payload)
@@ -166,7 +164,8 @@ def test_messages_to_and_from_workers(kept: dict[str, str]) -> None:
 
 
 def test_topics_of_workers() -> None:
-    """They are where they were."""
+    """The workers' topics are unchanged."""
     assert BUS["topics"] == {
-        "worker": work.worker_topic("w1"), "order": work.order_topic("w1"), "news": work.news_topic("n1"),
+        "worker": work.worker_topic("w1"), "order": work.order_topic("w1"),
+        "news": work.news_topic("n1"),
     }  # fmt: skip

@@ -1,6 +1,4 @@
-"""What a stranger can make the HTTP side do before a limit counts: next to nothing, on any request
-of a connection.
-"""
+"""Hostile HTTP requests cost next to nothing before a limit applies, anywhere in a connection."""
 
 import asyncio
 import contextlib
@@ -16,14 +14,14 @@ import pytest
 from aiohttp import web
 
 from server.address import Proxies
-from server.net.listener import Door, Hall
+from server.net.listener import ConnectionSlots, ProtocolDetector
 from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.test_listener import SECURITY, UPGRADE
 from tests.support.fake_server import World, settle
 from tests.support.node import WAIT_S, Http, Node, serve
 
-#: A megabyte of zeros in a kilobyte.
+#: One megabyte of zeros in one kilobyte.
 BOMB = gzip.compress(bytes(2**20))
 ENCODED = {"Content-Encoding": "gzip", "Content-Length": str(len(BOMB))}
 CHUNKED = {"Transfer-Encoding": "chunked"}
@@ -40,8 +38,8 @@ def head(target: str, method: str = "POST", **headers: str) -> bytes:
 
 
 @pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The encodings for which something was made that unpacks."""
+def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Records the encodings for which a decompressor was made."""
     made: list[str] = []
     real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (it is not exported, and mypy would mind)
 
@@ -53,25 +51,27 @@ def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("method", "target", "headers"),
     [
-        ("POST", "/api/guest", {}), ("POST", "/livez", {}), ("GET", "/", {}), ("PUT", "/nothing", {}),
-        ("HEAD", "/api/games", {}), ("GET", "/ws", {"Upgrade": "websocket", "Connection": "Upgrade"}),
+        ("POST", "/api/guest", {}), ("POST", "/livez", {}), ("GET", "/", {}),
+        ("PUT", "/nothing", {}),
+        ("HEAD", "/api/games", {}),
+        ("GET", "/ws", {"Upgrade": "websocket", "Connection": "Upgrade"}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["first", "kept alive", "pipelined"])
 async def test_compressed_bodies_are_refused(
-    method: str, target: str, headers: dict[str, str], place: str, unpacked: list[str]
+    method: str, target: str, headers: dict[str, str], place: str, decompressed: list[str]
 ) -> None:
-    """415 for any method and path, on every request of a connection, unread: nothing was ever made
-    to unpack it.
+    """Compressed bodies get 415 for any method and path, on every request of a connection; no
+    decompressor is ever made.
     """
     if place == "first" and "Upgrade" in headers:
-        place = "kept alive"  # the first request of a connection would become a WebSocket
+        place = "kept alive"  # a first request would become a WebSocket
     async with serve() as node, node.http() as http:
         before = b"" if place == "first" else head("/livez", "GET")
         http.writer.write(before)
@@ -83,23 +83,23 @@ async def test_compressed_bodies_are_refused(
         answer = await http.response()
         assert (answer.status, answer.json["code"]) == (415, "http.415")
         assert await http.ended() == b""
-        assert unpacked == []
+        assert decompressed == []
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity", "nonsense"])
-async def test_every_encoding_is_refused(encoding: str, unpacked: list[str]) -> None:
-    """415, in chunks, too."""
+async def test_every_encoding_is_refused(encoding: str, decompressed: list[str]) -> None:
+    """Every content encoding gets 415, in chunks too."""
     async with serve() as node, node.http() as http:
         http.writer.write(
             head("/api/guest", **CHUNKED, Content_Encoding=encoding) + b"5\r\nabcde\r\n0\r\n\r\n"
         )
         assert (await http.response()).status == 415
         assert await http.ended() == b""
-        assert unpacked == []
+        assert decompressed == []
 
 
-async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
-    """Its requests have no bodies; 415, 411 and 413 like everywhere."""
+async def test_the_metrics_port_unpacks_nothing(decompressed: list[str]) -> None:
+    """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
             reader, writer = await asyncio.open_connection("127.0.0.1", node.running.metrics_port)
@@ -107,14 +107,15 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
             http = Http(reader, writer, "localhost")
             assert (await http.response()).status == status
             writer.close()
-        assert unpacked == []
+        assert decompressed == []
 
 
 @pytest.mark.parametrize(
     ("target", "headers", "status"),
     [
         ("/api/guest", CHUNKED, 411), ("/api/guest", {"Transfer-Encoding": "gzip, chunked"}, 411),
-        ("/api/guest", {"Content-Length": "4097"}, 413), ("/api/guest", {"Content-Length": str(2**60)}, 413),
+        ("/api/guest", {"Content-Length": "4097"}, 413),
+        ("/api/guest", {"Content-Length": str(2**60)}, 413),
         ("/api/games", {"Content-Length": "1"}, 413), ("/nothing", {"Content-Length": "1"}, 413),
         ("/livez", {f"X{n}": "x" * 1000 for n in range(40)}, 431),
         ("/api/guest", {"Content-Length": "2", "Expect": "the unexpected"}, 417),
@@ -124,8 +125,8 @@ async def test_the_metrics_port_unpacks_nothing(unpacked: list[str]) -> None:
 async def test_a_body_is_refused_before_it_is_read(
     target: str, headers: dict[str, str], status: int
 ) -> None:
-    """The refusal comes though not a byte of the body was sent, without leave to send it; it ends
-    the connection.
+    """The refusal arrives before a byte of the body is sent, without 100 Continue, and ends the
+    connection.
     """
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
@@ -135,8 +136,8 @@ async def test_a_body_is_refused_before_it_is_read(
         assert answer.headers["connection"] == "close"
 
 
-async def test_leave_is_given_to_a_body_that_is_taken() -> None:
-    """Expect: 100-continue has 100 and then its answer, and the connection is kept."""
+async def test_an_accepted_body_gets_100_continue() -> None:
+    """A body that is accepted gets 100 Continue and its answer, and the connection stays open."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", Content_Length="2", Expect="100-continue"))
         assert (await http.response()).status == 100
@@ -147,8 +148,8 @@ async def test_leave_is_given_to_a_body_that_is_taken() -> None:
 
 @pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
 async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """30,000 chunks of a byte cost next to nothing: a few that came with the head are parsed, the
-    rest is dropped.
+    """A refused body of 30,000 one-byte chunks costs little: a few that came with the head are
+    parsed, the rest is dropped.
     """
     chunks = 0
     real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
@@ -171,7 +172,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
 
 
 async def test_what_follows_a_refused_request_is_not_served() -> None:
-    """Its body may be anything, so nothing behind it is taken for a request."""
+    """Bytes after a refused request are never taken for another request."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
@@ -188,9 +189,7 @@ async def test_what_follows_a_refused_request_is_not_served() -> None:
     ],
 )  # fmt: skip
 async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> None:
-    """A request after which the connection would speak something else is the last one that is
-    answered.
-    """
+    """A request that would change the connection's protocol is the last one that is answered."""
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
         http.writer.write(
@@ -202,7 +201,7 @@ async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> Non
 
 
 async def test_a_refused_body_without_end_is_cut_off() -> None:
-    """After a megabyte, whatever else would come."""
+    """A refused body without end is cut off after a megabyte."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **CHUNKED))
         assert (await http.response()).status == 411
@@ -217,7 +216,7 @@ async def test_a_refused_body_without_end_is_cut_off() -> None:
 
 
 async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
-    """However many come at once: another connection is served in between."""
+    """Pipelined requests are answered a few at a time: other connections are served in between."""
     async with serve() as node, node.http() as greedy, node.http() as other:
         greedy.writer.write(head("/livez", "GET") * 3000)
         await greedy.response()
@@ -226,7 +225,7 @@ async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
         assert answered < 3000
 
 
-# --- answers that are made early --------------------------------------------------------------------------------------
+# --- refusals below the handlers ------------------------------------------------------------------
 
 BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
 
@@ -235,17 +234,19 @@ BAD_HANDSHAKE = {**UPGRADE, "Sec-WebSocket-Key": "no key"}
     ("request_bytes", "status"),
     [
         (b"NONSENSE\r\n\r\n", 400), (b"GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", 400),
-        (head("/" + "x" * 9000, "GET"), 400), (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
+        (head("/" + "x" * 9000, "GET"), 400),
+        (head("/", "GET", **{f"X{n}": "y" for n in range(200)}), 400),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000, 431), (head("/api/guest", **CHUNKED), 411),
         (head("/ws", "GET", **BAD_HANDSHAKE), 400), (head("/other", "GET", **UPGRADE), 404),
-        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431), (head("/ws", "GET", **UPGRADE, Content_Encoding="br"), 415),
+        (head("/ws", "GET", **UPGRADE, X="x" * 9000), 431),
+        (head("/ws", "GET", **UPGRADE, Content_Encoding="br"), 415),
         (head("/ws", "GET", **UPGRADE, **{f"X{n}": "y" for n in range(200)}), 431),
         (head("/ws", "GET", **{**UPGRADE, "Sec-WebSocket-Version": "12"}), 400),
     ],
 )  # fmt: skip
-async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> None:
-    """Refusals of the door, of aiohttp's parser and of `websockets` carry our headers, and tell no
-    versions.
+async def test_early_refusals_have_the_security_headers(request_bytes: bytes, status: int) -> None:
+    """Refusals of the listener, of aiohttp's parser and of `websockets` carry the security headers
+    and reveal no versions.
     """
     async with serve() as node, node.http() as http:
         http.writer.write(request_bytes)
@@ -253,17 +254,17 @@ async def test_early_answers_are_dressed(request_bytes: bytes, status: int) -> N
         assert answer.status == status
         for name, value in SECURITY.items():
             assert answer.headers.get(name, "").startswith(value), name
-        told = f"{answer.headers} {answer.body!r}".lower()
+        text = f"{answer.headers} {answer.body!r}".lower()
         for program in ("python", "aiohttp", "websockets/"):
-            assert program not in told
+            assert program not in text
 
 
-# --- many connections -------------------------------------------------------------------------------------------------
+# --- many connections -----------------------------------------------------------------------------
 
 
 async def test_a_growing_head_is_searched_once() -> None:
-    """In a head that comes in small pieces, each search begins where the last one ended, but for
-    three bytes.
+    """In a head that arrives in small pieces, each search starts three bytes before the end of the
+    last one.
     """
 
     searches: list[tuple[int, int]] = []
@@ -274,14 +275,14 @@ async def test_a_growing_head_is_searched_once() -> None:
             return super().find(sub, start, *rest)
 
     async with serve() as node, node.http() as http:
-        real = Door.connection_made
+        real = ProtocolDetector.connection_made
 
-        def spied(door: Door, transport: asyncio.BaseTransport) -> None:
-            door._head = Spy()
-            real(door, transport)
+        def spied(detector: ProtocolDetector, transport: asyncio.BaseTransport) -> None:
+            detector._head = Spy()
+            real(detector, transport)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Door, "connection_made", spied)
+            patch.setattr(ProtocolDetector, "connection_made", spied)
             async with node.http() as slow:
                 for piece in (
                     b"GET /livez HTTP/1.1\r\n",
@@ -292,7 +293,7 @@ async def test_a_growing_head_is_searched_once() -> None:
                     b"\n",
                 ):
                     slow.writer.write(piece)
-                    await http.request("/livez")  # that piece has arrived
+                    await http.request("/livez")  # the piece has arrived by now
                 assert (await slow.response()).status == 200
     assert len(searches) > 1
     for (_, before), (start, _) in itertools.pairwise(searches):
@@ -311,9 +312,9 @@ async def connected(node: Node, address: str) -> AsyncIterator[Http]:
         writer.close()
 
 
-async def test_one_address_gets_half_of_the_places() -> None:
-    """503 with our headers beyond that, another address is served, and places that become free are
-    taken.
+async def test_one_address_gets_half_of_the_slots() -> None:
+    """Beyond half of the slots an address gets 503 with the security headers; other addresses are
+    served, and freed slots are used again.
     """
     async with serve(max_http=4) as node, AsyncExitStack() as stack:
         held = [await stack.enter_async_context(connected(node, "127.0.0.1")) for _ in range(2)]
@@ -332,9 +333,9 @@ async def test_one_address_gets_half_of_the_places() -> None:
             assert (await again.request("/livez")).status == 200
 
 
-async def test_who_keeps_silent_makes_room() -> None:
-    """When all places are taken, the connection that has said nothing for the longest ends; HTTP
-    that is used stays.
+async def test_a_silent_connection_makes_room() -> None:
+    """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
+    connections in use stay.
     """
     async with serve(max_http=3, proxies=("127.0.0.1",)) as node, AsyncExitStack() as stack:
         used = await stack.enter_async_context(node.http())
@@ -349,17 +350,19 @@ async def test_who_keeps_silent_makes_room() -> None:
             assert (await late.response()).status == 503, "nobody is silent any more"
 
 
-async def test_sockets_leave_their_place_to_others() -> None:
-    """Places are for what is no WebSocket."""
+async def test_websockets_take_no_slots() -> None:
+    """WebSockets take no slots."""
     async with serve(max_http=2) as node, node.guest(), node.guest(), node.guest():
         assert (await node.get("/livez")).status == 200
 
 
-def test_the_hall_counts_by_address() -> None:
-    """IPv6 by /64; a proxy and a connection without an address only count in all."""
-    hall = Hall(4, Proxies())
+def test_slots_are_counted_by_address() -> None:
+    """Slots count IPv6 addresses by /64; proxies and connections without an address count in the
+    total only.
+    """
+    slots = ConnectionSlots(4, Proxies())
 
-    class Quiet(Door):
+    class Quiet(ProtocolDetector):
         def __init__(self) -> None:
             pass
 
@@ -369,13 +372,11 @@ def test_the_hall_counts_by_address() -> None:
         ("2001:db8::3", False),
         (None, True),
     ):
-        assert (hall.enter(Quiet(), peer) is not None) is enters, peer
+        assert (slots.enter(Quiet(), peer) is not None) is enters, peer
 
 
-async def test_who_reads_nothing_is_cut_off() -> None:
-    """A connection to which bytes wait to be sent, and which takes none from one sweep to the next,
-    ends.
-    """
+async def test_a_client_that_reads_nothing_is_cut_off() -> None:
+    """A connection with unsent bytes that reads nothing between two sweeps is aborted."""
 
     async def big(request: web.Request) -> web.Response:
         return web.Response(body=bytes(2**24))
@@ -395,7 +396,7 @@ async def test_who_reads_nothing_is_cut_off() -> None:
     while not connection._wire or not connection._wire.get_write_buffer_size():
         await asyncio.sleep(0)
     http.sweep()
-    await reader.readexactly(2**23)  # reads on
+    await reader.readexactly(2**23)  # continues to read
     http.sweep()
     await settle()
     assert len(http) == 1
@@ -407,8 +408,8 @@ async def test_who_reads_nothing_is_cut_off() -> None:
     writer.close()
 
 
-class TurnedClock(World):
-    """A world whose clock a test turns."""
+class AdjustableClock(World):
+    """A fake server whose clock the test sets."""
 
     ahead_ms = 0
 
@@ -416,14 +417,14 @@ class TurnedClock(World):
         return super().now_ms() + self.ahead_ms
 
 
-# --- how much of the API an address may use ---------------------------------------------------------------------------
+# --- the rate limit of an address -----------------------------------------------------------------
 
 
-async def test_an_address_gets_so_many_requests() -> None:
-    """429 with Retry-After for one too many, each address by itself behind a trusted proxy; files
-    are not counted.
+async def test_requests_are_limited_by_address() -> None:
+    """One request too many gets 429 with Retry-After, per address also behind a trusted proxy;
+    files are not counted.
     """
-    world = TurnedClock()
+    world = AdjustableClock()
     settings: dict[str, Any] = {
         "proxies": ("127.0.0.1",),
         "limit_requests_burst": 3,
@@ -445,7 +446,7 @@ async def test_an_address_gets_so_many_requests() -> None:
 
 
 async def test_no_limit_where_none_is_set() -> None:
-    """0 a minute: as many as one likes."""
+    """A limit of 0 per minute means no limit."""
     async with (
         serve(limit_requests_burst=1, limit_requests_per_minute=0) as node,
         node.http() as http,

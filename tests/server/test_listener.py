@@ -1,6 +1,4 @@
-"""What the one port promises: requests go where they belong, foreign pages stay outside, nobody
-blocks the end.
-"""
+"""The server's port: it dispatches requests, refuses foreign pages, and stops in time."""
 
 import asyncio
 import os
@@ -38,11 +36,11 @@ UPGRADE = {
 }
 
 
-# --- one port ---------------------------------------------------------------------------------------------------------
+# --- one port -------------------------------------------------------------------------------------
 
 
 async def test_http_and_websockets_share_the_port() -> None:
-    """The page, an API answer on the same kept-alive connection, and a socket."""
+    """The port serves a page, an API answer on the same kept-alive connection, and a WebSocket."""
     async with serve() as node, node.http() as http, node.guest() as one:
         page = await http.request("/")
         assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -53,7 +51,7 @@ async def test_http_and_websockets_share_the_port() -> None:
 
 
 async def test_a_request_may_come_byte_by_byte() -> None:
-    """In whatever pieces the network delivers it, for HTTP and for WebSocket."""
+    """HTTP and WebSocket requests may arrive in pieces of any size."""
     async with serve() as node:
         for target, headers, status in (("/livez", {}, 200), ("/ws", UPGRADE, 101)):
             async with node.http() as http:
@@ -70,7 +68,9 @@ async def test_a_request_may_come_byte_by_byte() -> None:
 
 
 async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
-    """400 with Connection: close (decisions.md 14), and the connection ends."""
+    """An upgrade on a kept-alive connection gets 400 with Connection: close (decisions.md 14) and
+    ends it.
+    """
     async with serve() as node, node.http() as http:
         await http.request("/livez")
         late = await http.request("/ws", headers=UPGRADE)
@@ -80,7 +80,7 @@ async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
 
 
 async def test_a_websocket_elsewhere_is_not_found() -> None:
-    """Only /ws is one."""
+    """A WebSocket handshake on any path but /ws gets 404."""
     async with serve() as node, node.http() as http:
         assert (await http.request("/other", headers=UPGRADE)).status == 404
     async with serve() as node, node.http() as http:
@@ -88,8 +88,8 @@ async def test_a_websocket_elsewhere_is_not_found() -> None:
 
 
 async def test_a_full_server_says_so() -> None:
-    """R24: 503 for one connection too many; those that are here stay, and a place that becomes free
-    is taken.
+    """R24: one connection too many gets 503; existing ones stay, and a slot that becomes free is
+    used.
     """
     async with serve(max_connections=1) as node:
         async with node.guest() as one, node.http() as http:
@@ -103,9 +103,7 @@ async def test_a_full_server_says_so() -> None:
 
 
 async def test_half_a_head_times_out() -> None:
-    """A connection that never finishes its request is ended, at once if it was silent from the
-    beginning.
-    """
+    """A connection that never completes its request is aborted after the silence limit."""
     async with serve(silence_s=0.2) as node:
         for start in (
             b"",
@@ -119,7 +117,7 @@ async def test_half_a_head_times_out() -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
 async def test_a_head_that_is_too_big_is_refused(end: bytes) -> None:
-    """431 and the end of the connection, whether its end has come or not; nothing is kept."""
+    """A head that is too big gets 431 and the end of the connection, complete or not."""
     async with serve() as node, node.http() as http:
         http.writer.write(b"GET / HTTP/1.1\r\nX: " + b"x" * (HEAD_LIMIT_BYTES + 1) + end)
         assert (await http.response()).status == 431
@@ -129,17 +127,24 @@ async def test_a_head_that_is_too_big_is_refused(end: bytes) -> None:
 @pytest.mark.parametrize(
     "request_bytes",
     [
-        b"\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
-        b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"POST /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
-        b"GET /ws HTTP/1.1\r\nHost: a\r\nHost: b\r\nOrigin: http://a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+        b"POST /ws HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nHost: a\r\nHost: b\r\nOrigin: http://a\r\n"
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-        b"GET /ws HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nOrigin: http://b\r\nUpgrade: websocket\r\n"
-        b"Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"GET / HTTP/1.1\r\n\xff: \xff\r\n\r\n",
+        b"GET /ws HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nOrigin: http://b\r\n"
+        b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\xff: \xff\r\n\r\n",
     ],
 )  # fmt: skip
-async def test_a_senseless_request_is_refused(request_bytes: bytes) -> None:
-    """With 4xx or by closing; never with a traceback, and the server serves on."""
+async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
+    """A malformed request gets 4xx or a closed connection, never a traceback; the server
+    continues.
+    """
     with structlog.testing.capture_logs() as logs:
         async with serve() as node:
             async with node.http() as http:
@@ -154,9 +159,12 @@ async def test_a_senseless_request_is_refused(request_bytes: bytes) -> None:
 @pytest.mark.parametrize(
     ("head", "upgrade"),
     [
-        (b"GET /ws HTTP/1.1\r\nUpgrade: websocket", True), (b"GET /ws HTTP/1.1\r\nupgrade:WebSocket", True),
-        (b"GET /ws HTTP/1.1\r\nUpgrade: h2c, websocket", True), (b"GET / HTTP/1.1\r\nUpgrade: h2c", False),
-        (b"GET /upgrade:websocket HTTP/1.1\r\nHost: x", False), (b"GET / HTTP/1.1\r\nX-Upgrade: websocket", False),
+        (b"GET /ws HTTP/1.1\r\nUpgrade: websocket", True),
+        (b"GET /ws HTTP/1.1\r\nupgrade:WebSocket", True),
+        (b"GET /ws HTTP/1.1\r\nUpgrade: h2c, websocket", True),
+        (b"GET / HTTP/1.1\r\nUpgrade: h2c", False),
+        (b"GET /upgrade:websocket HTTP/1.1\r\nHost: x", False),
+        (b"GET / HTTP/1.1\r\nX-Upgrade: websocket", False),
         (b"", False),
     ],
 )  # fmt: skip
@@ -165,7 +173,7 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
     assert is_upgrade(head) is upgrade
 
 
-# --- who may come -----------------------------------------------------------------------------------------------------
+# --- origins --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,21 +208,23 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
         ("", "http://", False),
     ],
 )
-def test_whose_pages_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
-    """Our own, under a name that no foreign page can have (decisions.md 13); programs send no
-    Origin.
+def test_origins_that_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
+    """Only this server's pages may connect, under a name that no foreign page can have
+    (decisions.md 13); programs send no Origin.
     """
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
 async def test_foreign_pages_do_not_get_a_socket() -> None:
-    """403 before any handshake, for a foreign Origin and for a foreign name of ours (DNS
-    rebinding).
+    """A foreign Origin, and a foreign name of this server (DNS rebinding), get 403 before the
+    handshake.
     """
     async with serve(names=("play.example.org",)) as node:
         for host, origin, status in (
-            (node.host, f"http://{node.host}", 101), (node.host, "http://evil.example", 403), (node.host, "null", 403),
-            ("evil.example", "http://evil.example", 403), ("192.168.7.7:8000", "http://192.168.7.7:8000", 101),
+            (node.host, f"http://{node.host}", 101), (node.host, "http://evil.example", 403),
+            (node.host, "null", 403),
+            ("evil.example", "http://evil.example", 403),
+            ("192.168.7.7:8000", "http://192.168.7.7:8000", 101),
             ("play.example.org", "https://play.example.org", 101),
         ):  # fmt: skip
             async with node.http(host) as http:
@@ -225,8 +235,8 @@ async def test_foreign_pages_do_not_get_a_socket() -> None:
                 pass
 
 
-def test_hosts_that_are_surely_ours() -> None:
-    """IP literals, localhost, *.local and what was configured."""
+def test_hosts_that_are_allowed() -> None:
+    """IP literals, localhost, *.local and the configured names are allowed."""
     for host in (
         "127.0.0.1",
         "127.0.0.1:1",
@@ -251,13 +261,13 @@ def test_hosts_that_are_surely_ours() -> None:
         assert not host_allowed(host, ("Name.Example",)), host
 
 
-# --- the end ----------------------------------------------------------------------------------------------------------
+# --- the end --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_waits_for_nobody(loop: str) -> None:
-    """R20: sockets are closed with 1012, and neither idle nor unfinished HTTP connections hold the
-    end up.
+    """R20: sockets are closed with 1012, and idle or incomplete HTTP connections do not delay the
+    end.
     """
 
     async def main() -> None:
@@ -280,8 +290,8 @@ def test_the_end_waits_for_nobody(loop: str) -> None:
     run_on(loop, main)
 
 
-async def test_a_taken_port_is_told(tmp_path: Path) -> None:
-    """PortTaken that names the port, and nothing is left behind."""
+async def test_a_taken_port_is_reported(tmp_path: Path) -> None:
+    """A taken port raises PortTaken, which names it, and leaves nothing behind."""
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -299,12 +309,13 @@ async def test_a_taken_port_is_told(tmp_path: Path) -> None:
 def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "server", *arguments],
-        capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2], env={**os.environ, **environment},
+        capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2],
+        env={**os.environ, **environment},
     )  # fmt: skip
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    """A taken port, a bad setting, an unusable folder: one clear line and exit code 1, no
+    """A taken port, a bad setting or an unusable folder: one clear line and exit code 1, no
     traceback.
     """
     with sockets.socket() as taken:
@@ -329,7 +340,9 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
 
 
 async def test_one_server_for_one_folder(tmp_path: Path) -> None:
-    """The second one is refused with StoreUnavailable; when the first has ended it may start."""
+    """A second server for a folder fails with StoreUnavailable; it may start once the first has
+    ended.
+    """
     settings = Settings(host="127.0.0.1", port=0, data=tmp_path)
     async with open_server(settings, ScriptedEngines()):
         with pytest.raises(StoreUnavailable, match="another Plyroom server"):
@@ -339,14 +352,16 @@ async def test_one_server_for_one_folder(tmp_path: Path) -> None:
         assert running.port
 
 
-# --- settings ---------------------------------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def test_settings_come_from_the_environment() -> None:
-    """PLYROOM_<NAME> for each of them, in its own type; others are left alone."""
+    """PLYROOM_<NAME> sets each setting in its own type; other variables are ignored."""
     given = {
-        "PLYROOM_HOST": "127.0.0.1", "PLYROOM_PORT": "8123", "PLYROOM_DATA": "/somewhere", "PLYROOM_SILENCE_S": "2.5",
-        "PLYROOM_NAMES": "a.example, b.example,", "PLYROOM_SOLE_NODE": "no", "PLYROOM_AI_TRIES": "3", "OTHER": "x",
+        "PLYROOM_HOST": "127.0.0.1", "PLYROOM_PORT": "8123", "PLYROOM_DATA": "/somewhere",
+        "PLYROOM_SILENCE_S": "2.5",
+        "PLYROOM_NAMES": "a.example, b.example,", "PLYROOM_SOLE_NODE": "no",
+        "PLYROOM_AI_TRIES": "3", "OTHER": "x",
     }  # fmt: skip
     settings = settings_from_env(given)
     assert settings == replace(
@@ -359,18 +374,20 @@ def test_settings_come_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("PORT", "eighty"), ("PORT", ""), ("PORT", "-1"), ("PORT", "65536"), ("PORT", "8000.5"), ("SOLE_NODE", "maybe"),
-        ("SILENCE_S", "soon"), ("SILENCE_S", "0"), ("SILENCE_S", "-1"), ("SILENCE_S", "nan"), ("SILENCE_S", "inf"),
+        ("PORT", "eighty"), ("PORT", ""), ("PORT", "-1"), ("PORT", "65536"), ("PORT", "8000.5"),
+        ("SOLE_NODE", "maybe"),
+        ("SILENCE_S", "soon"), ("SILENCE_S", "0"), ("SILENCE_S", "-1"), ("SILENCE_S", "nan"),
+        ("SILENCE_S", "inf"),
         ("MAX_ROOMS", "many"), ("DATABASE_POOL", "0"), ("DATABASE_LOCK_S", "never"),
     ],
 )  # fmt: skip
-def test_a_setting_that_cannot_be(name: str, value: str) -> None:
-    """SettingError that names the variable and what was expected."""
+def test_an_invalid_setting_is_refused(name: str, value: str) -> None:
+    """An invalid setting raises SettingError, which names the variable and what was expected."""
     with pytest.raises(SettingError, match=rf"PLYROOM_{name} is .*expected"):
         settings_from_env({f"PLYROOM_{name}": value})
 
 
-# --- guests -----------------------------------------------------------------------------------------------------------
+# --- guests ---------------------------------------------------------------------------------------
 
 
 async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
@@ -378,8 +395,8 @@ async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
 
 
 async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
-    """decisions.md 13: HttpOnly, SameSite=Strict, for the whole site; the token is in no body; the
-    socket knows it.
+    """decisions.md 13: the cookie is HttpOnly, SameSite=Strict and for the whole site; no body
+    holds the token; the socket accepts the cookie.
     """
     async with serve() as node, node.http() as http:
         answer = await guest(http, b'{"name": "Ada"}')
@@ -403,7 +420,7 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
 
 
 async def test_a_token_in_hello_goes_before_the_cookie() -> None:
-    """Who says a token means it."""
+    """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
         cookie = (await guest(http)).cookies["plyroom"].value
         async with node.socket({"Cookie": f"plyroom={cookie}"}) as one:
@@ -415,14 +432,15 @@ async def test_a_token_in_hello_goes_before_the_cookie() -> None:
     [
         (b"{", 400, Code.MESSAGE_MALFORMED), (b"[]", 400, Code.MESSAGE_MALFORMED),
         (b"\xff", 400, Code.MESSAGE_MALFORMED),
-        (b'{"name": 1}', 400, Code.MESSAGE_MALFORMED), (b'{"admin": true}', 400, Code.MESSAGE_MALFORMED),
+        (b'{"name": 1}', 400, Code.MESSAGE_MALFORMED),
+        (b'{"admin": true}', 400, Code.MESSAGE_MALFORMED),
         (b'{"name": "' + b"x" * 25 + b'"}', 400, Code.NAME_REFUSED),
         (b'{"name": "\\u200b\\u202e"}', 400, Code.NAME_REFUSED), (b"x" * 5000, 413, "http.413"),
         (b"[" * 4000, 400, Code.MESSAGE_MALFORMED),
     ],
 )  # fmt: skip
-async def test_a_guest_that_cannot_be(body: bytes, status: int, code: str) -> None:
-    """Typed refusals, and nobody was made."""
+async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) -> None:
+    """An invalid guest request is refused with its code, and no guest is made."""
     async with serve() as node, node.http() as http:
         answer = await guest(http, body)
         assert (answer.status, answer.json["code"]) == (status, code)
@@ -430,7 +448,7 @@ async def test_a_guest_that_cannot_be(body: bytes, status: int, code: str) -> No
 
 
 async def test_foreign_pages_make_no_guests() -> None:
-    """403 for a foreign Origin, also under a foreign name of ours."""
+    """A foreign Origin gets 403, also under a foreign name of this server."""
     async with serve() as node:
         for host, origin in (
             (node.host, "http://evil.example"),
@@ -446,20 +464,23 @@ async def test_foreign_pages_make_no_guests() -> None:
 @pytest.mark.parametrize(
     ("header", "token"),
     [
-        (None, None), ("", None), ("a=b", None), ("plyroom=abc", "abc"), ("a=b; plyroom=abc; c=d", "abc"),
+        (None, None), ("", None), ("a=b", None), ("plyroom=abc", "abc"),
+        ("a=b; plyroom=abc; c=d", "abc"),
         ("plyroom=", None), ('plyroom="abc"', "abc"), ("plyroom", None), (";;;", None),
         ("\xff=\xff; plyroom=\xff", "\xff"), ("plyroom=a; plyroom=b", "b"),
         ('other=[1,2]"{x}; plyroom=abc; more=\\"', "abc"), ("xplyroom=abc; plyroomx=abc", None),
     ],
 )  # fmt: skip
 def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
-    """Whatever a browser or somebody else sends there."""
+    """The token is found among any other cookies."""
     assert cookie_token(header) == token
 
 
 @pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])
-async def test_a_strange_cookie_is_nobodys(cookie: str) -> None:
-    """No traceback: a new guest over HTTP, token.unknown or a new guest over the socket."""
+async def test_an_unknown_cookie_gives_a_new_guest(cookie: str) -> None:
+    """An unknown cookie gives a new guest over HTTP, token.unknown or a new guest over the
+    socket.
+    """
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.http() as http:
             assert (await guest(http, b"", Cookie=cookie)).status == 200
@@ -472,7 +493,7 @@ async def test_a_strange_cookie_is_nobodys(cookie: str) -> None:
     assert not [line for line in logs if line["log_level"] == "error"]
 
 
-# --- the rest of HTTP -------------------------------------------------------------------------------------------------
+# --- the rest of HTTP -----------------------------------------------------------------------------
 
 SECURITY = {
     "content-security-policy": "default-src 'self'",
@@ -483,8 +504,8 @@ SECURITY = {
 
 
 async def test_every_answer_has_its_security_headers() -> None:
-    """Pages, files, API, refusals of every kind; no script of another origin, no frame around us,
-    no guessed types.
+    """Pages, files, the API and refusals of every kind carry headers against foreign scripts,
+    frames and guessed types.
     """
     async with serve() as node:
         for target in (
@@ -506,8 +527,8 @@ async def test_every_answer_has_its_security_headers() -> None:
 
 
 async def test_files_are_immutable_under_a_name_of_their_content() -> None:
-    """Their address changes when they do, so they may be kept for ever; the page itself is asked
-    for each time.
+    """A file's address changes with its content, so it may be cached for ever; the page is
+    revalidated.
     """
     async with serve() as node:
         page = await node.get("/")
@@ -530,7 +551,7 @@ async def test_files_are_immutable_under_a_name_of_their_content() -> None:
 
 
 async def test_a_page_under_a_foreign_name_says_so() -> None:
-    """421, with what to set, instead of a page that cannot connect."""
+    """Under a foreign name the page is a 421 that says what to set."""
     async with serve() as node, node.http("evil.example") as http:
         answer = await http.request("/")
         assert answer.status == 421
@@ -540,12 +561,14 @@ async def test_a_page_under_a_foreign_name_says_so() -> None:
 @pytest.mark.parametrize(
     ("method", "target", "status"),
     [
-        ("GET", "/nothing", 404), ("POST", "/livez", 405), ("DELETE", "/api/guest", 405), ("GET", "/api/guest", 405),
-        ("HEAD", "/livez", 200), ("GET", "/%00", 404), ("GET", "/" + "x" * 7000, 404), ("GET", "/" + "x" * 9000, 400),
+        ("GET", "/nothing", 404), ("POST", "/livez", 405), ("DELETE", "/api/guest", 405),
+        ("GET", "/api/guest", 405),
+        ("HEAD", "/livez", 200), ("GET", "/%00", 404), ("GET", "/" + "x" * 7000, 404),
+        ("GET", "/" + "x" * 9000, 400),
     ],
 )  # fmt: skip
-async def test_what_is_not_there(method: str, target: str, status: int) -> None:
-    """4xx with a code, as JSON."""
+async def test_unknown_paths_and_methods_are_refused(method: str, target: str, status: int) -> None:
+    """Unknown paths and methods get 4xx with a code, as JSON."""
     async with serve() as node, node.http() as http:
         http.writer.write(
             f"{method} {target} HTTP/1.1\r\nHost: {node.host}\r\nConnection: close\r\n\r\n".encode()
@@ -557,7 +580,7 @@ async def test_what_is_not_there(method: str, target: str, status: int) -> None:
 
 
 async def test_health() -> None:
-    """/livez while the process lives; /readyz only while the store answers."""
+    """/livez answers while the process lives; /readyz only while the store answers."""
     async with serve() as node:
         assert (await node.get("/livez")).status == 200
         assert (await node.get("/readyz")).json == {"status": "ok"}

@@ -1,4 +1,4 @@
-"""Names of guests that people would take for an AI's."""
+"""Guest names that people could take for an AI's."""
 
 # ruff: noqa: RUF001 (letters that look alike are what this is about)
 
@@ -15,23 +15,26 @@ from server.rooms.rules import _ai
 from server.store.base import Identity
 from tests.support.fake_server import START_MS, World
 
-#: With letters of Cyrillic and Greek, of full width, with marks and strokes that look alike.
+#: Variants with Cyrillic, Greek, full-width, accented and otherwise similar letters.
 AI_NAMES = [
-    "AI", "ai", "AI level 5", "ai LEVEL 5", "A.I. level 5", "AI-level-12", "AILevel5", "AI  level", "AI level five",
-    "ＡＩ level ５", "АІ level 5", "Al level 5", "A1 leve1 5", "AI lеvеl 5", "ΑΙ level 5", "A\u0301I level 5",
-    "AI level ⑤", "CP #1", "CP", "cp1", "CPU", "CPU 2", "Computer", "COMPUTER 3", "AI 5", "AI #5", "СР #1",
+    "AI", "ai", "AI level 5", "ai LEVEL 5", "A.I. level 5", "AI-level-12", "AILevel5", "AI  level",
+    "AI level five",
+    "ＡＩ level ５", "АІ level 5", "Al level 5", "A1 leve1 5", "AI lеvеl 5", "ΑΙ level 5",
+    "A\u0301I level 5",
+    "AI level ⑤", "CP #1", "CP", "cp1", "CPU", "CPU 2", "Computer", "COMPUTER 3", "AI 5", "AI #5",
+    "СР #1",
     "AI average", "ai_swindler", "AI random", "Al random",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", AI_NAMES)
-def test_a_name_as_of_an_ai_is_refused(name: str) -> None:
-    """In any case, spacing and punctuation, and with letters that look alike."""
+def test_an_ai_like_name_is_refused(name: str) -> None:
+    """An AI's name is refused in any case, spacing and punctuation, and with look-alike letters."""
     assert is_ai_name(name)
 
 
-def test_what_the_server_calls_ai_seats_is_refused() -> None:
-    """Every level of a game and every persona."""
+def test_names_of_ai_seats_are_refused() -> None:
+    """The name of every AI level and every persona is refused."""
     game = load_game("chess")
     seats = [_ai(game, level, None) for level in range(1, game.levels + 1)]
     seats += [_ai(game, None, persona) for persona in PERSONAS]
@@ -41,16 +44,18 @@ def test_what_the_server_calls_ai_seats_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Ada", "Al", "Ali", "Ai Weiwei", "Aidan", "Cpt. Kirk", "Computer science", "Level 5", "Guest 1234", "Алла",
-     "Ciara", "Random", "A. Level", "Αλέξης", "7", "💡", "AI fan"],
+    ["Ada", "Al", "Ali", "Ai Weiwei", "Aidan", "Cpt. Kirk", "Computer science", "Level 5",
+     "Guest 1234", "Алла", "Ciara", "Random", "A. Level", "Αλέξης", "7", "💡", "AI fan"],
 )  # fmt: skip
-def test_other_names_are_not(name: str) -> None:
-    """People are called all sorts of things."""
+def test_other_names_are_accepted(name: str) -> None:
+    """Ordinary names are accepted, even unusual ones."""
     assert not is_ai_name(name)
 
 
-async def test_the_refusal_and_who_keeps_a_name() -> None:
-    """name.refused with a sentence, for new guests and new names; who was named so before keeps it."""
+async def test_an_older_guest_keeps_a_refused_name() -> None:
+    """New guests and new names get name.refused with a sentence; an older guest keeps such a
+    name.
+    """
     ports = World().ports("n1")
     await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for work in (

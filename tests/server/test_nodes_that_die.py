@@ -1,6 +1,5 @@
-"""A node dies, freezes or loses its broker just when it has committed something: the others hear of
-it soon, and never by the poll, which is set to an hour here. Also what a node takes over, and
-clocks that are set back.
+"""A node dies, freezes or loses its broker just after a commit: the others learn of the events
+soon, without the poll, which is set to an hour here. Also takeovers, and clocks that are set back.
 """
 
 import asyncio
@@ -40,13 +39,13 @@ from tests.support.fake_server import (
 )
 
 HOUR_S = 3600.0
-#: R1 promises it of a node that died.
+#: The limit that R1 sets for a node that died.
 SOON_S = 2.0
 
 
-class Line:
-    """One node's line to the bus of the world, which may be cut; `loses` says which messages vanish
-    in silence.
+class BusConnection:
+    """One node's connection to the shared bus, which may be cut; `loses` selects messages that are
+    lost silently.
     """
 
     def __init__(self, world: World) -> None:
@@ -74,17 +73,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node with its own ways to the bus and to the store."""
+    """A node with its own connections to the bus and the store."""
 
     hub: Hub
-    line: Line
+    connection: BusConnection
     store: FaultyStore
 
     def die(self, is_told: bool) -> None:
-        """Nothing comes from it any more; the broker says so if `is_told`."""
-        self.line.cut = self.store.down = True
+        """The node's connections are cut; with `is_told`, the broker reports its end."""
+        self.connection.cut = self.store.down = True
         if is_told:
-            self.line.bus.publish(NodeDown(self.hub.ports.node))
+            self.connection.bus.publish(NodeDown(self.hub.ports.node))
 
     @property
     def polls(self) -> int:
@@ -95,16 +94,16 @@ class Member:
 async def member(
     world: World, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[Member]:
-    line, store = Line(world), LateStore(world)
-    async with world.hub(name, bus=line, store=store, now_ms=now_ms or world.now_ms) as hub:
-        yield Member(hub, line, store)
+    connection, store = BusConnection(world), LateStore(world)
+    async with world.hub(name, bus=connection, store=store, now_ms=now_ms or world.now_ms) as hub:
+        yield Member(hub, connection, store)
 
 
 @asynccontextmanager
 async def two_members(
     world: World | None = None,
 ) -> AsyncIterator[tuple[Member, Member, str, Client, Client]]:
-    """Ada plays on one node against Ben on the other, who have heard of each other; v is 4."""
+    """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
     world = world or patient()
     async with member(world, "n1") as one, member(world, "n2") as two:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
@@ -118,7 +117,7 @@ async def two_members(
 
 
 def patient(poll_s: float = HOUR_S) -> World:
-    """A world whose nodes look at heads of their own accord once an hour."""
+    """A fake server whose nodes poll heads once an hour only."""
     world = World()
     world.settings = replace(world.settings, poll_s=poll_s)
     return world
@@ -132,7 +131,7 @@ def now_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-# --- what a node committed last ---------------------------------------------------------------------------------------
+# --- the last commits of a node -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("is_told", "within_s"), [(True, SOON_S), (False, SILENT_NODE_S + SOON_S)])
@@ -140,11 +139,11 @@ def now_s() -> float:
 async def test_a_move_that_a_dying_node_committed_reaches_the_others(
     is_told: bool, within_s: float
 ) -> None:
-    """R1, I7: it died between its commit and its message; the broker tells that it is gone, or
-    nothing but silence.
+    """R1, I7: a node died between its commit and its message; the broker reports its end, or there
+    is only silence.
     """
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         one.die(is_told)
         died_s = now_s()
@@ -159,8 +158,8 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
 async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
     late_s: float, has_run_out: bool
 ) -> None:
-    """The database goes on with a statement whose sender is gone: heads are looked at until it
-    cannot any more, also where the node's heartbeat had run out before.
+    """The database may execute a statement whose sender is gone: heads are compared until that is
+    no longer possible, also if the node's heartbeat had expired before.
     """
     async with two_members() as (one, two, room, ada, ben):
         under_way = one.store.hold("append")
@@ -179,10 +178,10 @@ async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
 
 
 @virtual
-async def test_a_store_that_fails_just_then_is_asked_again() -> None:
-    """The look that a death calls for is not lost with its first try."""
+async def test_heads_are_compared_again_after_the_store_failed() -> None:
+    """The comparison of heads after a death is repeated if the store fails the first time."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.store.fail("heads", Fault(), Fault(), Fault())
         one.die(is_told=True)
@@ -193,9 +192,9 @@ async def test_a_store_that_fails_just_then_is_asked_again() -> None:
 
 @virtual
 async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
-    """So is the look at rooms whose messages may have been missed."""
+    """The comparison of heads after a gap is repeated if the store fails."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.store.fail("heads", Fault(), Fault())
         two.hub.on_gap(frozenset({room}))
@@ -204,10 +203,8 @@ async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
 
 
 @virtual
-async def test_looks_end_with_the_doubt() -> None:
-    """Once a dead node can commit nothing more the heads are left alone again; nobody asks for them
-    for an hour.
-    """
+async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
+    """Once a dead node can commit nothing more, heads are not compared for an hour."""
     async with two_members() as (one, two, _room, _ada, _ben):
         one.die(is_told=True)
         await asyncio.sleep(10)
@@ -218,8 +215,8 @@ async def test_looks_end_with_the_doubt() -> None:
 
 
 @virtual
-async def test_nodes_that_hear_each_other_do_not_look() -> None:
-    """In good times nobody compares heads but by the poll."""
+async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
+    """Nodes that hear each other compare heads by the poll only."""
     async with two_members() as (one, two, room, ada, ben):
         before = (one.store.calls["heads"], two.store.calls["heads"])
         await ada.ack(ada.move(room, 0, "b2"))
@@ -230,13 +227,12 @@ async def test_nodes_that_hear_each_other_do_not_look() -> None:
 
 @virtual
 async def test_a_node_that_lives_without_its_broker() -> None:
-    """Its line to the broker is cut and it plays on: by the store's word it lives, and what it
-    commits reaches the other nodes within a second, for as long as that lasts; then the bus brings
-    it again.
+    """A node is cut off from the broker and plays on: by the store it is alive, and its events
+    reach the other nodes within a second; afterwards they come by the bus again.
     """
     async with two_members() as (one, two, room, ada, ben):
-        one.line.cut, one.line.flows = True, False
-        one.line.bus.publish(NodeDown("n1"))
+        one.connection.cut, one.connection.flows = True, False
+        one.connection.bus.publish(NodeDown("n1"))
         for n in range(20):
             await asyncio.sleep(7)
             v = await ada.ack(ada.chat(room, f"line {n}"))
@@ -244,7 +240,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
             acked_s = now_s()
             await ben.at_v(v)
             assert now_s() - acked_s <= STALLED_POLL_S
-        one.line.cut, one.line.flows = False, True
+        one.connection.cut, one.connection.flows = False, True
         await asyncio.sleep(10)
         looks = two.store.calls["heads"]
         await ada.ack(ada.chat(room, "back"))
@@ -255,12 +251,10 @@ async def test_a_node_that_lives_without_its_broker() -> None:
 
 @virtual
 async def test_a_node_that_was_never_heard_of() -> None:
-    """It lives by the store's word, and the bus has never brought anything of it: it is in doubt,
-    too.
-    """
+    """A node that is alive by the store but was never heard on the bus is in doubt, too."""
     world = patient()
     async with member(world, "n1") as one:
-        one.line.cut = True
+        one.connection.cut = True
         async with member(world, "n2") as two:
             ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
             room = await ada.create()
@@ -274,8 +268,8 @@ async def test_a_node_that_was_never_heard_of() -> None:
 
 @virtual
 async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
-    """R6: the answer of a commit is lost (a node that was frozen meanwhile, a link that broke): the
-    room finds it in the log a moment later, and so do the followers on other nodes.
+    """R6: the answer to a commit is lost (a frozen node, a broken connection): the room finds the
+    events in the log a moment later and publishes them to the other nodes.
     """
     async with two_members() as (one, two, room, ada, ben):
         one.store.fail("append", Fault(after=True))
@@ -289,34 +283,34 @@ async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
 
 
 @virtual
-async def test_what_others_committed_is_not_told_again() -> None:
-    """A node that catches up with another's events leaves the telling to that one."""
+async def test_events_of_others_are_not_published_again() -> None:
+    """A node that catches up with another node's events does not publish them again."""
     async with two_members() as (one, two, room, ada, ben):
-        told: list[BusMessage] = []
+        published: list[BusMessage] = []
 
         def notes(message: BusMessage) -> bool:
             if news(message):
-                told.append(message)
+                published.append(message)
             return False
 
-        two.line.loses = notes
-        one.line.loses = news
+        two.connection.loses = notes
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         two.hub.on_gap(None)
         await ben.at_v(5)
         await asyncio.sleep(5)
-        assert told == []
+        assert published == []
 
 
 @virtual
-async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
-    """The mailbox is full: the room reads the log before it serves the next request."""
+async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
+    """If the mailbox is full, the room reads the log before it serves its next request."""
     async with two_members() as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         gate = two.store.hold("find_command")
         ben.say(
             ben.move(room, 1, "a1")
-        )  # not his turn: before it is refused the store is asked, for the head first
+        )  # not his turn: the room checks the store before it refuses, the head first
         await two.store.waiting["find_command"].wait()
         for _ in range(MAILBOX_CAPACITY):
             ben.say(ben.join(room))
@@ -329,21 +323,21 @@ async def test_a_look_that_finds_no_place_is_made_up_for() -> None:
 
 
 @virtual
-async def test_what_is_lost_in_silence_comes_with_the_poll() -> None:
-    """R10: a message vanishes, both nodes are well and nobody knows: the poll is the floor, and it
-    is counted.
+async def test_silently_lost_messages_come_with_the_poll() -> None:
+    """R10: a message is lost without notice while both nodes are well: the poll finds the events,
+    and is counted.
     """
     async with two_members(patient(poll_s=30.0)) as (one, two, room, ada, ben):
-        one.line.loses = news
+        one.connection.loses = news
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.at_v(5)
         assert two.polls >= 1
 
 
 @virtual
-async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
-    """The bus of these tests knows of whom it lost something, as the one over MQTT does: the others
-    compare heads.
+async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
+    """The bus of these tests reports lost messages with a heartbeat, as the MQTT bus does; the
+    others then compare heads.
     """
     world = patient()
     async with two_members(world) as (_one, two, room, ada, ben):
@@ -355,16 +349,15 @@ async def test_a_bus_that_loses_says_so_with_a_beat() -> None:
         assert two.polls == 0
 
 
-# --- taking over ------------------------------------------------------------------------------------------------------
+# --- taking over ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize("is_told", [True, False])
 @virtual
 async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: bool) -> None:
-    """R2: the AI of a match is another node's, which dies; somebody watches here, so the room is
-    open. The AI moves on here, also when the last that the dead node committed has not been heard
-    of.
+    """R2: the node that searches for an AI dies, while the room is open here for a spectator: the
+    AI moves here, also if the dead node's last commit was not heard of.
     """
     world = patient()
 
@@ -378,7 +371,7 @@ async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: 
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
         if is_behind:
-            one.line.loses = news
+            one.connection.loses = news
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         await settle()
@@ -399,7 +392,9 @@ async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: 
 
 @virtual
 async def test_a_late_message_does_not_take_a_room_back() -> None:
-    """What the node before said and comes after the takeover is known already: the AI goes on here."""
+    """A late message of the previous node changes nothing after a takeover: the AI continues
+    here.
+    """
     world = patient()
     asked, thinking = asyncio.Event(), asyncio.Event()
 
@@ -413,7 +408,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
-        one.line.loses = news
+        one.connection.loses = news
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         log = await world.store.events(room, v - 1)
@@ -428,13 +423,13 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         assert world.engines.cancelled == []
 
 
-# --- clocks that are set back -----------------------------------------------------------------------------------------
+# --- clocks that are set back ---------------------------------------------------------------------
 
 
 @virtual
 async def test_the_times_of_events_never_go_back() -> None:
-    """R15: the clock of the node is set back by an hour in the middle of a match, and the other
-    node's is behind by a minute: no event is older than the one before.
+    """R15: one node's clock is set back by an hour during a match, and the other's is behind by a
+    minute: no event is older than its predecessor.
     """
     world, ahead_ms = patient(), 0
     async with (
@@ -460,9 +455,8 @@ async def test_the_times_of_events_never_go_back() -> None:
 @pytest.mark.parametrize("is_sole", [True, False])
 @virtual
 async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_sole: bool) -> None:
-    """The machine's clock is an hour behind after a restart: AI seats move on at once, not in an
-    hour. So it is where the store's own clock was set back, by which the node before seems to live
-    on.
+    """The clock is an hour behind after a restart: AI seats move at once. The same holds if the
+    store's clock was set back, so that the previous node seems alive.
     """
     world = patient()
     world.settings = replace(world.settings, sole_node=is_sole)
@@ -492,7 +486,7 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
 
 @virtual
 async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
-    """They would fill it for an hour, and nobody else would find a place."""
+    """Idle rooms leave memory in time even if the clock was set back by an hour."""
     world, ahead_ms = patient(), 0
     world.settings = replace(world.settings, max_rooms=2)
     async with member(world, "n1", lambda: world.now_ms() + ahead_ms) as one:
@@ -506,8 +500,10 @@ async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
 
 
 @virtual
-async def test_a_beat_of_a_node_clears_nothing_up_too_soon() -> None:
-    """A heartbeat that the broker delivers after the news of the node's end does not end the looks."""
+async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
+    """A heartbeat that the broker delivers after the news of the node's end does not end the
+    comparisons.
+    """
     async with two_members() as (one, two, room, ada, ben):
         under_way = one.store.hold("append")
         ada.say(ada.move(room, 0, "b2"))

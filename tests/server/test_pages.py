@@ -1,6 +1,4 @@
-"""What server/web/pages.py promises of addresses: the browser client and the server have the same
-list of pages.
-"""
+"""The browser client and server/web/pages.py have the same list of pages."""
 
 import re
 
@@ -11,8 +9,8 @@ ROUTE = re.compile(r"^    \[/\^(.+)\$/, \(app", re.MULTILINE)
 
 
 def test_client_and_server_have_the_same_pages() -> None:
-    """Each address that the server answers with the client's shell is one page of its router, and
-    the other way round; with an id as long as ids can be, and with none of more.
+    """Each path that the server answers with the shell matches exactly one page of the client's
+    router, and vice versa, for ids up to the longest possible.
     """
     text = (client_folder() / "app.js").read_text("utf-8")
     routes = [re.compile(found.replace(r"\/", "/")) for found in ROUTE.findall(text)]

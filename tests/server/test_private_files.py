@@ -1,4 +1,4 @@
-"""What the server makes on disk is for its owner alone; what it finds there is left as it is."""
+"""Files that the server creates are for their owner alone; existing ones are left as they are."""
 
 import os
 import stat
@@ -26,14 +26,16 @@ TOLD = "others may read the data folder"
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> object:
-    """Files are made for everybody unless their maker says otherwise."""
+    """Sets a umask under which files are readable by everyone unless their creator restricts
+    them.
+    """
     before = os.umask(0o022)
     yield
     os.umask(before)
 
 
 def modes(folder: Path) -> dict[str, int]:
-    """The rights of a folder and all that is in it."""
+    """The modes of a folder and everything in it."""
     return {
         path.relative_to(folder.parent).as_posix(): stat.S_IMODE(path.stat().st_mode)
         for path in (folder, *folder.rglob("*"))
@@ -41,7 +43,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 async def start_and_write(data: Path) -> list[str]:
-    """A server makes a guest, so that the database has all its files; returns what it warned of."""
+    """A server makes a guest, so that all database files exist; returns its warnings."""
     from websockets.asyncio.client import connect
 
     with structlog.testing.capture_logs() as logs:
@@ -65,9 +67,7 @@ async def start_and_write(data: Path) -> list[str]:
 
 
 async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
-    """700 for the folder and those above it that were missing, 600 for database, log of writes and
-    lock.
-    """
+    """A new data folder and its missing parents get 700; database, WAL and lock get 600."""
     data = tmp_path / "srv" / "plyroom" / "data"
     assert TOLD not in await start_and_write(data)
     for folder in (data, data.parent, data.parent.parent):
@@ -78,8 +78,10 @@ async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
 )
-async def test_a_folder_that_was_there_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
-    """It keeps its rights and those of its files, and the log says once that others may read it."""
+async def test_an_existing_folder_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
+    """An existing folder and its files keep their modes, and one warning says that others may read
+    it.
+    """
     data = tmp_path / "data"
     data.mkdir()
     (data / "kept").write_text("x")
@@ -90,7 +92,7 @@ async def test_a_folder_that_was_there_is_left_alone(tmp_path: Path, mode: int, 
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    """OSError, and StoreUnavailable from the server."""
+    """A file instead of a folder raises OSError, and StoreUnavailable from the server."""
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OSError, match="file"):
@@ -98,7 +100,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_the_commands_make_private_files(tmp_path: Path) -> None:
-    """`migrate` and `restore` make a database that nobody else reads, and `backup` such a file."""
+    """`migrate` and `restore` create private databases, and `backup` a private file."""
     data, copied = tmp_path / "data", tmp_path / "copied"
 
     def run(*arguments: str) -> None:
@@ -119,7 +121,7 @@ def test_the_commands_make_private_files(tmp_path: Path) -> None:
 async def test_a_clients_own_server_keeps_a_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder of `plyroom play` without a server, and the log in it, which the client makes."""
+    """`plyroom play` without a server makes a private folder with a private log."""
     server = [sys.executable, "-c", "print('It is at http://127.0.0.1:1/', flush=True); input()"]
     monkeypatch.setattr(own_server, "server_command", lambda *arguments: server)
     data = tmp_path / "mine"
@@ -128,8 +130,8 @@ async def test_a_clients_own_server_keeps_a_private_folder(
 
 
 def test_the_clusters_secrets_are_in_a_private_folder(tmp_path: Path) -> None:
-    """Their files can be read by the programs in containers, which are not root; the folder keeps
-    others out.
+    """The cluster's secret files are readable by the containers' users, who are not root; the
+    folder keeps others out.
     """
     folder = tmp_path / "secrets"
     subprocess.run(

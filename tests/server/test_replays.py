@@ -1,6 +1,4 @@
-"""What a stranger's look at old matches costs: a ply a turn of the loop, once, within bounds of
-memory and of rate.
-"""
+"""Views of old matches cost one ply per loop iteration, once, within limits of memory and rate."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +13,7 @@ from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 from server.web.replays import Replays
 from tests.server.test_api import get, matches
-from tests.server.test_http_attacks import TurnedClock
+from tests.server.test_http_attacks import AdjustableClock
 from tests.support.fake_server import World
 from tests.support.node import Node, serve
 
@@ -23,8 +21,8 @@ GAME = "tic-tac-toe"
 MOVES = ["a1", "b1", "a2", "b2", "a3"]
 
 
-class Artist:
-    """Counts the turns of the loop, and notes in which of them a picture was drawn."""
+class DrawingCounter:
+    """Counts the loop's iterations, and records in which of them a view was drawn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.turns = 0
@@ -39,7 +37,7 @@ class Artist:
 
     @asynccontextmanager
     async def counting(self) -> AsyncIterator[None]:
-        """While the block runs."""
+        """Counts while the block runs."""
 
         async def count() -> None:
             while True:
@@ -54,12 +52,12 @@ class Artist:
 
 
 @pytest.fixture
-def artist(monkeypatch: pytest.MonkeyPatch) -> Artist:
-    return Artist(monkeypatch)
+def drawing(monkeypatch: pytest.MonkeyPatch) -> DrawingCounter:
+    return DrawingCounter(monkeypatch)
 
 
 def start() -> Position:
-    """The first position of the game."""
+    """The game's start position."""
     return load_game(GAME).start()
 
 
@@ -71,70 +69,74 @@ async def page(
     moves: Any = MOVES,
     **ask: Any,
 ) -> bytes:
-    """Asks for a page."""
+    """Requests a page of views."""
     ask = {"charge": lambda: None, "gone": lambda: False} | ask
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
-async def test_one_picture_a_turn_of_the_loop(artist: Artist) -> None:
-    """However many ask for pictures of different matches at once, others are served after each of
-    them.
-    """
+async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> None:
+    """Concurrent requests for different matches draw one view per iteration of the loop."""
     replays = Replays()
-    async with artist.counting():
+    async with drawing.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
-    assert len(artist.drawn) == 4 * 6
-    assert len(set(artist.drawn)) == len(artist.drawn), "no two in one turn"
+    assert len(drawing.drawn) == 4 * 6
+    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one turn"
 
 
-async def test_each_picture_is_drawn_once(artist: Artist) -> None:
-    """For all who want it, at the same time or later, in whatever pages."""
+async def test_each_view_is_drawn_once(drawing: DrawingCounter) -> None:
+    """A view is drawn once for all requests, concurrent or later, in any pages."""
     replays = Replays()
     whole, *rest = await asyncio.gather(*(page(replays) for _ in range(5)))
     assert rest == [whole] * 4
     parts = [await page(replays, first=ply, last=ply) for ply in range(6)]
     assert b",".join(parts) == whole
-    assert len(artist.drawn) == 6
+    assert len(drawing.drawn) == 6
 
 
-async def test_a_match_goes_on_where_its_film_ended(artist: Artist) -> None:
-    """A running match grows; moves that were taken back and played otherwise are drawn anew."""
+async def test_drawing_continues_after_the_cached_views(drawing: DrawingCounter) -> None:
+    """A running match is drawn from the last cached ply on; other moves after a takeback are drawn
+    anew.
+    """
     replays = Replays()
     early = await page(replays, last=3, moves=MOVES[:3])
     assert (await page(replays)).startswith(early)
-    assert len(artist.drawn) == 6
+    assert len(drawing.drawn) == 6
     other = await page(replays, moves=[*MOVES[:4], "c3"])
     assert other.startswith(early)
     assert other != await page(Replays())
 
 
-async def test_films_are_kept_within_bounds() -> None:
-    """The least wanted goes first; a film that is too long for the bound is shown and not kept."""
+async def test_cached_views_are_bounded() -> None:
+    """The least recently used match is dropped first; one that exceeds the limit is served but not
+    cached.
+    """
     replays = Replays(kept_bytes=3 * 6 * 2600)
     for n in range(20):
         await page(replays, f"match {n}")
         assert replays.kept_bytes <= 3 * 6 * 2600
-    assert 0 < len(replays._films) < 20
-    assert "match 19" in replays._films
+    assert 0 < len(replays._cache) < 20
+    assert "match 19" in replays._cache
     tiny = Replays(kept_bytes=1)
     assert await page(tiny) == await page(replays)
-    assert (tiny.kept_bytes, len(tiny._films)) == (0, 0)
+    assert (tiny.kept_bytes, len(tiny._cache)) == (0, 0)
 
 
-async def test_nobody_draws_for_who_has_gone(artist: Artist) -> None:
-    """ConnectionError, after at most the picture that was being drawn."""
+async def test_drawing_stops_when_the_client_has_left(drawing: DrawingCounter) -> None:
+    """If the client has left, drawing stops with ConnectionError after at most one more view."""
     with pytest.raises(ConnectionError):
-        await page(Replays(), gone=lambda: len(artist.drawn) >= 2)
-    assert len(artist.drawn) == 2
+        await page(Replays(), gone=lambda: len(drawing.drawn) >= 2)
+    assert len(drawing.drawn) == 2
 
 
-async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it raises comes out, and the next one who asks gets the same as if it had not happened."""
+async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An exception of the game reaches the caller, and the next request gets the usual result."""
     replays = Replays()
     real, fails = Position.view, [3]
 
     def view(position: Position) -> Any:
-        if len(replays._films["m"].frames) in fails:
+        if len(replays._cache["m"].views) in fails:
             fails.clear()
             raise GameFault("it fell over")
         return real(position)
@@ -147,10 +149,10 @@ async def test_a_mistake_of_a_game_spoils_nothing(monkeypatch: pytest.MonkeyPatc
     assert found == await page(Replays())
 
 
-class Still:
-    """A position in which nothing ever happens."""
+class UnchangingPosition:
+    """A position that never changes."""
 
-    def replay(self, move: str) -> "Still":
+    def replay(self, move: str) -> "UnchangingPosition":
         return self
 
     def view(self) -> str:
@@ -159,8 +161,8 @@ class Still:
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
 async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
-    """For each hundred plies or a part of them once, and nothing for what is kept; a refusal draws
-    nothing.
+    """Drawing is charged once per hundred plies or part of them, cached views are free, and a
+    refusal draws nothing.
     """
     replays, asked = Replays(), 0
 
@@ -172,7 +174,7 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
 
     for _ in range(2):
         await replays.page(
-            "m", cast(Position, Still()), ["a"] * last, 0, last, charge, lambda: False
+            "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
         )
         assert asked == charged
     kept_bytes = replays.kept_bytes
@@ -181,11 +183,11 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
     assert replays.kept_bytes == kept_bytes
 
 
-# --- over HTTP --------------------------------------------------------------------------------------------------------
+# --- over HTTP ------------------------------------------------------------------------------------
 
 
 def reads(node: Node) -> list[str]:
-    """Notes whose log is read from the store."""
+    """Records the rooms whose logs are read from the store."""
     found: list[str] = []
     store = node.world.store
     real = store.events
@@ -198,24 +200,24 @@ def reads(node: Node) -> list[str]:
     return found
 
 
-async def test_a_finished_match_is_read_once(artist: Artist) -> None:
-    """Its moves and pictures are kept: the same questions again cost neither a log nor a picture."""
+async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
+    """A finished match is cached: repeated requests read no log and draw no view."""
     async with matches() as (node, _, ids):
         logs = reads(node)
-        artist.drawn.clear()
+        drawing.drawn.clear()
         for _ in range(3):
             await get(node, f"/api/matches/{ids[0]}")
             assert len((await get(node, f"/api/matches/{ids[0]}/views"))["views"]) == 6
         assert len(logs) == 1
-        assert len(artist.drawn) == 6
+        assert len(drawing.drawn) == 6
 
 
-async def test_an_address_draws_so_much() -> None:
-    """429 with Retry-After for a match too many; what is drawn already is free, and time gives
-    more.
+async def test_drawing_is_limited_by_address() -> None:
+    """One match too many gets 429 with Retry-After; cached views are free, and time restores the
+    limit.
     """
-    world: World = TurnedClock()
-    assert isinstance(world, TurnedClock)
+    world: World = AdjustableClock()
+    assert isinstance(world, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
     async with matches(4, world, settings=limits) as (node, _, ids):
         for match in (*ids[:2], *ids[:2]):
@@ -232,12 +234,12 @@ async def test_an_address_draws_so_much() -> None:
         assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
 
 
-async def test_the_games_are_described_between_other_work(artist: Artist) -> None:
-    """The first question for them draws a board for each, one a turn."""
-    async with serve() as node, artist.counting():
+async def test_the_games_are_described_between_other_work(drawing: DrawingCounter) -> None:
+    """The first request for the games draws one board per iteration of the loop."""
+    async with serve() as node, drawing.counting():
         await get(node, "/api/games")
-        assert len(artist.drawn) > 5
-        assert len(set(artist.drawn)) == len(artist.drawn)
-        drawn = len(artist.drawn)
+        assert len(drawing.drawn) > 5
+        assert len(set(drawing.drawn)) == len(drawing.drawn)
+        drawn = len(drawing.drawn)
         await get(node, "/api/games")
-        assert len(artist.drawn) == drawn
+        assert len(drawing.drawn) == drawn

@@ -1,4 +1,4 @@
-"""The schema's migrations, cut short."""
+"""Migrations that are interrupted."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -12,21 +12,19 @@ from server.store.schema import HEAD, sqlite_revision, upgrade_sqlite
 from server.store.tables import metadata
 
 
-class CutShort(BaseException):
-    """The process ends here."""
+class Interrupted(BaseException):
+    """The process ends at this statement."""
 
 
 @contextmanager
-def cut_at(statement: int) -> Iterator[list[str]]:
-    """The database's statements; the one of that number is not carried out any more, nor any after
-    it.
-    """
+def interrupt_at(statement: int) -> Iterator[list[str]]:
+    """Makes the statement of that number, and all later ones, fail."""
     seen: list[str] = []
 
     def before(_connection: Any, _cursor: Any, text: str, *_rest: Any) -> None:
         seen.append(text)
         if len(seen) >= statement:
-            raise CutShort
+            raise Interrupted
 
     event.listen(Engine, "before_cursor_execute", before)
     try:
@@ -44,18 +42,18 @@ def tables(path: Path) -> set[str]:
 
 
 def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
-    """Wherever the migrations end, at any statement: none of them has happened, and the next start
-    does them all.
+    """A migration that is interrupted at any statement leaves nothing behind, and the next start
+    runs them all.
     """
     statement, done = 0, False
     while not done:
         statement += 1
         path = tmp_path / f"{statement}.sqlite3"
-        with cut_at(statement) as seen:
+        with interrupt_at(statement) as seen:
             try:
                 upgrade_sqlite(path)
                 done = True
-            except CutShort:
+            except Interrupted:
                 assert tables(path) == set(), f"after {seen[:-1]}"
         upgrade_sqlite(path)
         assert sqlite_revision(path) == HEAD
@@ -64,11 +62,11 @@ def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    """Not a single statement through SQLAlchemy, so that a warm start need not import what
-    migrates.
+    """An up-to-date schema costs no statement through SQLAlchemy, so a warm start need not import
+    Alembic.
     """
     path = tmp_path / "data.sqlite3"
     upgrade_sqlite(path)
-    with cut_at(1) as seen:
+    with interrupt_at(1) as seen:
         upgrade_sqlite(path)
     assert seen == []

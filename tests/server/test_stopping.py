@@ -1,5 +1,5 @@
-"""The end of a node: nobody is let in any more before the first is sent away, and whoever does not
-answer is not waited for long.
+"""The end of a node: it accepts no connection once the first session is closed, and does not wait
+long for clients that do not answer.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from server.protocol.codes import Close
 from tests.support.fake_server import World, virtual
 from tests.support.node import serve
 
-#: What ships.
+#: The shipped setting.
 DRAIN_S = 1.0
-#: All that closes connections; half a second is left of the promised four for the rest.
+#: Time limit for closing all sessions: half a second of the promised four is left for the rest.
 STOPPED_S = 3.5
 
 
 class FakeSocket:
-    """A connection that answers its close after so long, or never."""
+    """A connection that answers its close after a delay, or never."""
 
     def __init__(self, answers_after_s: float | None) -> None:
         self.transport = self
@@ -43,9 +43,8 @@ class FakeSocket:
 @pytest.mark.parametrize("mute", [0, 1, 10])
 @virtual
 async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -> None:
-    """All are asked to come again, spread over the drain; those that answer are closed in good
-    order, and the others are cut off, so that the whole end takes less than four seconds however
-    many they are.
+    """All sessions are asked to reconnect, spread over the drain; those that answer close in order
+    and the others are aborted, so that the end takes less than four seconds for any number of them.
     """
     async with World().hub() as hub:
         sessions = Sessions(hub)
@@ -64,7 +63,9 @@ async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -
 
 
 async def test_the_port_is_closed_before_the_first_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is sent away finds this node gone, and not a node that sends it away once more."""
+    """A client that is asked to reconnect finds the port closed instead of being sent away
+    twice.
+    """
     events: list[str] = []
     drain = Sessions.drain
 

@@ -1,6 +1,4 @@
-"""What server/store/base.py promises, for every backend: a new one is added to `store` below and
-must pass.
-"""
+"""The contract of server/store/base.py; a new backend joins `store` below and must pass."""
 
 import asyncio
 import itertools
@@ -71,28 +69,28 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
 
 
 async def outcome(work: Awaitable[object]) -> object:
-    """What it returns, or the StoreError that it raises."""
+    """The awaitable's result, or the StoreError that it raises."""
     try:
         return await work
     except StoreError as error:
         return error
 
 
-# --- the log ----------------------------------------------------------------------------------------------------------
+# --- the log --------------------------------------------------------------------------------------
 
 
 async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
-    """`create_room` commits the first events; head says where the log ends and who wakes the room
-    when.
+    """`create_room` commits the first events; the head holds the log's end, the node and the
+    wake-up.
     """
     assert await store.create_room(new_room("r1", due_ms=NOW_MS)) is None
     assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
     assert await store.events("r1", 0) == list(entries(1, 2))
 
 
-async def test_an_unknown_room_is_nothing(store: Store) -> None:
-    """There is no head, no event and no command of a room that was never made, and nothing can be
-    appended to it.
+async def test_an_unknown_room_has_nothing(store: Store) -> None:
+    """A room that was never made has no head, no events and no commands, and appending to it
+    fails.
     """
     assert await store.head("r1") is None
     assert await store.heads(["r1"]) == {}
@@ -103,8 +101,8 @@ async def test_an_unknown_room_is_nothing(store: Store) -> None:
 
 
 async def test_events_come_back_as_they_were(store: Store) -> None:
-    """v, time, audience and every byte of the body; head, node and wake-up are those of the last
-    append.
+    """Events keep v, time, audience and every byte of the body; head, node and wake-up are those of
+    the last append.
     """
     await store.create_room(new_room("r1"))
     strange = StoredEvent(
@@ -118,14 +116,16 @@ async def test_events_come_back_as_they_were(store: Store) -> None:
 
 
 async def test_events_are_read_in_pages(store: Store) -> None:
-    """After a v, in order, at most `limit`; the pages make the whole log."""
+    """`events` returns at most `limit` entries after a v, in order; the pages make up the whole
+    log.
+    """
     await store.create_room(new_room("r1", count=7))
     pages = [await store.events("r1", v, 3) for v in (0, 3, 6, 7)]
     assert [[event.v for event in page] for page in pages] == [[1, 2, 3], [4, 5, 6], [7], []]
 
 
 async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
-    """Behind the head or ahead of it: Conflict, and nothing is written."""
+    """An append behind or ahead of the head is a Conflict and writes nothing."""
     await store.create_room(new_room("r1"))
     for after_v in (0, 1, 3):
         with pytest.raises(Conflict):
@@ -139,7 +139,7 @@ async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
 
 
 async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
-    """However many append at once, v counts on without a gap and each loser is told."""
+    """With many concurrent appends, v has no gap and each loser gets its error."""
     await store.create_room(new_room("r1"))
     results = await asyncio.gather(
         *(outcome(store.append(append("r1", 2, CommandKey("ada", str(n))))) for n in range(20))
@@ -151,8 +151,8 @@ async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
 
 
 async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
-    """Two appends of one room that follow each other both happen, in the order in which they were
-    asked for.
+    """Two concurrent appends of one room that follow each other both succeed, in the order of the
+    calls.
     """
     await store.create_room(new_room("r1"))
     first, second = (
@@ -164,7 +164,7 @@ async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
 
 
 async def test_a_command_makes_events_once(store: Store) -> None:
-    """The same key again is a Duplicate that tells the range of v it made, and writes nothing."""
+    """A repeated key is a Duplicate that carries the range of v it made, and writes nothing."""
     await store.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
     await store.append(append("r1", 2, key, count=2))
@@ -176,9 +176,9 @@ async def test_a_command_makes_events_once(store: Store) -> None:
     assert await store.rooms(9) == []
 
 
-async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> None:
-    """A key that made events, sent again at an old v: Conflict or Duplicate, and the key tells what
-    it made.
+async def test_a_late_repeated_command_is_refused(store: Store) -> None:
+    """A key that made events, sent again at an old v: Conflict or Duplicate; the key finds its
+    events.
     """
     await store.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
@@ -188,10 +188,8 @@ async def test_a_command_that_is_late_and_double_is_refused(store: Store) -> Non
     assert await store.head("r1") == RoomHead(3, "n1", None)
 
 
-async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
-    """Ids that differ in anything are different keys, and names and bodies come back as they went
-    in.
-    """
+async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
+    """Ids that differ in anything are different keys; names and bodies are stored unchanged."""
     await store.create_room(new_room("r1", count=1))
     ids = [
         "1",
@@ -227,7 +225,7 @@ async def test_keys_and_texts_are_kept_to_the_letter(store: Store) -> None:
 
 
 async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
-    """The same id from somebody else, or in another room, is another command."""
+    """The same id from another identity, or in another room, is another command."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r2"))
     await store.append(append("r1", 2, CommandKey("ada", "1")))
@@ -238,10 +236,8 @@ async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
     assert await store.find_command("r2", CommandKey("ben", "1")) is None
 
 
-async def test_a_double_key_fails_alone(store: Store) -> None:
-    """Among many appends at once, the one whose key was used before fails and all others are
-    committed.
-    """
+async def test_a_used_key_fails_alone(store: Store) -> None:
+    """Among many concurrent appends, the one with a used key fails and all others are committed."""
     for n in range(10):
         await store.create_room(new_room(f"r{n}"))
     used = CommandKey("ada", "used")
@@ -258,7 +254,7 @@ async def test_a_double_key_fails_alone(store: Store) -> None:
 
 
 async def test_heads_of_many_rooms(store: Store) -> None:
-    """Known rooms with their v, unknown ones left out."""
+    """`heads` returns known rooms with their v and leaves out unknown ones."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r2", count=5))
     assert await store.heads(["r2", "r1", "r3"]) == {"r1": 2, "r2": 5}
@@ -266,25 +262,25 @@ async def test_heads_of_many_rooms(store: Store) -> None:
 
 
 async def test_the_epoch_stays(store: Store) -> None:
-    """It is some text that does not change."""
+    """The epoch is a non-empty text that does not change."""
     assert store.epoch
     assert store.epoch == store.epoch
     await store.check()
 
 
 async def test_the_bus_key_is_made_once(store: Store) -> None:
-    """Whoever asks, and however many at once, gets the same 32 random bytes."""
+    """All callers, concurrent ones too, get the same 32 random bytes."""
     keys = {await store.bus_key(), *await asyncio.gather(*(store.bus_key() for _ in range(5)))}
     assert len(keys) == 1
     assert len(keys.pop()) == 32
 
 
-# --- creating ---------------------------------------------------------------------------------------------------------
+# --- creating -------------------------------------------------------------------------------------
 
 
 async def test_a_room_is_made_once(store: Store) -> None:
-    """The same (host, create_id) again returns the room made before and makes none; so do many at
-    once.
+    """A repeated (host, create_id) returns the room made before and makes none; concurrent calls
+    make one room.
     """
     assert await store.created_room("ada", "c1") is None
     results = await asyncio.gather(
@@ -305,7 +301,7 @@ async def test_two_hosts_may_use_one_create_id(store: Store) -> None:
 
 
 async def test_a_room_id_is_never_used_twice(store: Store) -> None:
-    """Should chance give an id twice, the second room is refused whole and the first is as it was."""
+    """If a random id repeats, the second room is refused as a whole and the first is unchanged."""
     await store.create_room(new_room("r1", "ada", "1"))
     with pytest.raises(Conflict):
         await store.create_room(new_room("r1", "ben", "1", projections=[listing("no")]))
@@ -315,18 +311,18 @@ async def test_a_room_id_is_never_used_twice(store: Store) -> None:
 
 
 async def test_creating_is_a_command_of_the_room(store: Store) -> None:
-    """The key of create made the first events, so that a repeated create can be answered with the
-    same v.
-    """
+    """The create command's key made the first events, so a repeated create gets the same v."""
     await store.create_room(new_room("r1", "ada", "c1", count=4))
     assert await store.find_command("r1", CommandKey("ada", "c1")) == (1, 4)
 
 
-# --- projections ------------------------------------------------------------------------------------------------------
+# --- projections ----------------------------------------------------------------------------------
 
 
 async def test_projections_change_with_their_events(store: Store) -> None:
-    """The lobby's entry, the match and what the AI saw are there as soon as the append returns."""
+    """The lobby's entry, the match and the AI's thoughts are readable as soon as the append
+    returns.
+    """
     await store.create_room(new_room("r1", projections=[listing("one"), started("m1")]))
     match = await store.match("m1")
     assert match is not None
@@ -357,9 +353,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
 
 
 async def test_all_or_nothing(store: Store) -> None:
-    """When one row of an append cannot be written, none is: no event, no key, no head, no
-    projection.
-    """
+    """If one row of an append cannot be written, none is: no event, key, head or projection."""
     await store.create_room(new_room("r1", projections=[started("m1")]))
     rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
     broken = append("r1", 2, CommandKey("ada", "1"), projections=rows)
@@ -375,8 +369,8 @@ async def test_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """Those first whose entry changed last (a move does not), at most `limit`, and none that is not
-    listed.
+    """Rooms with the latest change first (a move is no change), at most `limit`, listed ones
+    only.
     """
     for n in range(4):
         await store.create_room(
@@ -392,8 +386,8 @@ async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
 
 
 async def test_matches_are_paged_by_cursor(store: Store) -> None:
-    """Finished public matches, the newest first; equal times fall back on the id, so that no match
-    is skipped or doubled between pages, and new matches do not shift the pages behind.
+    """Finished public matches, newest first; equal times are ordered by id. No match is skipped or
+    repeated between pages, and new matches do not shift later pages.
     """
     await store.create_room(new_room("r1", count=1))
     for n in range(9):
@@ -420,17 +414,18 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
     assert private.finished_ms == NOW_MS + 1
 
 
-# --- nodes and wake-ups -----------------------------------------------------------------------------------------------
+# --- nodes and wake-ups ---------------------------------------------------------------------------
 
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
-    """Only rooms whose wake-up has come and whose node has fallen silent; they are the taker's from
-    then on.
+    """A room is taken over only if its wake-up is due and its node is dead; then it is the
+    taker's.
     """
     for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
         await store.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
-        ("r1", "alive", NOW_MS), ("r2", "dead", NOW_MS), ("r3", "dead", NOW_MS + 1), ("r4", "dead", None),
+        ("r1", "alive", NOW_MS), ("r2", "dead", NOW_MS), ("r3", "dead", NOW_MS + 1),
+        ("r4", "dead", None),
         ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
     ):  # fmt: skip
         await store.create_room(new_room(room, node=node, due_ms=due_ms))
@@ -443,8 +438,8 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
 
 
 async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) -> None:
-    """The taker's clock may have been set back, or be behind: a wake-up that had come when the
-    room's last event was written has come. One that had not waits for the clock.
+    """A wake-up that was due when the room's last event was written is due even if the taker's
+    clock is behind; any other waits for the clock.
     """
     hour_ms = 3_600_000
     await store.create_room(
@@ -459,7 +454,7 @@ async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) 
 
 
 async def test_the_nodes_that_are_alive(store: Store) -> None:
-    """Those whose heartbeat has not run out, however long it was meant to hold."""
+    """Nodes whose heartbeat has expired are not alive, however long it was meant to hold."""
     assert await store.alive_nodes() == frozenset()
     for node, alive_for_ms in (("n1", 10_000), ("n2", 10_000), ("eternal", 10**9)):
         await store.heartbeat(node, alive_for_ms)
@@ -469,14 +464,14 @@ async def test_the_nodes_that_are_alive(store: Store) -> None:
 
 
 async def test_the_heads_of_very_many_rooms(store: Store) -> None:
-    """More than a driver takes values."""
+    """`heads` takes more ids than a driver accepts parameters."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r39999"))
     assert await store.heads([f"r{n}" for n in range(40_000)]) == {"r1": 2, "r39999": 2}
 
 
-async def test_the_store_tells_its_time(store: Store) -> None:
-    """A heartbeat returns the store's clock, in ms since 1970; here it is this machine's."""
+async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
+    """A heartbeat returns the store's clock in ms since 1970; here it is this machine's."""
     before_ms = wall_clock_ms()
     times = [
         await store.heartbeat("n1", 1000),
@@ -487,7 +482,7 @@ async def test_the_store_tells_its_time(store: Store) -> None:
 
 
 async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
-    """With all_nodes a room is taken from a node that seems alive, too, `limit` at a time."""
+    """With all_nodes, a room is taken over even from an alive node, `limit` rooms per call."""
     await store.heartbeat("before", 10_000)
     for n in range(5):
         await store.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
@@ -497,7 +492,7 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
 
 
 async def test_a_due_room_is_taken_by_one(store: Store) -> None:
-    """However many nodes look at once, each room goes to one of them."""
+    """Of many nodes that take over at once, exactly one gets each room."""
     for n in range(30):
         await store.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
     for n in range(4):
@@ -509,18 +504,20 @@ async def test_a_due_room_is_taken_by_one(store: Store) -> None:
 
 
 async def test_taking_over_does_not_move_the_head(store: Store) -> None:
-    """The node before may still append at the same v: the log decides, not the node."""
+    """The previous node may still append at the same v: the log decides, not the node."""
     await store.create_room(new_room("r1", node="slow", due_ms=NOW_MS))
     await store.due_rooms(NOW_MS, "me", all_nodes=False)
     await store.append(append("r1", 2, node="slow"))
     assert await store.head("r1") == RoomHead(3, "slow", None)
 
 
-# --- identities -------------------------------------------------------------------------------------------------------
+# --- identities -----------------------------------------------------------------------------------
 
 
 async def test_identities_are_found_by_token(store: Store) -> None:
-    """By the hash of their token, under their newest name; nobody has an unknown token."""
+    """Identities are found by token hash, under their latest name; an unknown token finds
+    nobody.
+    """
     await store.add_identity(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
     await store.add_identity(Identity("b1", "Ben"), b"other", NOW_MS)
     assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
@@ -531,7 +528,7 @@ async def test_identities_are_found_by_token(store: Store) -> None:
 
 
 async def test_a_token_belongs_to_one(store: Store) -> None:
-    """A second identity with the same token, or the same id, is refused."""
+    """A second identity with the same token or id is refused."""
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
         with pytest.raises(StoreError):
@@ -540,19 +537,19 @@ async def test_a_token_belongs_to_one(store: Store) -> None:
     assert await store.identity_by_token(b"new") is None
 
 
-# --- nothing stays for ever -------------------------------------------------------------------------------------------
+# --- expiry ---------------------------------------------------------------------------------------
 
-#: A day on which TODAY is just old.
+#: A span whose `before_day` makes TODAY just old.
 SPAN = DaySpan(today=TODAY + 31, before_day=TODAY + 1)
 
 
 async def expire_guests(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
-    """Who goes in a whole round."""
+    """The identities that a full expiry round deletes."""
     return await whole_round(store.expire_identities, span, limit)
 
 
 async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
-    """Which rooms go in a whole round."""
+    """The rooms that a full expiry round deletes."""
     return await whole_round(store.expire_rooms, span, limit)
 
 
@@ -569,9 +566,9 @@ async def whole_round(
     return gone
 
 
-async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
-    """Those whose last day is before the span's; who sat stays, who was seen since stays, and a
-    token of one who went belongs to nobody.
+async def test_old_guests_who_never_sat_expire(store: Store) -> None:
+    """Guests last seen before the span expire, and their tokens find nobody; guests who sat or were
+    seen since stay.
     """
     for name in ("gone", "sat", "seen"):
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
@@ -587,8 +584,8 @@ async def test_guests_who_never_sat_go_when_they_are_old(store: Store) -> None:
     assert await store.saw_identities(["gone"], TODAY) == frozenset()
 
 
-async def test_a_day_is_never_taken_back(store: Store) -> None:
-    """A node whose clock is behind notes nothing earlier."""
+async def test_a_last_seen_day_never_decreases(store: Store) -> None:
+    """A node whose clock is behind never lowers a last seen day."""
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     await store.create_room(new_room("r1"))
     for day in (TODAY + 5, TODAY - 5):
@@ -598,9 +595,9 @@ async def test_a_day_is_never_taken_back(store: Store) -> None:
     assert await store.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
 
 
-async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) -> None:
-    """A room that nobody has seen for long; one that was seen stays, and one that ever had a match
-    stays for ever.
+async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) -> None:
+    """A room without a match that was not seen for long is deleted with its log; a seen one stays,
+    and one that ever had a match stays for ever.
     """
     for name in ("gone", "seen"):
         await store.create_room(new_room(name, projections=[listing(name)]))
@@ -626,9 +623,9 @@ async def test_rooms_without_a_match_go_with_all_that_is_theirs(store: Store) ->
     )
 
 
-async def test_what_was_never_seen_counts_from_today(store: Store) -> None:
-    """A room that no node noted yet, as after a migration: it goes a whole time after the first
-    look, not at it.
+async def test_rows_without_a_last_seen_day_count_from_today(store: Store) -> None:
+    """A room without a last seen day, as after a migration, expires a full period after the first
+    pass.
     """
     await store.create_room(new_room("r1"))
     assert await expire_rooms(store) == []
@@ -638,7 +635,7 @@ async def test_what_was_never_seen_counts_from_today(store: Store) -> None:
 
 
 async def test_a_round_goes_page_by_page(store: Store) -> None:
-    """Whatever the size of the pages, each one looks at so many rows and a round at all of them."""
+    """A pass covers at most `limit` rows and a round all rows, for any page size."""
     names = [f"n{number}" for number in range(7)]
     for name in names:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
@@ -651,9 +648,9 @@ async def test_a_round_goes_page_by_page(store: Store) -> None:
     assert await expire_rooms(store, limit=3) == ["n0", "n1", "n5", "n6"]
 
 
-async def test_many_nodes_may_look_at_once(store: Store) -> None:
-    """Together they delete each once, while others note days and append: who is noted stays, and no
-    log is left without its room, nor a room without a part of its log.
+async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
+    """Concurrent expiry, presence and appends: each row is deleted once, present ones stay, and
+    rooms and logs stay consistent.
     """
     names = [f"n{number:02}" for number in range(30)]
     for name in names:
@@ -681,9 +678,11 @@ async def test_many_nodes_may_look_at_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRequest) -> None:
-    """What became of a row since its page was read: a room that was seen, that grew or that began a
-    match stays, and so does a guest who was seen or sat.
+async def test_a_deletion_checks_its_rows_again(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    """A row that changed after its page was read stays: a room that was seen, grew or began a
+    match, and a guest who was seen or sat.
     """
     async with open_backend(backend, request) as store:
         assert isinstance(store, SqlStore)
@@ -698,9 +697,11 @@ async def test_a_deletion_asks_once_more(backend: str, request: pytest.FixtureRe
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}
-        assert await store._work(lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)) == [
-            "gone"
-        ]
+        assert await store._run_write(
+            lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)
+        ) == ["gone"]
         assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
-        gone = await store._work(lambda one: expiry.delete_identities(one, names, SPAN.before_day))
+        gone = await store._run_write(
+            lambda one: expiry.delete_identities(one, names, SPAN.before_day)
+        )
         assert sorted(gone) == ["gone", "grew"]

@@ -1,6 +1,4 @@
-"""What the PostgreSQL store promises beyond the contract: two nodes at once, locks, links that go,
-servers that go.
-"""
+"""The PostgreSQL store beyond the contract: two nodes, locks, broken connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +20,7 @@ from server.store.base import (
     Thought,
 )
 from server.store.postgres import open_postgres
-from server.store.postgres_group import _appending, commit_appends
+from server.store.postgres_group import _append_statement, commit_appends
 from server.store.postgres_link import Limits
 from server.store.sql import SqlStore
 from tests.support.clock import stopped_clock
@@ -41,15 +39,15 @@ from tests.support.log_entries import (
     started,
 )
 
-# --- two nodes --------------------------------------------------------------------------------------------------------
+# --- two nodes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("appends", [250, pytest.param(1000, marks=pytest.mark.long)])
 async def test_two_nodes_race_for_the_same_rooms(
     postgres: Postgres, database: str, appends: int
 ) -> None:
-    """R5: four writers on two nodes append to two rooms, most of the time in each other's way: v
-    counts on without a gap, and each command is in the log once, at the v that its writer was told.
+    """R5: four writers on two nodes race for two rooms: v has no gap, and each command is in the
+    log once, at the v that its writer was told.
     """
     url = postgres.url(database)
     async with open_postgres(url) as one, open_postgres(url) as two:
@@ -80,9 +78,8 @@ async def test_two_nodes_race_for_the_same_rooms(
 async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
     postgres: Postgres, database: str
 ) -> None:
-    """Groups over the same rooms, asked for in opposite orders and held up in the middle: each
-    waits for the other at the first room that both want, so that nobody waits for a deadlock to be
-    found out.
+    """Groups over the same rooms in opposite orders, paused half-way: each waits for the other at
+    the first common room, so no deadlock needs detection.
     """
     url, patient = postgres.url(database), Limits(statement_s=20.0, lock_s=20.0)
     async with (
@@ -107,18 +104,19 @@ async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
         assert await session.fetchval(DEADLOCKS) == 0
 
 
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
 async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, database: str) -> None:
-    """The plan that keeps groups from deadlocks: rooms are looked up by their index, one after the
-    other.
-    """
+    """The query plan that prevents deadlocks locks rooms by index, one after the other."""
     async with postgres.session(database) as session:
-        for name, value in pg.DIRECT.items():
+        for name, value in pg.WRITER_SETTINGS.items():
             await session.execute(f"SET {name} = {value}")
-        statement = _appending(False, False, False, False, False)
+        statement = _append_statement(False, False, False, False, False)
         plan = "\n".join(row[0] for row in await session.fetch(f"EXPLAIN {statement}", *NO_ROWS))
         update = plan[plan.index("CTE moved") :]
         assert "Nested Loop" in update[: update.index("Index Scan using pk_rooms")]
@@ -130,8 +128,8 @@ NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
 
 
 async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> None:
-    """In one group: a conflict, a second command key, a match that exists, a text that cannot be
-    kept, an unknown room, and good ones, which are committed.
+    """In one group, a conflict, a used command key, an existing match, a text that PostgreSQL
+    cannot hold and an unknown room fail alone; the rest is committed.
     """
     url = postgres.url(database)
     async with open_postgres(url) as store:
@@ -160,7 +158,8 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         ]
         results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
         assert [type(one) for one in results] == [
-            type(None), Duplicate, Conflict, Conflict, StoreUnavailable, type(None), Conflict, type(None),
+            type(None), Duplicate, Conflict, Conflict, StoreUnavailable, type(None), Conflict,
+            type(None),
         ]  # fmt: skip
         assert isinstance(results[1], Duplicate)
         assert (results[1].first_v, results[1].last_v) == (3, 4)
@@ -175,9 +174,7 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
 async def test_a_group_with_losers_is_one_statement(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Conflicts and second keys, behind the head and ahead of it, cost their group mates no second
-    try.
-    """
+    """Conflicts and used keys, behind and ahead of the head, cost the group no second attempt."""
     groups: list[int] = []
 
     async def counted(link: Any, some: list[Append], skip_locked: bool = False) -> Any:
@@ -189,7 +186,8 @@ async def test_a_group_with_losers_is_one_statement(
         await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(6)))
         await store.append(append("r1", 2, CommandKey("ada", "used")))
         work = [
-            append("r0", 2), append("r1", 3, CommandKey("ada", "used")), append("r2", 1), append("r3", 3),
+            append("r0", 2), append("r1", 3, CommandKey("ada", "used")), append("r2", 1),
+            append("r3", 3),
             append("r4", 2, CommandKey("ada", "1")), append("r5", 0),
         ]  # fmt: skip
         results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
@@ -202,14 +200,12 @@ async def test_a_group_with_losers_is_one_statement(
         assert [len(await store.events(f"r{n}", 0)) for n in range(6)] == [3, 3, 2, 2, 3, 2]
 
 
-# --- locks and time-outs ----------------------------------------------------------------------------------------------
+# --- locks and time-outs --------------------------------------------------------------------------
 
 
-async def test_a_room_that_somebody_locks_holds_up_no_other(
-    postgres: Postgres, database: str
-) -> None:
-    """R9: while another session holds a room's row, appends to it are StoreUnavailable within the
-    time for locks, and those that came with it are committed; afterwards all is well again.
+async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str) -> None:
+    """R9: while another session holds a room's row, appends to it fail as StoreUnavailable within
+    the lock timeout, and the rest of their group is committed; later appends succeed.
     """
     async with (
         open_postgres(postgres.url(database), HASTY) as store,
@@ -228,11 +224,9 @@ async def test_a_room_that_somebody_locks_holds_up_no_other(
         assert await store.heads(["r1", "r2"]) == {"r1": 3, "r2": 3}
 
 
-async def test_a_table_that_somebody_locks_is_told_in_time(
-    postgres: Postgres, database: str
-) -> None:
-    """R9: reads and writes that wait for a lock for too long are StoreUnavailable, and nothing of
-    them is written.
+async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: str) -> None:
+    """R9: reads and writes that wait too long for a table lock fail as StoreUnavailable and write
+    nothing.
     """
     async with (
         open_postgres(postgres.url(database), HASTY) as store,
@@ -253,8 +247,8 @@ async def test_a_table_that_somebody_locks_is_told_in_time(
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, database: str) -> None:
-    """A statement ends at the time for statements, on the server, too."""
+async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -> None:
+    """A statement is cancelled at the statement timeout, on the server too."""
     limits = Limits(statement_s=0.2, lock_s=5.0)
     async with (
         open_postgres(postgres.url(database), limits) as store,
@@ -265,14 +259,17 @@ async def test_a_statement_that_takes_too_long_is_told(postgres: Postgres, datab
             await other.execute("LOCK TABLE events")
             with pytest.raises(StoreUnavailable, match="statement timeout"):
                 await store.append(append("r1", 2))
-            running = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plyroom' AND state = 'active'"
+            running = (
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE application_name = 'plyroom' AND state = 'active'"
+            )
             assert await other.fetchval(running + " AND datname = current_database()") == 0
         await store.append(append("r1", 2))
 
 
-async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
-    """When all connections for reads are taken for too long, the next read is StoreUnavailable,
-    which says so.
+async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> None:
+    """When all pool connections are busy for too long, the next read fails as StoreUnavailable and
+    says so.
     """
     limits = Limits(connect_s=0.2, statement_s=5.0, lock_s=5.0, pool=1)
     async with (
@@ -289,10 +286,10 @@ async def test_a_busy_pool_is_told(postgres: Postgres, database: str) -> None:
         assert await first == list(entries(1, 2))
 
 
-async def test_the_server_rolls_back_and_the_group_is_tried_again(
+async def test_a_rolled_back_group_is_tried_again(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deadlock or a failure to serialise costs another try, not an error; but not for ever."""
+    """A deadlock or serialization failure is retried instead of reported; but not for ever."""
     import asyncpg
 
     errors: list[Exception] = []
@@ -315,14 +312,14 @@ async def test_the_server_rolls_back_and_the_group_is_tried_again(
         assert await store.heads(["r1"]) == {"r1": 3}
 
 
-# --- links that go ----------------------------------------------------------------------------------------------------
+# --- broken connections ---------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def over_proxy(
     postgres: Postgres, database: str, limits: Limits = HASTY
 ) -> AsyncIterator[tuple[SqlStore, FaultProxy]]:
-    """A store behind a proxy that fails as told, with a room r1 at v 2."""
+    """A store behind a proxy with planned faults, with a room r1 at v 2."""
     async with (
         fault_proxy(postgres.port) as proxy,
         open_postgres(postgres.url(database, proxy.port), limits) as store,
@@ -331,12 +328,11 @@ async def over_proxy(
         yield store, proxy
 
 
-async def test_a_link_that_is_cut_in_the_commit_is_looked_into(
+async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
-    """R6: wherever the link is cut, in the request or in the answer, at every byte: the append is
-    made once, and the writer is told so, by success or by its key; nothing is guessed and nothing
-    is made twice.
+    """R6: wherever the connection is cut, at every byte of request and answer, the append happens
+    once, and its writer learns so by success or by its key.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.append(append("r1", 2, CommandKey("ada", "warm")))
@@ -366,9 +362,11 @@ async def test_a_link_that_is_cut_in_the_commit_is_looked_into(
         )
 
 
-async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, database: str) -> None:
-    """An append without a command key is never sent twice: StoreUnavailable; those with one in its
-    group are made.
+async def test_an_append_without_a_key_stays_unknown_after_a_cut(
+    postgres: Postgres, database: str
+) -> None:
+    """An append without a command key is never sent twice and fails as StoreUnavailable; those with
+    a key in its group succeed.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.create_room(new_room("r2"))
@@ -380,16 +378,16 @@ async def test_what_has_no_key_stays_unknown_after_a_cut(postgres: Postgres, dat
         )
         assert cut.is_set()
         assert isinstance(results[0], StoreUnavailable)
-        assert "not known" in str(results[0])
+        assert "unknown" in str(results[0])
         assert isinstance(results[1], Duplicate)
         assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
 
-async def test_a_room_is_made_once_though_the_link_is_cut(
+async def test_a_room_is_made_once_on_a_broken_connection(
     postgres: Postgres, database: str
 ) -> None:
-    """Cut before the commit or after it, the room is there, with its events, and its maker is told
-    that it made it.
+    """Cut before or after the commit, the room exists with its events, and its maker gets a
+    success.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         for n, (toward, count) in enumerate(
@@ -403,9 +401,9 @@ async def test_a_room_is_made_once_though_the_link_is_cut(
             assert await store.events(f"new{n}", 0) == list(entries(1, 2))
 
 
-async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, database: str) -> None:
-    """A server that answers no more: reads and writes are StoreUnavailable in time; then a new link
-    is made.
+async def test_a_frozen_connection_is_given_up_in_time(postgres: Postgres, database: str) -> None:
+    """When a server stops answering, reads and writes fail as StoreUnavailable in time; then the
+    store reconnects.
     """
     async with over_proxy(
         postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)
@@ -421,12 +419,8 @@ async def test_a_link_that_freezes_is_given_up_in_time(postgres: Postgres, datab
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-async def test_reads_get_over_a_server_that_closed_their_links(
-    postgres: Postgres, database: str
-) -> None:
-    """Links that the server ended while nobody used them, or in the middle of a read, cost nobody
-    an error.
-    """
+async def test_reads_survive_closed_connections(postgres: Postgres, database: str) -> None:
+    """Connections that the server closed while idle or in the middle of a read cause no error."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.create_room(new_room("r1"))
         for v in range(2, 5):
@@ -437,11 +431,9 @@ async def test_reads_get_over_a_server_that_closed_their_links(
             assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_rooms_taken_over_unseen_are_told_the_next_time(
-    postgres: Postgres, database: str
-) -> None:
-    """When the answer to a take-over is lost, the rooms are this node's, and the next call names
-    them: or nobody would ever wake them.
+async def test_a_lost_answer_of_a_takeover_is_repeated(postgres: Postgres, database: str) -> None:
+    """If the answer to a takeover is lost, the next call returns those rooms: no other node would
+    wake them.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.heartbeat("me", 60_000)

@@ -1,4 +1,4 @@
-"""What the PostgreSQL store promises of servers that go, and of those that cannot be used."""
+"""The PostgreSQL store with servers that fail, and with servers that cannot be used."""
 
 import asyncio
 import shutil
@@ -15,13 +15,13 @@ from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock
 from tests.support.log_entries import HASTY, append, entries, insist, log, new_room, outcome
 
-# --- servers that go --------------------------------------------------------------------------------------------------
+# --- servers that go ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
 async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, end: str) -> None:
-    """R7, R23: kill -9, `pg_ctl stop -m immediate` and a restart under load: what was acknowledged
-    is in the log, once; while it is away writes fail within 2 s, and after its return all are made.
+    """R7, R23: SIGKILL, `pg_ctl stop -m immediate` and a restart under load: acknowledged writes
+    are in the log once; during the outage writes fail within 2 s, and afterwards all succeed.
     """
     async with durable.database() as database, open_postgres(durable.url(database)) as store:
         rooms = [f"r{n}" for n in range(20)]
@@ -60,12 +60,11 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
 
 
 @pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
-async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
+async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
     durable: Postgres, turns: int
 ) -> None:
-    """R16: a database that stops in the middle and goes on later, with what was asked of it before:
-    writes and reads are StoreUnavailable in time, and afterwards each command has happened once,
-    whoever asked again.
+    """R16: a database that freezes and resumes: writes and reads fail as StoreUnavailable in time,
+    and afterwards each command has happened once, also when it was sent again.
     """
     limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)
     async with (
@@ -80,7 +79,7 @@ async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
                 asyncio.create_task(outcome(store.append(append(room, turn + 1, key))))
                 for room in rooms
             ]
-            await asyncio.sleep(0)  # they are on their way now
+            await asyncio.sleep(0)  # the requests are in flight now
             durable.pause()
             try:
                 async with stopped_clock() as clock:
@@ -99,11 +98,11 @@ async def test_a_server_that_sleeps_is_given_up_in_time_and_makes_nothing_twice(
         assert set((await store.heads(rooms)).values()) == {turns + 1}
 
 
-# --- servers that cannot be used --------------------------------------------------------------------------------------
+# --- servers that cannot be used ------------------------------------------------------------------
 
 
 async def refusal(address: str, limits: Limits = HASTY) -> str:
-    """Why a store cannot be opened; the password is in no part of what is said."""
+    """The reason why a store cannot be opened; asserts that no part of it holds the password."""
     with pytest.raises(StoreUnavailable) as caught:
         async with open_postgres(address, limits):
             raise AssertionError("it was opened")
@@ -117,8 +116,8 @@ async def refusal(address: str, limits: Limits = HASTY) -> str:
     return str(caught.value)
 
 
-async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, database: str) -> None:
-    """Wrong password, unknown database, nobody there, no tables: each in words that name the place
+async def test_an_unusable_database_is_reported(postgres: Postgres, database: str) -> None:
+    """A wrong password, an unknown database, no server or no tables: each message names the address
     and no secret.
     """
     assert "password authentication failed" in await refusal(
@@ -135,7 +134,7 @@ async def test_what_is_wrong_with_a_database_is_said(postgres: Postgres, databas
 async def test_of_several_hosts_the_one_that_takes_writes_is_used(
     postgres: Postgres, database: str
 ) -> None:
-    """As libpq has it: the address names them all, and says what the one should be like."""
+    """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", HASTY) as store:
         await store.create_room(new_room("r1"))
@@ -143,14 +142,10 @@ async def test_of_several_hosts_the_one_that_takes_writes_is_used(
 
 
 async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
-    """verify-full with the right authority gets through; with another one, or another host's name,
-    it does not.
-    """
+    """verify-full accepts the right CA, and refuses another CA or another host's certificate."""
     for name in ("server", "other"):
         make_certificate(tmp_path, name)
-    folder = Path(
-        tempfile.mkdtemp(prefix="plyroom-certificate-")
-    )  # where PostgreSQL's user can read it
+    folder = Path(tempfile.mkdtemp(prefix="plyroom-certificate-"))  # readable by PostgreSQL's user
     try:
         for ending in ("crt", "key"):
             shutil.copy(tmp_path / f"server.{ending}", folder)
@@ -181,10 +176,11 @@ async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
 
 
 def make_certificate(folder: Path, name: str) -> None:
-    """A certificate for 127.0.0.1 that vouches for itself."""
+    """A self-signed certificate for 127.0.0.1."""
     subprocess.run(
         [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+            "-nodes", "-days",
             "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
             "-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt",
         ],
@@ -192,8 +188,8 @@ def make_certificate(folder: Path, name: str) -> None:
     )  # fmt: skip
 
 
-async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, database: str) -> None:
-    """When the server has no place for another connection, that is what is said; later it works."""
+async def test_too_many_connections_are_reported(postgres: Postgres, database: str) -> None:
+    """When the server accepts no more connections, the message says so; later attempts succeed."""
     async with postgres.session(database) as other:
         await other.execute("CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 1")
         await other.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
@@ -213,9 +209,9 @@ async def test_no_more_connections_is_told_and_got_over(postgres: Postgres, data
             await other.execute("DROP ROLE few")
 
 
-async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
-    """A standby, or a database that was set read-only: said at the start, and told and got over
-    while running.
+async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
+    """A standby or read-only database is refused at the start; a running store reports it and
+    recovers.
     """
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
@@ -239,7 +235,7 @@ async def test_a_server_that_only_reads_is_refused(postgres: Postgres) -> None:
 async def test_another_database_behind_the_same_address_is_noticed(
     postgres: Postgres, database: str
 ) -> None:
-    """One that was restored, or set up anew, under a running node: nothing is written to it, the
+    """A database that was restored or recreated under a running node receives no writes, and the
     node is not ready.
     """
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
@@ -254,8 +250,8 @@ async def test_another_database_behind_the_same_address_is_noticed(
         assert await store.events("r1", 2) == []
 
 
-async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, database: str) -> None:
-    """The first heartbeat of a node removes those of a day ago, and no others."""
+async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) -> None:
+    """A node's first heartbeat deletes nodes that have been dead for a day, and no others."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.heartbeat("yesterday's", -24 * 3_600_000 - 60_000)
         await store.heartbeat("this morning's", -3_600_000)
@@ -267,7 +263,7 @@ async def test_nodes_that_are_long_gone_are_forgotten(postgres: Postgres, databa
 
 
 async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
-    """Nodes that start together agree on the epoch, whoever makes it."""
+    """Nodes that start together agree on one epoch."""
     stores = [open_postgres(postgres.url(database)) for _ in range(4)]
     opened = await asyncio.gather(*(store.__aenter__() for store in stores))
     assert len({store.epoch for store in opened}) == 1

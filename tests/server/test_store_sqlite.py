@@ -1,6 +1,4 @@
-"""What the SQLite store promises beyond the contract: file, schema, waiting for locks, shared
-commits, closing.
-"""
+"""The SQLite store beyond the contract: file, schema, lock waits, group commit, closing."""
 
 import asyncio
 import resource
@@ -37,7 +35,7 @@ from server.store.tables import metadata
 from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
 from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_database, new_room
 
-#: What another process does that holds the database until it is told to let go.
+#: The program of another process that locks the database until its input ends.
 LOCK = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -50,7 +48,7 @@ connection.execute("COMMIT")
 
 @asynccontextmanager
 async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Another process holds the file for writing."""
+    """Another process holds the file's write lock."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -70,8 +68,8 @@ async def locked(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def commits(path: Path) -> int:
-    """How many transactions the write-ahead log holds: its frames that end one say how long the
-    file is then.
+    """The number of transactions in the write-ahead log: its commit frames, which hold the file's
+    size.
     """
     log = Path(f"{path}-wal").read_bytes()
     page_bytes, salt = int.from_bytes(log[8:12], "big"), log[16:24]
@@ -79,12 +77,12 @@ def commits(path: Path) -> int:
     return sum(header[8:16] == salt and header[4:8] != bytes(4) for header in headers)
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
-    """Events, keys, identities and the epoch outlive the store; folders are made when needed,
-    whatever their names.
+    """Events, keys, identities and the epoch outlive the store; missing folders are made, with any
+    name.
     """
     path = tmp_path / "100% für? #Spiele" / "store.sqlite3"
     async with open_sqlite(path) as store:
@@ -100,7 +98,7 @@ async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> No
 
 
 async def test_two_stores_of_one_file_are_one_store(tmp_path: Path) -> None:
-    """What one commits, the other sees; of two writers at one v, one wins."""
+    """What one store commits, the other sees; of two writers at one v, one wins."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as one, open_sqlite(path) as two:
         assert one.epoch == two.epoch
@@ -117,7 +115,7 @@ async def test_two_stores_of_one_file_are_one_store(tmp_path: Path) -> None:
     [b"This is no database at all, but a letter to a friend. " * 40, b"SQLite format 3\0" * 9],
 )
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
-    """With the path in the message, and left as it is."""
+    """The error names the path, and the file is left as it is."""
     path = tmp_path / "store.sqlite3"
     path.write_bytes(content)
     with pytest.raises(StoreUnavailable, match=r"cannot use the database .*store\.sqlite3"):
@@ -127,7 +125,7 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: by
 
 
 async def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    """With the path in the message."""
+    """The error names the path."""
     (tmp_path / "data").write_text("a file where the folder should be")
     with pytest.raises(StoreUnavailable, match=r"cannot use the database .*store\.sqlite3"):
         async with open_sqlite(tmp_path / "data" / "store.sqlite3"):
@@ -152,12 +150,12 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
         )
 
 
-# --- locks ------------------------------------------------------------------------------------------------------------
+# --- locks ----------------------------------------------------------------------------------------
 
 
-async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
-    """R9: a write waits for the busy time, then it is StoreUnavailable; reads go on; afterwards all
-    is well again.
+async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
+    """R9: a write waits for the busy time, then fails as StoreUnavailable; reads continue;
+    afterwards writes succeed.
     """
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=50) as store:
@@ -174,11 +172,11 @@ async def test_a_lock_held_too_long_is_told(tmp_path: Path) -> None:
         assert await store.find_command("r1", CommandKey("ada", "1")) == (3, 3)
 
 
-async def test_a_disk_that_does_not_answer_is_told_in_time(
+async def test_a_hanging_disk_is_reported_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A commit that hangs fails as unavailable instead of keeping its caller; what it did is known
-    by its key.
+    """A commit that hangs fails as unavailable instead of keeping its caller; its key finds out
+    what it did.
     """
     monkeypatch.setattr(sql, "ANSWER_S", 0.1)
     hang = threading.Event()
@@ -194,7 +192,7 @@ async def test_a_disk_that_does_not_answer_is_told_in_time(
             await store.append(append("r1", 2, CommandKey("ada", "1")))
         hang.set()
         monkeypatch.setattr(sql, "commit_on_sqlite", commit_on_sqlite)
-        with pytest.raises(Duplicate):  # it had happened after all, and is known by its key
+        with pytest.raises(Duplicate):  # it was committed after all
             await store.append(append("r1", 3, CommandKey("ada", "1")))
 
 
@@ -213,8 +211,8 @@ async def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
         assert await store.heads(["r1"]) == {"r1": 3}
 
 
-async def test_opening_a_locked_file_is_told(tmp_path: Path) -> None:
-    """A store that cannot even start says so as StoreUnavailable."""
+async def test_opening_a_locked_file_is_reported(tmp_path: Path) -> None:
+    """Opening a locked file fails as StoreUnavailable."""
     path = new_database(tmp_path)
     async with open_sqlite(path):
         pass
@@ -228,7 +226,7 @@ async def test_opening_a_locked_file_is_told(tmp_path: Path) -> None:
 
 
 async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
-    """Why the store could not do it; None if it could."""
+    """The StoreError of an operation; None if it succeeds."""
     try:
         await work
     except StoreUnavailable as error:
@@ -236,12 +234,12 @@ async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
     return None
 
 
-# --- disk full --------------------------------------------------------------------------------------------------------
+# --- disk full ------------------------------------------------------------------------------------
 
 
-async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
-    """R8: StoreUnavailable and nothing written while there is no space, and all well again without
-    a restart.
+async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> None:
+    """R8: on a full disk writes fail as StoreUnavailable and write nothing; with space they succeed
+    without a restart.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.create_room(new_room("r1"))
@@ -266,9 +264,9 @@ async def test_a_full_disk_is_told_and_got_over(tmp_path: Path) -> None:
         assert await store.heads(["r1"]) == {"r1": v + 1}
 
 
-async def test_a_commit_that_cannot_be_written_is_got_over(tmp_path: Path) -> None:
-    """R8: when the commit itself fails in writing the file, the same store works again as soon as
-    it can.
+async def test_a_failed_commit_is_recovered_from(tmp_path: Path) -> None:
+    """R8: after a commit that failed in writing the file, the same store works again as soon as it
+    can.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.create_room(new_room("r1"))
@@ -287,11 +285,11 @@ async def test_a_commit_that_cannot_be_written_is_got_over(tmp_path: Path) -> No
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
-# --- shared commits ---------------------------------------------------------------------------------------------------
+# --- group commit ---------------------------------------------------------------------------------
 
 
 async def test_writes_that_come_together_share_commits(tmp_path: Path) -> None:
-    """300 appends at once cost a handful of commits, not 300."""
+    """300 concurrent appends cost a handful of commits, not 300."""
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
         await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(300)))
@@ -302,7 +300,7 @@ async def test_writes_that_come_together_share_commits(tmp_path: Path) -> None:
 
 
 async def test_a_lone_write_is_one_commit(tmp_path: Path) -> None:
-    """Nothing waits for company."""
+    """A single write is committed at once, without waiting for others."""
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
         await store.create_room(new_room("r1"))
@@ -312,7 +310,7 @@ async def test_a_lone_write_is_one_commit(tmp_path: Path) -> None:
 
 
 class Gate:
-    """A commit that waits to be let through, and remembers its groups."""
+    """A commit function that waits for permission and records its groups."""
 
     def __init__(self) -> None:
         self.groups: list[list[Op]] = []
@@ -329,7 +327,7 @@ class Gate:
 
 @asynccontextmanager
 async def writing(gate: Gate) -> AsyncIterator[GroupWriter]:
-    """A writer that runs until the block ends."""
+    """A GroupWriter that runs until the block ends."""
     writer = GroupWriter(gate.commit)
     task = asyncio.create_task(writer.run())
     try:
@@ -340,7 +338,9 @@ async def writing(gate: Gate) -> AsyncIterator[GroupWriter]:
 
 
 async def test_a_group_never_holds_a_room_twice() -> None:
-    """Operations of one room keep their order and stand in different groups, at most 500 in each."""
+    """Operations of one room keep their order and fall into different groups, at most 500 in
+    each.
+    """
     gate = Gate()
     gate.open.set()
     ops: list[Op] = [append(f"r{n % 600}", n // 600) for n in range(1300)]
@@ -356,8 +356,8 @@ async def test_a_group_never_holds_a_room_twice() -> None:
         ]
 
 
-async def test_nobody_is_told_before_the_commit() -> None:
-    """I5: while the commit runs, no write returns; then each gets its own outcome."""
+async def test_no_write_returns_before_the_commit() -> None:
+    """I5: no write returns while the commit runs; then each gets its own outcome."""
     gate = Gate()
     gate.outcomes = {"r1": Conflict("late"), "r2": "earlier"}
     async with writing(gate) as writer:
@@ -372,7 +372,7 @@ async def test_nobody_is_told_before_the_commit() -> None:
 
 
 async def test_a_commit_that_raises_fails_its_group_only() -> None:
-    """Whatever comes out of the database, the writer lives on."""
+    """Any exception from the database fails one group; the writer continues."""
     faults = [RuntimeError("a defect"), None]
 
     async def commit(ops: list[Op]) -> list[Outcome]:
@@ -390,9 +390,9 @@ async def test_a_commit_that_raises_fails_its_group_only() -> None:
     await asyncio.wait([task])
 
 
-async def test_closing_fails_what_waits() -> None:
-    """At the end the group in the commit, everything queued, and whatever comes later are
-    StoreUnavailable: unknown.
+async def test_closing_fails_queued_writes() -> None:
+    """On closing, the group in the commit, everything queued and later writes fail as
+    StoreUnavailable.
     """
     gate = Gate()
     async with writing(gate) as writer:
@@ -406,7 +406,7 @@ async def test_closing_fails_what_waits() -> None:
 
 
 async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit everything: beyond the bound a write is refused at once instead of waiting."""
+    """Beyond the queue's capacity a write is refused at once instead of waiting."""
     assert QUEUE <= 20_000
     monkeypatch.setattr("server.store.writer.QUEUE", 3)
     gate = Gate()
@@ -420,7 +420,7 @@ async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
-    """A write whose caller was cancelled is committed or not; the others in its group get their
+    """A write whose caller was cancelled is committed or not; the others of its group get their
     outcomes.
     """
     gate = Gate()
@@ -435,8 +435,8 @@ async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    """Reads and writes after the end are StoreUnavailable; what a write during the closing did, the
-    key tells.
+    """Reads and writes after the end fail as StoreUnavailable; the key finds out what a write
+    during the closing did.
     """
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
@@ -461,12 +461,12 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         assert made == (3, 3) or (made is None and not acknowledged)
 
 
-# --- the schema -------------------------------------------------------------------------------------------------------
+# --- the schema -----------------------------------------------------------------------------------
 
 
 def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
-    """The schema that the migrations make is the one in server/store/tables.py: tables, columns,
-    types, indexes, and which tables have no rowid.
+    """The migrations create the schema of server/store/tables.py: tables, columns, types, indexes,
+    and the tables without rowid.
     """
     path = tmp_path / "store.sqlite3"
     schema.upgrade_sqlite(path)
@@ -495,7 +495,7 @@ PARTIAL = (
 
 
 def test_the_code_knows_the_newest_migration(tmp_path: Path) -> None:
-    """schema.HEAD is the one head of the migrations folder, and a new file is at it."""
+    """schema.HEAD is the only head of the migrations folder, and a new file is at it."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
     assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
@@ -506,7 +506,7 @@ def test_the_code_knows_the_newest_migration(tmp_path: Path) -> None:
 
 
 def test_every_migration_goes_back_and_forth(tmp_path: Path) -> None:
-    """Down to nothing and up again leaves the same schema."""
+    """Downgrading to nothing and upgrading again gives the same schema."""
     path = tmp_path / "store.sqlite3"
     schema.upgrade_sqlite(path)
     everything = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
@@ -525,7 +525,7 @@ def test_every_migration_goes_back_and_forth(tmp_path: Path) -> None:
 
 
 async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> None:
-    """With a message that says so and what to do; nothing in the file is changed."""
+    """The message says so and what to do; nothing in the file is changed."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
         await store.create_room(new_room("r1"))
@@ -540,7 +540,9 @@ async def test_a_database_from_a_newer_plyroom_is_refused(tmp_path: Path) -> Non
 
 
 async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    """As does one whose first start was cut off before the migrations ran."""
+    """An empty file becomes a store, and so does one whose first start was cut off before the
+    migrations ran.
+    """
     path = tmp_path / "store.sqlite3"
     path.touch()
     async with open_sqlite(path) as store:
@@ -551,7 +553,7 @@ async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 
 
 async def test_group_writers_take_rooms_and_appends_together(tmp_path: Path) -> None:
-    """New rooms and appends to older ones share a commit, each with its own outcome."""
+    """New rooms and appends to older rooms share a commit, each with its own outcome."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:
         await store.create_room(new_room("r0"))
@@ -572,11 +574,11 @@ async def write(store: SqlStore, op: Op) -> str | None:
     return None
 
 
-async def test_a_node_of_a_time_that_has_not_come_is_not_alive(
+async def test_a_heartbeat_from_the_future_does_not_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine's clock is set back by an hour: the heartbeat that was made before holds no room
-    for that long.
+    """After the machine's clock was set back by an hour, an earlier heartbeat does not hold rooms
+    that long.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.heartbeat("before", 10_000)

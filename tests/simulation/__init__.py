@@ -1,3 +1,1 @@
-"""A simulation of a cluster from measured unit costs: what it can do here, and what more players
-would need.
-"""
+"""A simulation of clusters from measured unit costs: their capacity, and what more players need."""

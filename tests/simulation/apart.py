@@ -1,6 +1,4 @@
-"""Unit costs that are measured one by one: idle connections, spectators, the lobby, searches, the
-disk, the cores.
-"""
+"""Unit costs measured separately: connections, spectators, lobby, searches, disk, CPU."""
 
 import asyncio
 import os
@@ -32,17 +30,17 @@ from tests.simulation import costs
 from tests.simulation.machine import quantiles_of
 from tests.support.worker_process import WorkerProcess
 
-#: How often clients say that they are there.
+#: Interval of the clients' pings, in seconds.
 PING_S = 2.5
 GAMES = ("connect-four", "othello", "chess")
 POSITIONS = 4
 
 
-# --- connections ------------------------------------------------------------------------------------------------------
+# --- connections ----------------------------------------------------------------------------------
 
 
 async def idle_connections(count: int, seconds: float) -> costs.Idle:
-    """What so many guests cost who only say that they are there."""
+    """The cost of a number of guests who only send pings."""
     async with fresh_cluster(1) as running:
         before = _resident(running)
         without = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
@@ -74,7 +72,7 @@ async def _guest(port: int, number: int) -> Player:
 
 
 async def _ping(players: list[Player]) -> None:
-    """Each of them every PING_S, evenly spread."""
+    """Pings from each player every PING_S, evenly spread."""
     gap_s = PING_S / len(players)
     at_s = asyncio.get_running_loop().time()
     while True:
@@ -85,7 +83,7 @@ async def _ping(players: list[Player]) -> None:
 
 
 async def live_match(count: int) -> costs.Match:
-    """Memory of the node for each match, once a move was made."""
+    """The node's memory per match after one move."""
     async with fresh_cluster(1) as running:
         before = resident_bytes(running.nodes[0].pid)
         meter = Meter(None)
@@ -98,7 +96,7 @@ async def live_match(count: int) -> costs.Match:
 
 
 async def spectators(count: int, seconds: float) -> costs.Spectator:
-    """What one more spectator of a room adds to a move."""
+    """The cost that one more spectator of a room adds to a move."""
     received = heard = 0
 
     def count_bytes(text: bytes) -> None:
@@ -123,22 +121,22 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
             pinging.cancel()
             for player in watchers:
                 player.transport.abort()
-    told = crowd.commands * count
+    deliveries = crowd.commands * count
 
     def each_s(kind: str) -> float:
         return (
             crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands
-        ) / told
+        ) / deliveries
 
     return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, heard))
 
 
-# --- the lobby --------------------------------------------------------------------------------------------------------
+# --- the lobby ------------------------------------------------------------------------------------
 
 
 def lobby() -> costs.Lobby:
-    """The cost of an entry where it is told and where it is heard, without watchers; in this
-    process, by itself.
+    """The cost of a lobby entry for its sender and its receiver, without watchers, measured in this
+    process.
     """
     seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
     rooms = tuple(
@@ -149,7 +147,7 @@ def lobby() -> costs.Lobby:
         for _ in range(ENTRIES)
     )  # fmt: skip
     codec = Codec(b"k" * 32)
-    # It only remembers what it hears, and asks nobody for that.
+    # The receiver only stores entries; it uses neither ports nor rooms for that.
     hears = Lobby(cast(Ports, None), lambda room: None)
     topic, payload, _ = codec.encode(LobbyChanged("node1", rooms))
 
@@ -163,7 +161,7 @@ def lobby() -> costs.Lobby:
 
 
 def _timed(call: Callable[[], object], times: int = 300) -> float:
-    """The median processor time of a call."""
+    """The median CPU time of a call, in seconds."""
     spent = []
     for _ in range(times):
         begun_s = time.process_time()
@@ -172,11 +170,11 @@ def _timed(call: Callable[[], object], times: int = 300) -> float:
     return statistics.median(spent)
 
 
-# --- searches ---------------------------------------------------------------------------------------------------------
+# --- searches -------------------------------------------------------------------------------------
 
 
 def positions(game_id: str) -> list[tuple[str, ...]]:
-    """Beginnings of matches, by chance but always the same."""
+    """The starts of random matches, the same in each run."""
     game, chance = load_game(game_id), random.Random(game_id)
     found: list[tuple[str, ...]] = []
     while len(found) < POSITIONS:
@@ -199,7 +197,7 @@ def _job(game_id: str, moves: tuple[str, ...], level: int) -> Job:
 
 
 async def search_levels() -> dict[str, list[float]]:
-    """Core-seconds of one AI move by level, the mean of some positions."""
+    """Core-seconds of one AI move by level, the mean over some positions."""
     found: dict[str, list[float]] = {}
     async with Pool(workers=1) as pool:
         for game_id in GAMES:
@@ -215,7 +213,7 @@ async def search_levels() -> dict[str, list[float]]:
 
 
 async def search_costs(folder: Path, count: int = 200) -> costs.Search:
-    """Searches by level, and what one costs beside its own time when a worker elsewhere does it."""
+    """The cost of searches by level, and the extra cost of one on a worker elsewhere."""
     levels_s = await search_levels()
     async with mosquitto(folder) as broker:
         worker = WorkerProcess(folder, broker.address, "worker", "connect-four")
@@ -246,14 +244,14 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
 
 
 def _ignore(info: Info) -> None:
-    """Nobody watches these searches."""
+    """Drops the progress of these searches."""
 
 
-# --- the machine ------------------------------------------------------------------------------------------------------
+# --- the machine ----------------------------------------------------------------------------------
 
 
 def fsync_s(folder: Path, count: int = 400) -> costs.Quantiles:
-    """How long a write of 4 KiB takes until it is on the disk, now and then as a server does it."""
+    """The time of a durable 4 KiB write at intervals, as a server does it, in seconds."""
     times = []
     with (folder / "fsync").open("wb") as file:
         for _ in range(count):
@@ -267,7 +265,7 @@ def fsync_s(folder: Path, count: int = 400) -> costs.Quantiles:
 
 
 def described() -> str:
-    """The machine in a few words."""
+    """A short description of the machine."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next(
         (line.split(": ")[1] for line in lines if line.startswith("model name")),
@@ -275,7 +273,10 @@ def described() -> str:
     )
     memory = int(Path("/proc/meminfo").read_text().split()[1]) / 1e6
     python = ".".join(map(str, sys.version_info[:3]))
-    return f"{os.cpu_count()} virtual cores of {model}, {memory:.0f} GB, Linux, Python {python}, uvloop"
+    return (
+        f"{os.cpu_count()} virtual cores of {model}, {memory:.0f} GB,"
+        f" Linux, Python {python}, uvloop"
+    )
 
 
 def git_commit() -> str:

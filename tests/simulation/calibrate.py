@@ -1,9 +1,9 @@
-"""Unit costs of an operation, from loads on a cluster that are none of those to be predicted.
+"""Unit costs of an operation, from loads on a cluster other than those to be predicted.
 
-A process's time is so much for each time that it wakes up, so much for each operation, and for some
-so much for each group commit. Loads that keep the machine busy and loads that leave each move
-nearly alone tell these apart; a machine that is full (caches that others have emptied, small
-groups) shows in what an operation costs there.
+A process's CPU time is a sum of a cost per wake-up, a cost per operation, and for some processes a
+cost per group commit. Loads that keep the machine busy and loads that leave each move nearly alone
+tell these costs apart. Effects of a full machine (evicted caches, small groups) are part of the
+cost of an operation there.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from tests.simulation.costs import Costs, Room, Run
 from tests.simulation.flow import Layout, Model, play
 from tests.simulation.machine import Process
 
-#: Pairs, and moves a second over all of them (None: as fast as they are answered), …
+#: The loads: pairs, and moves per second over all of them (None: as fast as they can).
 LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 150.0))
-#: … on clusters of so many nodes.
+#: The sizes of the clusters, in nodes.
 NODES = (1, 2)
 
 
 async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
-    """By kind of process, a second of the cluster when nobody plays."""
+    """CPU use of the idle cluster by kind of process, in seconds per second."""
     heavy = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
     return {kind: one.times(1 / seconds) for kind, one in heavy.used.items()}
 
@@ -33,8 +33,8 @@ async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
 async def calibrate(
     running: Cluster, seconds: float, tell: Callable[[str], None]
 ) -> tuple[list[Run], dict[str, Used], Room]:
-    """The loads for a cluster of this size; what it uses when idle, in a second; what an operation
-    leaves in the database.
+    """Runs the loads on a cluster of this size; returns their costs, its idle use per second, and
+    an operation's bytes in the database.
     """
     found = []
     nodes = len(running.nodes)
@@ -50,7 +50,8 @@ async def calibrate(
         }
         found.append(Run(nodes, pairs, per_s, us))
         tell(
-            f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s; microseconds an operation: {us}"
+            f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s;"
+            f" microseconds an operation: {us}"
         )
     ops = (await counted(running, "commands"))["commands"]
     grown = [
@@ -60,7 +61,7 @@ async def calibrate(
 
 
 async def _sizes(running: Cluster) -> list[float]:
-    """Bytes of our tables with their indexes, and where the write-ahead log is."""
+    """The bytes of our tables with their indexes, and the position of the write-ahead log."""
     async with running.postgres.session("plyroom") as session:
         return [float(await session.fetchval(KEPT)), float(await session.fetchval(LOGGED))]
 
@@ -73,8 +74,8 @@ LOGGED = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """Factors, none below 0, whose products with each row come closest to its value: least squares
-    of relative errors, by coordinate descent.
+    """Fits factors of at least 0 whose products with each row come closest to its value: least
+    squares of relative errors, by coordinate descent.
     """
     scaled = [[one / value for one in row] for row, value in zip(rows, values, strict=True)]
     factors = [0.0] * len(rows[0])
@@ -91,7 +92,8 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]
 
 
 KINDS = ("client", "proxy", "node", "database", "broker")
-#: The costs change the number of wakes and groups, and these the costs; so often is enough.
+#: Rounds of the fit: costs change the numbers of wake-ups and groups, and these the costs; this
+#: many suffice.
 ROUNDS = 4
 
 
@@ -101,9 +103,8 @@ def unit_costs(
     fsync_s: list[tuple[float, float]],
     cores: int,
 ) -> Costs:
-    """The costs with which the simulation of these loads uses as much processor time as was
-    measured, as near as can be. How often processes wake up and how large groups are is the
-    simulation's own.
+    """The costs with which the simulation of these loads uses as much CPU time as was measured. The
+    simulation itself determines the wake-ups and the sizes of groups.
     """
     costs = Costs(**dict.fromkeys(UNITS, 0.0001), fsync_s=fsync_s, background=background)
     for _ in range(ROUNDS):
@@ -112,8 +113,10 @@ def unit_costs(
 
 
 UNITS = (
-    "client_wake_s", "client_op_s", "proxy_wake_s", "proxy_op_s", "node_wake_s", "node_here_op_s", "node_away_op_s",
-    "node_group_s", "database_wake_s", "database_group_s", "database_op_s", "broker_wake_s", "broker_here_op_s",
+    "client_wake_s", "client_op_s", "proxy_wake_s", "proxy_op_s", "node_wake_s", "node_here_op_s",
+    "node_away_op_s",
+    "node_group_s", "database_wake_s", "database_group_s", "database_op_s", "broker_wake_s",
+    "broker_here_op_s",
     "broker_away_op_s",
 )  # fmt: skip
 
@@ -131,10 +134,10 @@ def _fitted(runs: Sequence[Run], costs: Costs, cores: int) -> dict[str, float]:
 def _simulated(
     nodes: int, pairs: int, per_s: float | None, costs: Costs, cores: int
 ) -> dict[str, tuple[float, ...]]:
-    """For each kind of process: how often for each operation that happens which has a cost, in the
-    order of UNITS.
+    """For each kind of process, the count per operation of each event that has a cost, in the order
+    of UNITS.
     """
-    # What idle processes use was taken off.
+    # The use of idle processes has been subtracted already.
     model = Model(msgspec.structs.replace(costs, background={}), Layout(nodes, cores), seed=1)
     seen = play(model, pairs, per_s, seconds=2.0 if per_s is None else 8.0)
     here, away = (1.0, 0.0) if nodes == 1 else (0.0, 1.0)

@@ -1,8 +1,8 @@
-"""`python -m tests.simulation.capacity`: what so many players need, by simulation with the unit
-costs of this machine.
+"""`python -m tests.simulation.capacity`: the resources that a number of players needs, simulated
+with this machine's unit costs.
 
-First the simulation predicts what a cluster on this machine was measured to do; then it is asked
-about larger ones. With `--write` it puts its tables into docs/scaling.md.
+First the simulation predicts the measured figures of a cluster on this machine, then larger
+clusters. With `--write` it puts its tables into docs/scaling.md.
 """
 
 import math
@@ -23,20 +23,20 @@ from tests.simulation.flow import Layout, Model, Seen, begin, play
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling.md"
 SEEDS = (1, 2, 3)
-#: No part of a planned cluster works more than this share of the time: the rest is for bad moments.
+#: The highest utilization in a planned cluster; the rest is for peaks.
 BUSY = 0.6
 DATABASE_CORES = 16
-#: So many nodes of a large cluster are simulated; the others are like them.
+#: Simulated nodes of a large cluster; the others are like them.
 NODES_SEEN = 4
 DAY_S = 86_400
 
 
-# --- what was measured ------------------------------------------------------------------------------------------------
+# --- what was measured ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """For one number of nodes: what the simulation says of what was measured."""
+    """For one number of nodes: the simulation's prediction of the measured figures."""
 
     measured: Figures
     saturated_per_s: float
@@ -47,17 +47,17 @@ class Predicted:
         """(what, unit, measured, predicted)"""
         nodes = f"{self.measured.nodes} node{'s' if self.measured.nodes > 1 else ''}"
         return [
-            (f"{nodes}: moves a second, {self.measured.pairs} pairs", "/s", self.measured.saturated_per_s,
-             self.saturated_per_s),
-            (f"{nodes}: CPU a move of all nodes, {self.measured.pairs} pairs", "us", self.measured.saturated_node_us,
-             self.saturated_node_us),
+            (f"{nodes}: moves a second, {self.measured.pairs} pairs", "/s",
+             self.measured.saturated_per_s, self.saturated_per_s),
+            (f"{nodes}: CPU a move of all nodes, {self.measured.pairs} pairs", "us",
+             self.measured.saturated_node_us, self.saturated_node_us),
             (f"{nodes}: CPU a move of the database, {self.measured.pairs} pairs", "us",
              self.measured.saturated_database_us, self.saturated_database_us),
         ]  # fmt: skip
 
 
 def predict(capacity: Capacity, figures: Figures) -> Predicted:
-    """The same load on the simulated machine, with some seeds together."""
+    """Simulates the measured load, with several seeds together."""
     layout = Layout(figures.nodes, capacity.cores)
     models = [Model(capacity.costs, layout, seed) for seed in SEEDS]
     fast = [play(model, figures.pairs, None, 2.0) for model in models]
@@ -74,49 +74,50 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
     )
 
 
-# --- what players do --------------------------------------------------------------------------------------------------
+# --- what players do ------------------------------------------------------------------------------
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """Assumptions about those who are connected."""
+    """Assumptions about connected players."""
 
-    #: This share of them is in a match, …
+    #: The share of connected players who are in a match.
     playing: float = 0.7
-    #: … and this share watches one.
+    #: The share who watch a match.
     watching: float = 0.2
-    #: Moves that a playing person makes.
+    #: Moves per minute of a playing person.
     moves_per_minute: float = 6.0
-    #: This share of those who play have an AI for opponent, …
+    #: The share of playing persons whose opponent is an AI.
     against_ai: float = 0.3
+    #: The game that AI opponents play.
     ai_game: str = "chess"
-    #: … which plays this game at this level.
+    #: The level of AI opponents.
     ai_level: int = 5
-    #: Commands that are logged and no moves, for each move: new rooms, seats, results, chat.
+    #: Logged commands other than moves, per move: new rooms, seats, results, chat.
     extra_ops: float = 0.05
-    #: This share of matches is in the lobby's list.
+    #: The share of matches in the lobby's list.
     public: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What they ask of a cluster in a second."""
+    """The players' demand on a cluster, per second."""
 
     players: int
     matches: float
     moves: float
     ai_moves: float
     ops: float
-    #: Of these, by people who play each other.
+    #: The share of operations by people who play each other.
     pair_share: float
     spectators_per_match: float
-    #: Events told to spectators.
+    #: Events that are sent to spectators.
     deliveries: float
     pings: float
     lobby_entries: float
 
 
 def demand(players: int, habits: Habits) -> Demand:
-    """Arithmetic only."""
+    """The demand of a number of players, by arithmetic only."""
     people = players * habits.playing
     alone = people * habits.against_ai
     matches = (people - alone) / 2 + alone
@@ -125,7 +126,7 @@ def demand(players: int, habits: Habits) -> Demand:
     moves = human + ai_moves
     ops = moves * (1 + habits.extra_ops)
     spectators_per_match = players * habits.watching / matches
-    # A room is told of at most once in PERIOD_S.
+    # A room is published at most once per PERIOD_S.
     entries = min(ops, matches / PERIOD_S) * habits.public
     return Demand(
         players, matches, moves, ai_moves, ops, (human - ai_moves) / moves, spectators_per_match,
@@ -133,13 +134,13 @@ def demand(players: int, habits: Habits) -> Demand:
     )  # fmt: skip
 
 
-# --- a large cluster --------------------------------------------------------------------------------------------------
+# --- a large cluster ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A simulated part of a cluster at work: the busiest node's share of its core, and what an
-    operation used.
+    """A simulated part of a cluster: the busiest node's utilization, and the cost of an
+    operation.
     """
 
     node_busy: float
@@ -152,7 +153,7 @@ class Cell:
 
 
 class Crowd:
-    """Commands that come by chance to each node of a model, with all that goes with them."""
+    """Random commands at each node of a model, with everything that they cause."""
 
     def __init__(
         self, model: Model, capacity: Capacity, wanted: Demand, nodes: int, node_ops: float
@@ -196,7 +197,7 @@ class Crowd:
         self._come(node)
 
     def _spectators(self) -> int:
-        """How many watch a room, of whom each is connected to another node."""
+        """The number of a room's spectators, each of them connected to another node."""
         whole = int(self._wanted.spectators_per_match)
         part = self._wanted.spectators_per_match - whole
         return whole + (self._model.simulation.chance.random() < part)
@@ -204,11 +205,11 @@ class Crowd:
     def _tell_spectator(self, node: int) -> None:
         model, costs = self._model, self._capacity.costs
         model.broker.give(max(0.0, costs.broker_away_op_s - costs.broker_here_op_s))
-        model.nodes[node].give(model.heard_s + self._capacity.spectator.node_s)
+        model.nodes[node].give(model.remote_op_s + self._capacity.spectator.node_s)
         model.proxy[node % len(model.proxy)].give(self._capacity.spectator.proxy_s)
 
     def _keep_up(self, node: int) -> None:
-        """Pings and the lobby, in pieces."""
+        """The load of pings and the lobby, in small pieces."""
         self._model.nodes[node].give(self._steady_s * PIECE_S)
         self._model.simulation.after(PIECE_S, partial(self._keep_up, node))
 
@@ -219,8 +220,8 @@ PIECE_S = 0.01
 def run_cell(
     capacity: Capacity, wanted: Demand, nodes: int, seen_nodes: int, node_ops: float, seconds: float
 ) -> Cell:
-    """`seen_nodes` of `nodes` nodes with so many operations a second each, and a database of their
-    own.
+    """Simulates `seen_nodes` of `nodes` nodes at a rate of operations per node, with their own
+    database.
     """
     layout = Layout(seen_nodes, None, DATABASE_CORES, proxy_threads=max(2, seen_nodes))
     model = Model(capacity.costs, layout, seed=nodes)
@@ -241,15 +242,15 @@ def run_cell(
 
 
 def run(capacity: Capacity, wanted: Demand, nodes: int) -> Cell:
-    """A few of so many nodes."""
+    """Simulates a few nodes of a cluster of that size."""
     return run_cell(
         capacity, wanted, nodes, min(nodes, NODES_SEEN), wanted.ops / nodes, seconds=0.5
     )
 
 
 def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
-    """As many nodes as keep each at most BUSY; ValueError when no number does, for the lobby alone
-    takes more.
+    """The smallest number of nodes whose utilization is at most BUSY; ValueError when no number
+    suffices because the lobby alone needs more.
     """
     if wanted.lobby_entries * capacity.lobby.heard_s >= BUSY:
         raise ValueError("each node is busy with the lobby of all others")
@@ -265,25 +266,23 @@ def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
 
 
 def database_rate(capacity: Capacity) -> float:
-    """Writes a second that a database takes when many nodes each send it a little, so that groups
-    are small.
-    """
+    """The database's writes per second when many nodes each send few, so that groups are small."""
     wanted = demand(10_000, Habits())
     cell = run_cell(capacity, wanted, 40, 40, 100.0, seconds=0.5)
     return BUSY * DATABASE_CORES / cell.database_s
 
 
-# --- the plan ---------------------------------------------------------------------------------------------------------
+# --- the plan -------------------------------------------------------------------------------------
 
-#: On the bus for a search elsewhere: order, taken, progress, answer, and what the room's followers
-#: see of it.
+#: Bus messages of a search elsewhere: order, taken, progress, answer, and the room's ephemeral
+#: messages.
 SEARCH_MESSAGES = 6
-#: Every node says so often of each room who is there.
+#: Interval at which every node repeats the presence in each room.
 REFRESH_S = 30.0
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What so many players need, with nothing busier than BUSY."""
+    """The resources for a number of players, with no utilization above BUSY."""
 
     players: int
     moves_per_s: float
@@ -306,7 +305,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan:
-    """The simulated cluster, and what follows from it."""
+    """Simulates a cluster and derives the plan from it."""
     habits = habits or Habits()
     wanted = demand(players, habits)
     nodes, cell = fewest_nodes(capacity, wanted)
@@ -343,8 +342,8 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
 
 
 def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
-    """(to the broker, from the broker) a second: what rooms tell, who is there, the lobby,
-    searches, heartbeats.
+    """(to the broker, from the broker) per second: room messages, presence, the lobby, searches,
+    heartbeats.
     """
     hearing = wanted.pair_share + wanted.spectators_per_match
     presence = wanted.matches * (1 + hearing) / REFRESH_S
@@ -355,11 +354,11 @@ def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
     return arriving, leaving
 
 
-# --- what breaks first ------------------------------------------------------------------------------------------------
+# --- what breaks first ----------------------------------------------------------------------------
 
 
 def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list[tuple[str, int]]:
-    """(what, for how many players it suffices today), the first to break first; scaled from a plan."""
+    """(part, players that it suffices for today), the first to fail first; scaled from a plan."""
     habits = habits or Habits()
 
     def most(holds: Callable[[int, Demand, int], bool]) -> int:
@@ -394,20 +393,18 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
         (
             "the lobby: half of every node's share goes into hearing of all rooms",
             most(
-                lambda _, wanted, nodes: (
-                    wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
-                )
+                lambda _, wanted, nodes: wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
             ),
         ),
     ]
     return sorted(found, key=lambda one: one[1])
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def number(value: float) -> str:
-    """Two figures that count; more would be a pretence."""
+    """A number with two significant digits; more would be false precision."""
     if value == 0:
         return "0"
     digits = 1 - math.floor(math.log10(abs(value)))
@@ -438,7 +435,7 @@ ROWS: tuple[tuple[str, str], ...] = (
 
 
 def plan_table(plans: list[Plan]) -> str:
-    """What docs/scaling.md shows of plans."""
+    """The plans' table in docs/scaling.md."""
     lines = [
         f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |",
         "|---|" + "---|" * len(plans),
@@ -449,7 +446,7 @@ def plan_table(plans: list[Plan]) -> str:
 
 
 def limits_table(found: list[tuple[str, int]]) -> str:
-    """What breaks first."""
+    """The table of limits, the first to fail first."""
     return "\n".join(
         [
             "| what | enough for players |",
@@ -460,7 +457,7 @@ def limits_table(found: list[tuple[str, int]]) -> str:
 
 
 def predicted_table(capacity: Capacity) -> str:
-    """Measured beside predicted."""
+    """The table of measured and predicted figures."""
     lines = ["| what | measured | predicted | difference |", "|---|---|---|---|"]
     for figures in capacity.measured:
         for what, unit, measured, predicted in predict(capacity, figures).pairs():
@@ -472,7 +469,7 @@ def predicted_table(capacity: Capacity) -> str:
 
 
 def costs_table(capacity: Capacity) -> str:
-    """The unit costs."""
+    """The table of unit costs."""
     costs, us = capacity.costs, 1e6
     background = ", ".join(
         f"{name} {share * 100:.1f} %" for name, share in costs.background.items()
@@ -483,14 +480,17 @@ def costs_table(capacity: Capacity) -> str:
     )
     rows = [
         ("machine", capacity.machine),
-        ("commit; date; load average before", f"{capacity.commit}; {capacity.date}; {capacity.load_before}"),
+        ("commit; date; load average before",
+         f"{capacity.commit}; {capacity.date}; {capacity.load_before}"),
         ("node: an operation, both players there", f"{costs.node_here_op_s * us:.0f} us"),
-        ("nodes: an operation, players on two nodes, both together", f"{costs.node_away_op_s * us:.0f} us"),
+        ("nodes: an operation, players on two nodes, both together",
+         f"{costs.node_away_op_s * us:.0f} us"),
         ("node: each group commit; each time it wakes up",
          f"{costs.node_group_s * us:.0f} us; {costs.node_wake_s * us:.0f} us"),
         ("database: each group; each operation in it",
          f"{costs.database_group_s * us:.0f} us; {costs.database_op_s * us:.0f} us"),
-        ("broker: an operation nobody else hears of; one that another node hears; each time it wakes up",
+        ("broker: an operation nobody else hears of; one that another node hears;"
+         " each time it wakes up",
          f"{costs.broker_here_op_s * us:.0f} us; {costs.broker_away_op_s * us:.0f} us;"
          f" {costs.broker_wake_s * us:.0f} us"),
         ("proxy: the three messages of an operation; each time it wakes up",
@@ -499,18 +499,23 @@ def costs_table(capacity: Capacity) -> str:
          f"{capacity.spectator.node_s * us:.1f} us; {capacity.spectator.proxy_s * us:.1f} us;"
          f" {capacity.spectator.message_bytes:.0f}"),
         ("an idle connection, for a minute: node; proxy",
-         f"{capacity.idle.node_cpu_s_per_minute * 1000:.2f} ms; {capacity.idle.proxy_cpu_s_per_minute * 1000:.2f} ms"),
+         f"{capacity.idle.node_cpu_s_per_minute * 1000:.2f} ms;"
+         f" {capacity.idle.proxy_cpu_s_per_minute * 1000:.2f} ms"),
         ("memory of an idle connection: node; proxy",
          f"{capacity.idle.node_bytes / 1000:.1f} KB; {capacity.idle.proxy_bytes / 1000:.1f} KB"),
-        ("memory of a live match with both connections: node", f"{capacity.match.node_bytes / 1000:.1f} KB"),
+        ("memory of a live match with both connections: node",
+         f"{capacity.match.node_bytes / 1000:.1f} KB"),
         ("a change of a public room: where it is told; on every node that hears of it",
          f"{capacity.lobby.told_s * us:.1f} us; {capacity.lobby.heard_s * us:.1f} us"),
         ("an AI move, core-milliseconds by level", levels),
         ("a search on a worker elsewhere, beside its own time: node; worker; broker; longer by",
-         f"{capacity.search.dispatch_node_s * us:.0f} us; {capacity.search.dispatch_worker_s * us:.0f} us;"
-         f" {capacity.search.dispatch_broker_s * us:.0f} us; {capacity.search.dispatch_wait_s * 1000:.1f} ms"),
+         f"{capacity.search.dispatch_node_s * us:.0f} us;"
+         f" {capacity.search.dispatch_worker_s * us:.0f} us;"
+         f" {capacity.search.dispatch_broker_s * us:.0f} us;"
+         f" {capacity.search.dispatch_wait_s * 1000:.1f} ms"),
         ("an operation in the database, with indexes; in its write-ahead log",
-         f"{capacity.room.database_bytes_per_op:.0f} bytes; {capacity.room.wal_bytes_per_op:.0f} bytes"),
+         f"{capacity.room.database_bytes_per_op:.0f} bytes;"
+         f" {capacity.room.wal_bytes_per_op:.0f} bytes"),
         ("write of 4 KiB and fdatasync, p50; p99",
          f"{dict(costs.fsync_s)[0.5] * 1000:.2f} ms; {dict(costs.fsync_s)[0.99] * 1000:.2f} ms"),
         ("what an idle cluster keeps busy of a core", background),
@@ -532,7 +537,7 @@ def tables(capacity: Capacity) -> dict[str, str]:
 
 
 def with_tables(text: str, found: dict[str, str]) -> str:
-    """The document with each table put between its marks."""
+    """The document with each table inserted between its marks."""
     for name, table in found.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
         found_at = re.search(pattern, text, re.DOTALL)
@@ -551,7 +556,7 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
 @click.option("--write", is_flag=True, help="Put the tables into docs/scaling.md.")
 def main(players: int | None, as_json: bool, file: Path, write: bool) -> None:
-    """What a cluster can do and what more players need, from what things cost on this machine."""
+    """Predicts the capacity of clusters from this machine's unit costs."""
     capacity = read_capacity(file)
     if write:
         DOCUMENT.write_text(with_tables(DOCUMENT.read_text("utf-8"), tables(capacity)), "utf-8")

@@ -1,6 +1,4 @@
-"""What things cost on a machine: measured by `tests.simulation.measure`, kept in
-tests/data/capacity.json.
-"""
+"""The unit costs that `tests.simulation.measure` puts into tests/data/capacity.json."""
 
 from pathlib import Path
 
@@ -9,16 +7,16 @@ from msgspec import Struct
 
 FILE = Path(__file__).parents[1] / "data" / "capacity.json"
 
-#: (share, value) from share 0 to share 1.
+#: (share, value) pairs, from share 0 to share 1.
 Quantiles = list[tuple[float, float]]
 
 
 class Costs(Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds of one core, unless the name says otherwise. An operation is a command that is
-    logged: a move, a rematch.
+    """Unit costs in core-seconds, unless the name says otherwise.
 
-    `wake`: what a process spends extra each time it falls asleep and wakes up again. `here`: both
-    players are connected to one node; `away`: to two, both of which are counted.
+    An operation is a logged command: a move, a rematch. `wake` is the extra cost each time that a
+    process falls asleep and wakes up. `here`: both players are connected to one node; `away`: to
+    two nodes, which both count.
     """
 
     client_wake_s: float
@@ -36,18 +34,18 @@ class Costs(Struct, frozen=True, forbid_unknown_fields=True):
     broker_here_op_s: float
     broker_away_op_s: float
     fsync_s: Quantiles
-    #: Cores that an idle cluster keeps busy: each node, the database, the proxy, the broker.
+    #: Cores that an idle cluster uses: each node, the database, the proxy, the broker.
     background: dict[str, float]
 
 
 class Run(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a load for calibration cost: microseconds of an operation, by kind of process, without
-    what it uses idle.
+    """The cost of a calibration load: microseconds per operation by kind of process, without its
+    idle use.
     """
 
     nodes: int
     pairs: int
-    #: Moves a second over all pairs; None: as fast as they are answered.
+    #: Moves per second over all pairs; None: as fast as they can.
     per_s: float | None
     us: dict[str, float]
 
@@ -57,7 +55,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Idle(Struct, frozen=True, forbid_unknown_fields=True):
-    """A connection that follows nothing and says every 2.5 s that it is there, as clients do."""
+    """A connection without rooms that pings every 2.5 s, as clients do."""
 
     node_cpu_s_per_minute: float
     proxy_cpu_s_per_minute: float
@@ -66,13 +64,13 @@ class Idle(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Match(Struct, frozen=True, forbid_unknown_fields=True):
-    """A live match of tic-tac-toe, both players connected."""
+    """A live match of tic-tac-toe, with both players connected."""
 
     node_bytes: float
 
 
 class Spectator(Struct, frozen=True, forbid_unknown_fields=True):
-    """One move told to one more spectator of its room: core-seconds, and bytes on the wire."""
+    """Sending one move to one more spectator: core-seconds, and bytes on the wire."""
 
     node_s: float
     proxy_s: float
@@ -80,8 +78,8 @@ class Spectator(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
-    """A change of a public room, told to the other nodes: core-seconds an entry, in messages of a
-    hundred.
+    """A public room's change, published to the other nodes: core-seconds per entry, in messages of
+    a hundred.
     """
 
     told_s: float
@@ -90,7 +88,7 @@ class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True):
-    """One AI move: core-seconds by level, by game; and what a search elsewhere costs beside it."""
+    """One AI move: core-seconds by level and game, and the extra cost of a search elsewhere."""
 
     levels_s: dict[str, list[float]]
     dispatch_node_s: float
@@ -100,19 +98,19 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Room(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a move leaves in the database, with its indexes."""
+    """The bytes of a move in the database, with its indexes."""
 
     database_bytes_per_op: float
     wal_bytes_per_op: float
 
 
 class Figures(Struct, frozen=True, forbid_unknown_fields=True):
-    """Measured under load, to be predicted: medians of rounds."""
+    """Figures measured under load, to be predicted: medians of rounds."""
 
     nodes: int
     pairs: int
     saturated_per_s: float
-    #: Conflicts for each thousand commits.
+    #: Conflicts per thousand commits.
     saturated_conflicts: float
     saturated_node_us: float
     saturated_database_us: float
@@ -122,20 +120,20 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     paced_conflicts: float
     paced_node_us: float
     paced_database_us: float
-    #: Cores that others used meanwhile, the greater of the two loads.
+    #: Cores that other processes used meanwhile, the larger of the two loads.
     others: float
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file: where and when it was measured, unit costs and what they were fitted to, what is to
-    be predicted.
+    """The file's content: where and when it was measured, unit costs and the loads of their fit,
+    and the figures to be predicted.
     """
 
     machine: str
     cores: int
     commit: str
     date: str
-    #: The machine's load average before it began: above 1 others were at work.
+    #: The load average before the measurement: above 1, other processes were at work.
     load_before: float
     runs: list[Run]
     costs: Costs
@@ -149,10 +147,10 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_capacity(file: Path = FILE) -> Capacity:
-    """What was measured last."""
+    """The last measurement."""
     return msgspec.json.decode(file.read_bytes(), type=Capacity)
 
 
 def write_capacity(capacity: Capacity, file: Path = FILE) -> None:
-    """Keeps it, to be read by people, too."""
+    """Writes a measurement in a form that people can read, too."""
     file.write_bytes(msgspec.json.format(msgspec.json.encode(capacity), indent=1) + b"\n")

@@ -1,8 +1,8 @@
-"""How a move travels: client, proxy, node, group commit, disk, back to the players, over the bus to
+"""The path of a move: client, proxy, node, group commit, disk, back to the players, over the bus to
 the other node.
 
-The shape is that of server/runtime/room_runner.py and server/store/writer.py; what each step costs
-was measured.
+The structure follows server/runtime/room_runner.py and server/store/writer.py; the cost of each
+step was measured.
 """
 
 from collections import deque
@@ -14,22 +14,22 @@ from server.store.writer import BUSY_GROUP, GATHER_S, GROUP
 from tests.simulation.costs import Costs
 from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
 
-#: Moves of a match of tic-tac-toe that nobody wins, …
+#: Moves of a drawn match of tic-tac-toe.
 PLIES = 9
-#: … and two commands for the next match.
+#: Operations per match: its moves and two commands for the next match.
 OPS = PLIES + 2
 
-#: This share of what an operation costs its node is spent before the commit.
+#: The share of an operation's cost at its node that is spent before the commit.
 DECIDED = 0.4
-#: An idle process's work comes in pieces, so far apart.
+#: Interval between the pieces of an idle process's work.
 BACKGROUND_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything runs. With `shared_cores` it is one machine of so many for all, the players
-    among them; otherwise nodes, proxy, broker and database have cores of their own, and the players
-    are elsewhere.
+    """The placement of processes. With `shared_cores`, one machine with that many cores runs
+    everything, players included; otherwise nodes, proxy, broker and database have their own cores,
+    and the players are elsewhere.
     """
 
     nodes: int
@@ -39,7 +39,9 @@ class Layout:
 
 
 class Writer:
-    """A node's group commit: takes what waits, and the next group when that one is durable."""
+    """A node's group commit: writes what is queued, then the next group once that one is
+    durable.
+    """
 
     def __init__(self, model: "Model", node: Process, backend: Process) -> None:
         self.groups = 0
@@ -84,7 +86,7 @@ class Writer:
 
 
 class Model:
-    """A cluster; `operate` sends one operation through it."""
+    """A simulated cluster; `operate` sends one operation through it."""
 
     def __init__(self, costs: Costs, layout: Layout, seed: int) -> None:
         self.simulation = Simulation(seed)
@@ -95,18 +97,18 @@ class Model:
         self._shared = Machine(self.simulation, cores) if cores else None
         self.machines = [self._shared] if self._shared else []
         self.disk = Disk(self.simulation, draws(costs.fsync_s, chance))
-        #: What a node spends on an operation of another one.
-        self.heard_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
-        # Elsewhere players cost nothing here: so many cores never keep anybody waiting.
+        #: A node's cost of an operation on another node.
+        self.remote_op_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
+        # Players elsewhere cost nothing here: this many cores never make anyone wait.
         self.client = Process(
             self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True
         )
-        door = self._machine(layout.proxy_threads)
-        self.proxy = [Process(door, costs.proxy_wake_s) for _ in range(layout.proxy_threads)]
+        machine = self._machine(layout.proxy_threads)
+        self.proxy = [Process(machine, costs.proxy_wake_s) for _ in range(layout.proxy_threads)]
         self.nodes = [
             Process(self._machine(1), costs.node_wake_s, in_turns=True) for _ in range(layout.nodes)
         ]
-        self._doors = 0
+        self._connections = 0
         self.broker = Process(self._machine(1), costs.broker_wake_s)
         self.database = self._machine(layout.database_cores)
         self.backends = [Process(self.database, costs.database_wake_s) for _ in range(layout.nodes)]
@@ -115,7 +117,7 @@ class Model:
             self._add_background()
 
     def _machine(self, cores: int) -> Machine:
-        """The machine that all share, or a new one."""
+        """The shared machine, or a new one."""
         if self._shared:
             return self._shared
         self.machines.append(Machine(self.simulation, cores))
@@ -124,7 +126,8 @@ class Model:
     def _add_background(self) -> None:
         share = self.costs.background
         for process, name in (
-            *((node, "node") for node in self.nodes), (self.backends[0], "database"), (self.proxy[0], "proxy"),
+            *((node, "node") for node in self.nodes), (self.backends[0], "database"),
+            (self.proxy[0], "proxy"),
             (self.broker, "broker"), (self.client, "rest"),
         ):  # fmt: skip
             if share.get(name, 0) > 0:
@@ -135,47 +138,46 @@ class Model:
         self.simulation.after(BACKGROUND_S, lambda: self._keep_busy(process, work_s))
 
     def operate(self, mine: int, other: int, acked: Done, arrived: Done) -> None:
-        """Somebody connected to the node `mine` sends a command; the other player is connected to
-        the node `other`.
-
-        `acked` when the ack has reached the one, `arrived` when the event has reached the other.
+        """A player on the node `mine` sends a command, whose opponent is on the node `other`. Calls
+        `acked` when the ack has reached the player, `arrived` when the event has reached the
+        opponent.
         """
         costs = self.costs
         here = mine == other
         node = self.nodes[mine]
         part_s, leg_s = costs.client_op_s / 3, costs.proxy_op_s / 3
 
-        def tell() -> None:
-            node.give(costs.node_here_op_s * (1 - DECIDED), told)
+        def committed() -> None:
+            node.give(costs.node_here_op_s * (1 - DECIDED), published)
 
-        def told() -> None:
+        def published() -> None:
             answer(acked)
             if here:
                 answer(arrived)
-            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, ring)
+            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, forwarded)
 
-        def ring() -> None:
+        def forwarded() -> None:
             node.give(0)  # the broker's acknowledgement
             if not here:
-                self.nodes[other].give(self.heard_s, lambda: answer(arrived))
+                self.nodes[other].give(self.remote_op_s, lambda: answer(arrived))
 
         def answer(come: Done) -> None:
-            self._door().give(leg_s, lambda: self.client.give(part_s, come))
+            self._proxy_thread().give(leg_s, lambda: self.client.give(part_s, come))
 
         def decide() -> None:
-            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(tell))
+            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(committed))
 
-        self.client.give(part_s, lambda: self._door().give(leg_s, decide))
+        self.client.give(part_s, lambda: self._proxy_thread().give(leg_s, decide))
 
-    def _door(self) -> Process:
-        """One of the proxy's threads, among which it deals out its connections."""
-        self._doors += 1
-        return self.proxy[self._doors % len(self.proxy)]
+    def _proxy_thread(self) -> Process:
+        """The proxy's thread for a connection; the threads share the connections evenly."""
+        self._connections += 1
+        return self.proxy[self._connections % len(self.proxy)]
 
 
 @dataclass
 class Seen:
-    """What players saw of a load, after the warm-up."""
+    """The players' measurements of a load, after the warm-up."""
 
     seconds: float
     moves: int = 0
@@ -187,8 +189,8 @@ class Seen:
 
 
 class Pairs:
-    """Two players who play match after match, each move when the one before has arrived; like
-    server.bench.Pair.
+    """Two players who repeat matches, each move after the previous one has arrived; like
+    server.bench.moves.Pair.
     """
 
     def __init__(
@@ -202,7 +204,7 @@ class Pairs:
         self._expected = 0
 
     def go(self) -> None:
-        """The next command."""
+        """Sends the next command."""
         model = self._model
         mover = (self._step + self._step // OPS) % 2
         is_move = self._step % OPS < PLIES
@@ -227,7 +229,7 @@ class Pairs:
 
 
 class Pace:
-    """Lets moves go at a rate over all pairs, or at once; like server.bench.Meter."""
+    """Starts moves at a rate over all pairs, or at once; like server.bench.moves.Meter."""
 
     def __init__(self, simulation: Simulation, per_s: float | None) -> None:
         self._simulation = simulation
@@ -245,9 +247,7 @@ class Pace:
 def play(
     model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
 ) -> Seen:
-    """So many pairs play, dealt out to the nodes as a proxy does that gives each connection to the
-    least busy one.
-    """
+    """Simulates a number of pairs, whose connections the proxy assigns to the least busy nodes."""
     seen = Seen(seconds)
     ready = Pace(model.simulation, per_s).ready
     count = model.layout.nodes
@@ -260,7 +260,7 @@ def play(
 
 
 def begin(model: Model, seen: Seen) -> None:
-    """From here on it counts."""
+    """Ends the warm-up: from now on the figures count."""
     seen.moves = seen.ops = 0
     for process in (model.client, *model.proxy, *model.nodes, model.broker, *model.backends):
         process.used_s, process.wakes = 0.0, 0

@@ -1,7 +1,6 @@
-"""A discrete-event simulation of machines: processes of one thread each that take turns on the
-cores, and a disk.
+"""A discrete-event simulation of machines: single-threaded processes that share cores, and a disk.
 
-Pure: no clock but its own, and chance only from the generator that it is given.
+Pure: no clock but its own, and randomness only from the generator that it is given.
 """
 
 import heapq
@@ -14,13 +13,13 @@ from itertools import count, pairwise
 
 Done = Callable[[], None]
 
-#: A process that has work for longer lets another one have the core; one that wakes up waits for
-#: that. (Linux protects a slice since 6.8, and looks at each tick: 4 ms at 250 Hz.)
+#: The time slice, after which a busy process yields its core; a process that wakes up waits for
+#: that. (Linux protects a slice since 6.8, and checks at each tick: 4 ms at 250 Hz.)
 SLICE_S = 0.004
 
 
 class Simulation:
-    """The clock, and what is to happen when."""
+    """The clock and the event queue."""
 
     def __init__(self, seed: int) -> None:
         self.now_s = 0.0
@@ -29,12 +28,14 @@ class Simulation:
         self._number = count()
 
     def after(self, delay_s: float, call: Done) -> None:
-        """Calls so much later; what is due at the same time happens in the order of these calls."""
+        """Schedules a call; calls that are due at the same time happen in the order of
+        scheduling.
+        """
         assert delay_s >= 0, "nothing happens in the past"
         heapq.heappush(self._happenings, (self.now_s + delay_s, next(self._number), call))
 
     def run(self, until_s: float) -> None:
-        """Lets everything happen up to that time."""
+        """Runs all events up to that time."""
         while self._happenings and self._happenings[0][0] <= until_s:
             self.now_s, _, call = heapq.heappop(self._happenings)
             call()
@@ -42,8 +43,8 @@ class Simulation:
 
 
 class Machine:
-    """Some cores, shared fairly: processes that have work run one after the other, each for a slice
-    at most. With tiny slices that is processor sharing.
+    """Cores that processes share fairly: processes with work run in turns, each for a slice at
+    most. With tiny slices this is processor sharing.
     """
 
     def __init__(self, simulation: Simulation, cores: int, slice_s: float = SLICE_S) -> None:
@@ -57,7 +58,7 @@ class Machine:
         self._ready: deque[Process] = deque()
 
     def wake(self, process: "Process") -> None:
-        """The process has work."""
+        """Adds a process with work to the run queue."""
         self._ready.append(process)
         self._dispatch()
 
@@ -72,11 +73,11 @@ class Machine:
         self.simulation.after(work_s, partial(self._stop, process, work_s, left_s - work_s))
 
     def _stop(self, process: "Process", work_s: float, left_s: float) -> None:
-        """The item or the slice is over."""
+        """Ends an item or a slice."""
         self.busy_s += work_s
         process.used_s += work_s
         self._running -= 1
-        process.worked(work_s)  # which may wake others, and they may take this core
+        process.worked(work_s)  # may wake others, which may take this core
         if not process.has_work:
             process.awake = False
         elif left_s > TINY_S and self._running < self.cores:
@@ -90,13 +91,13 @@ TINY_S = 1e-12
 
 
 class Process:
-    """One thread: does what it is given one after the other. Waking it costs extra: under load it
-    sleeps less.
+    """A single thread that works on its items in order. Waking it costs extra; under load it sleeps
+    less.
     """
 
     def __init__(self, machine: Machine, wake_s: float = 0.0, in_turns: bool = False) -> None:
-        """`in_turns`: like an event loop it does all that has come, and only then sends what it has
-        to say.
+        """With `in_turns`, the process works like an event loop: it finishes all items that have
+        come, and only then sends their results.
         """
         self.awake = False
         #: Core-seconds that it used.
@@ -116,7 +117,7 @@ class Process:
 
     @property
     def waiting(self) -> int:
-        """Items that are not done."""
+        """The number of unfinished items."""
         return len(self._items)
 
     def give(self, work_s: float, done: Done | None = None) -> None:
@@ -132,7 +133,7 @@ class Process:
                 self._machine.wake(self)
 
     def worked(self, work_s: float) -> None:
-        """So much of the item at hand is done."""
+        """Accounts for work on the current item."""
         self.item_left_s -= work_s
         if self.item_left_s > TINY_S:
             return
@@ -150,7 +151,7 @@ class Process:
 
 
 class Disk:
-    """Makes written data durable: one flush at a time, and each covers all that asked before it
+    """Makes written data durable: one flush at a time, which covers all requests made before it
     began.
     """
 
@@ -158,23 +159,23 @@ class Disk:
         self.flushes = 0
         self._simulation = simulation
         self._draw_s = draw_s
-        self._asking: list[Done] = []
+        self._waiting_for_flush: list[Done] = []
         self._busy = False
 
     def flush(self, done: Done) -> None:
-        """Calls when everything that was written until now is durable."""
-        self._asking.append(done)
+        """Calls `done` when everything that was written until now is durable."""
+        self._waiting_for_flush.append(done)
         if not self._busy:
             self._begin()
 
     def _begin(self) -> None:
         self._busy = True
         self.flushes += 1
-        covered, self._asking = self._asking, []
+        covered, self._waiting_for_flush = self._waiting_for_flush, []
 
         def end() -> None:
             self._busy = False
-            if self._asking:
+            if self._waiting_for_flush:
                 self._begin()
             for done in covered:
                 done()
@@ -183,8 +184,8 @@ class Disk:
 
 
 def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Callable[[], float]:
-    """Values with these (share, value) quantiles, linear between them; the first share is 0 and the
-    last is 1.
+    """Random values with these (share, value) quantiles, linear between them; the first share is 0
+    and the last is 1.
     """
     shares = [share for share, _ in quantiles]
     values = [value for _, value in quantiles]
@@ -202,19 +203,19 @@ def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Ca
 
 
 def quantiles_of(values: Sequence[float]) -> list[tuple[float, float]]:
-    """The quantiles that `draws` wants, close together at the upper end."""
+    """The quantiles for `draws`, denser at the upper end."""
     shares = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0]
     ordered = sorted(values)
     return [(share, ordered[min(len(ordered) - 1, int(share * len(ordered)))]) for share in shares]
 
 
 def mean_of(quantiles: Sequence[tuple[float, float]]) -> float:
-    """The mean of what `draws` gives."""
+    """The mean of the values that `draws` gives."""
     pairs = pairwise(quantiles)
     return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in pairs)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that so large a share of them does not exceed."""
+    """The value that this share of the values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,8 +1,8 @@
-"""`python -m tests.simulation.measure`: measures this machine's unit costs and what a cluster on it
-does under load.
+"""`python -m tests.simulation.measure`: measures this machine's unit costs, and the figures of a
+cluster on it under load.
 
-Writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on the
-machine. `--only` measures a part anew and keeps the others.
+It writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on
+the machine. `--only` measures one part again and keeps the others.
 """
 
 import datetime
@@ -28,8 +28,8 @@ PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
 
 async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[str, object]:
-    """Unit costs from the loads of `calibrate`, and what is to be predicted, on clusters of one,
-    two and three nodes in turns: within minutes a virtual machine becomes faster or slower.
+    """Unit costs from the loads of `calibrate`, and the figures to be predicted, on clusters of
+    one, two and three nodes in turns: a virtual machine becomes faster or slower within minutes.
     """
     with put_first([os.getpid()]) if first else nullcontext():
         fsync_s = apart.fsync_s(folder)
@@ -50,7 +50,7 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
                         )
                 if nodes in heavy:
                     heavy[nodes].append(await bench.heavy_loads(running, seconds))
-                    click.echo(f"round {number + 1}, {bench.told(nodes, *heavy[nodes][-1])}")
+                    click.echo(f"round {number + 1}, {bench.progress(nodes, *heavy[nodes][-1])}")
     for line in bench.report(heavy):
         click.echo(line)
     background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
@@ -66,7 +66,7 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
 
 
 def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
-    """Medians of the rounds."""
+    """The medians of the rounds."""
 
     def of(n: int, figure: Callable[[Heavy], float]) -> float:
         return median([figure(both[n]) for both in rounds])
@@ -75,7 +75,8 @@ def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
         nodes, bench.PAIRS,
         of(0, lambda one: one.per_s), of(0, lambda one: one.conflicts_per_thousand),
         of(0, lambda one: one.us("node")), of(0, lambda one: one.us("database")),
-        of(1, lambda one: one.per_s), of(1, lambda one: one.percentile(0.5)), of(1, lambda one: one.percentile(0.99)),
+        of(1, lambda one: one.per_s), of(1, lambda one: one.percentile(0.5)),
+        of(1, lambda one: one.percentile(0.99)),
         of(1, lambda one: one.conflicts_per_thousand),
         of(1, lambda one: one.us("node")), of(1, lambda one: one.us("database")),
         max(of(0, lambda one: one.others), of(1, lambda one: one.others)),
@@ -85,7 +86,7 @@ def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
 async def measure_all(
     parts: set[str], rounds: int, seconds: float, first: bool
 ) -> dict[str, object]:
-    """What was measured, by part."""
+    """Runs the measurements; returns them by part."""
     found: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="plyroom-measure-") as name:
         folder = Path(name)
@@ -123,14 +124,15 @@ async def measure_all(
 )
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="Where it is kept.")
 def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file: Path) -> None:
-    """Measures and keeps it."""
+    """Measures and writes the file."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     load = os.getloadavg()[0]
     found = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, first))
     about: dict[str, object] = {
         "machine": apart.described(), "cores": os.cpu_count() or 1, "commit": apart.git_commit(),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(), "load_before": round(load, 1),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "load_before": round(load, 1),
     }  # fmt: skip
     kept = msgspec.structs.asdict(read_capacity(file)) if parts else {}
     write_capacity(Capacity(**{**kept, **about, **found}), file)

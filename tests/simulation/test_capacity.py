@@ -1,4 +1,4 @@
-"""The simulation says what was measured, and docs/scaling.md says what the simulation does."""
+"""The simulation predicts the measurements, and docs/scaling.md shows its results."""
 
 import random
 from itertools import pairwise
@@ -23,7 +23,7 @@ from tests.simulation.capacity import (
 from tests.simulation.costs import Capacity, read_capacity, write_capacity
 from tests.simulation.flow import Layout, Model, play
 
-#: What the simulation may be off.
+#: The tolerated relative error of the simulation.
 NEAR = 0.25
 
 
@@ -37,9 +37,9 @@ def predictions(measured: Capacity) -> list[Predicted]:
     return [predict(measured, figures) for figures in measured.measured]
 
 
-def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -> None:
-    """Unit costs that were measured with fewer pairs on one node and on two predict what 200 pairs
-    do on one node and on three: how many moves a second, and what each costs.
+def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) -> None:
+    """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
+    moves per second, and the cost of each.
     """
     assert [one.measured.nodes for one in predictions] == [1, 3]
     for one in predictions:
@@ -51,7 +51,7 @@ def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would
-    put there.
+    write.
     """
     known = {one.measured.nodes: one for one in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])
@@ -60,8 +60,8 @@ def test_the_document_says_what_the_simulation_does(
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
-def test_nothing_is_lost_on_the_way(measured: Capacity, nodes: int) -> None:
-    """What the processes used is what the operations cost by the list, and everybody's moves go on."""
+def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -> None:
+    """The processes' CPU time is the sum of the unit costs, and all pairs make progress."""
     costs = measured.costs
     model = Model(costs, Layout(nodes, measured.cores), seed=5)
     seen = play(model, pairs=20, per_s=200.0, seconds=5.0)
@@ -89,9 +89,7 @@ def test_nothing_is_lost_on_the_way(measured: Capacity, nodes: int) -> None:
 
 
 def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
-    """A closed loop gives more moves with more pairs until something is busy all the time; then it
-    stays.
-    """
+    """More pairs give more moves until something is saturated; then the rate is constant."""
     rates = [
         play(Model(measured.costs, Layout(1, 2), 1), pairs, None, 1.0).per_s
         for pairs in (1, 4, 16, 64, 256)
@@ -104,9 +102,7 @@ def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
 
 
 def test_a_fit_finds_the_factors() -> None:
-    """From rows that were made with known factors, and with noise near them; none comes out below
-    0.
-    """
+    """A fit finds known factors, and approximates them in noisy rows; no factor is below 0."""
     chance = random.Random(2)
     rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
     factors = [2.0, 0.0, 5.0]
@@ -119,8 +115,8 @@ def test_a_fit_finds_the_factors() -> None:
 
 @pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
 def test_demand_adds_up(players: int) -> None:
-    """It grows with the players and nothing else; commands are moves and a little more; the AI
-    moves as often as those who play it.
+    """Demand grows with the players only; commands are moves and a little more; AIs move as often
+    as their opponents.
     """
     habits = Habits()
     one, ten = demand(players, habits), demand(10 * players, habits)
@@ -135,7 +131,7 @@ def test_demand_adds_up(players: int) -> None:
 
 
 def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
-    """More of everything for more players, and no node busier than planned."""
+    """More players need more of everything, and no node is busier than planned."""
     small, large = plan(20_000, measured), plan(40_000, measured)
     for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):
         assert getattr(small, name) < getattr(large, name), name
@@ -144,14 +140,14 @@ def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
     assert planning.run(measured, wanted, large.nodes // 2).node_busy > planning.BUSY
 
 
-def test_what_was_measured_is_read_as_it_was_written(measured: Capacity, tmp_path: Path) -> None:
-    """The file holds everything."""
+def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path: Path) -> None:
+    """A measurement survives writing and reading."""
     write_capacity(measured, tmp_path / "capacity.json")
     assert read_capacity(tmp_path / "capacity.json") == measured
 
 
-def test_numbers_are_rounded_to_what_counts() -> None:
-    """Two figures."""
+def test_numbers_are_rounded_to_two_digits() -> None:
+    """Numbers are rounded to two significant digits."""
     assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
         "0",
         "0.032",

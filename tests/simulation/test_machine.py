@@ -1,4 +1,4 @@
-"""The simulator obeys the laws of queues, whatever is simulated with it."""
+"""The simulator obeys queueing theory."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ from tests.simulation.machine import (
     quantiles_of,
 )
 
-#: (when, work, for which process)
+#: (time, work, process) of each job.
 Jobs = list[tuple[float, float, int]]
 
 jobs = st.lists(
@@ -30,7 +30,7 @@ slices = st.sampled_from([0.01, 0.3, 100.0])
 
 
 class Run:
-    """Processes on a machine that get jobs; when each came and was done."""
+    """Runs jobs on a machine; records when each came and was done."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Run:
         self.simulation = Simulation(1)
         self.machine = Machine(self.simulation, cores, slice_s)
         self.processes = [Process(self.machine, wake_s, in_turns) for _ in range(4)]
-        #: (came, done, work)
+        #: (arrival, completion, work) of each job.
         self.done_s: list[tuple[float, float, float]] = []
         for at_s, work_s, which in given_jobs:
             self.simulation.after(at_s, partial(self._give, work_s, which))
@@ -63,8 +63,8 @@ class Run:
 def test_no_work_is_lost_or_made(
     given_jobs: Jobs, cores: int, slice_s: float, in_turns: bool
 ) -> None:
-    """Every job is done, none sooner than its work takes, and the cores were busy for just the work
-    that was given.
+    """Every job is done, none faster than its work takes, and the cores are busy for exactly the
+    given work.
     """
     run = Run(given_jobs, cores, slice_s, in_turns=in_turns).finish()
     assert len(run.done_s) == len(given_jobs)
@@ -76,7 +76,7 @@ def test_no_work_is_lost_or_made(
 
 @given(jobs, slices)
 def test_one_core_never_idles_while_there_is_work(given_jobs: Jobs, slice_s: float) -> None:
-    """The last job is done when Lindley's recursion says, in whatever order the core served them."""
+    """The last job ends when Lindley's recursion says, in any order of service."""
     end_s = 0.0
     for at_s, work_s, _ in sorted(given_jobs):
         end_s = max(end_s, at_s) + work_s
@@ -85,10 +85,10 @@ def test_one_core_never_idles_while_there_is_work(given_jobs: Jobs, slice_s: flo
 
 
 @given(jobs, st.integers(1, 3), slices)
-def test_a_process_is_one_thread_that_does_first_things_first(
+def test_a_process_is_one_thread_with_a_fifo_queue(
     given_jobs: Jobs, cores: int, slice_s: float
 ) -> None:
-    """With one process, more cores change nothing, and jobs end in the order in which they came."""
+    """With one process, more cores change nothing, and jobs end in the order of their arrival."""
     alone = [(at_s, work_s, 0) for at_s, work_s, _ in given_jobs]
     run = Run(alone, cores, slice_s).finish()
     assert [came_s for came_s, _, _ in run.done_s] == sorted(came_s for came_s, _, _ in run.done_s)
@@ -99,10 +99,8 @@ def test_a_process_is_one_thread_that_does_first_things_first(
 
 
 @given(jobs, st.floats(0.01, 1))
-def test_waking_costs_once_for_each_time_that_a_process_slept(
-    given_jobs: Jobs, wake_s: float
-) -> None:
-    """Core-seconds are the work and the wakes, and jobs that come together need one wake."""
+def test_each_wake_up_costs_once(given_jobs: Jobs, wake_s: float) -> None:
+    """Core-seconds are the work and the wake-ups; jobs that arrive together need one wake-up."""
     run = Run(given_jobs, 2, 0.3, wake_s).finish()
     wakes = sum(process.wakes for process in run.processes)
     assert run.machine.busy_s == pytest.approx(
@@ -120,9 +118,8 @@ def open_queue(
     seconds: float,
     own: bool,
 ) -> tuple[float, float, float]:
-    """Jobs come by chance, each for a process of its own or all for one: the mean time in the
-    system, the mean number in it as seen at regular times, and the share of the cores that was
-    used.
+    """Random jobs, each for its own process or all for one: the mean time in the system, the mean
+    number in it at regular times, and the utilization.
     """
     simulation = Simulation(7)
     machine = Machine(simulation, cores, slice_s)
@@ -174,7 +171,9 @@ def test_two_cores_are_mm2() -> None:
 
 @pytest.mark.parametrize("kind", ["fixed", "mixed"])
 def test_tiny_slices_are_processor_sharing(kind: str) -> None:
-    """A shared core gives each job work / (1 - rho), however different the jobs are."""
+    """A shared core gives each job a mean time of work / (1 - rho), however different the jobs
+    are.
+    """
 
     def work_s(chance: random.Random) -> float:
         if kind == "fixed":
@@ -188,8 +187,8 @@ def test_tiny_slices_are_processor_sharing(kind: str) -> None:
 
 
 def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
-    """Ten customers think for 5 s and are served by two queues of 1 s and 0.6 s, by chance: the
-    exact throughput.
+    """The exact throughput of ten customers who think for 5 s and are served by two queues of 1 s
+    and 0.6 s, all exponentially distributed.
     """
     customers, think_s, services = 10, 5.0, (1.0, 0.6)
     lengths = [0.0, 0.0]
@@ -229,9 +228,9 @@ def note(simulation: Simulation, ends: list[float]) -> None:
     ends.append(simulation.now_s)
 
 
-def test_who_wakes_up_waits_for_a_slice_at_most() -> None:
-    """And then goes before one that had more; who has a core keeps it for its slice, however little
-    the others had.
+def test_a_woken_process_waits_for_a_slice_at_most() -> None:
+    """A process that wakes up waits for a slice at most and goes before one that used more; a
+    running process keeps its core for its slice, however little the others used.
     """
     simulation = Simulation(1)
     machine = Machine(simulation, 1, 0.01)
@@ -245,8 +244,10 @@ def test_who_wakes_up_waits_for_a_slice_at_most() -> None:
         assert begun_s + 0.001 < ends[0] <= begun_s + 0.011 + 1e-9
 
 
-def test_an_event_loop_speaks_at_the_end_of_its_turn() -> None:
-    """What came while it did the first thing is one turn, and all of that is said at its end."""
+def test_an_event_loop_sends_at_the_end_of_its_turn() -> None:
+    """Items that arrive during the first one belong to the same turn, and all results are sent at
+    its end.
+    """
     simulation = Simulation(1)
     process = Process(Machine(simulation, 1, 100.0), in_turns=True)
     ends: list[float] = []
@@ -260,8 +261,8 @@ def test_an_event_loop_speaks_at_the_end_of_its_turn() -> None:
 def test_a_flush_covers_what_was_written_before_it_began(
     times: list[float], flush_s: float
 ) -> None:
-    """Each waits for the next flush and at most the one under way, and those who wait together
-    share one.
+    """A write waits for the next flush and at most the current one; writes that wait together share
+    one.
     """
     simulation = Simulation(1)
     disk = Disk(simulation, lambda: flush_s)
@@ -289,7 +290,7 @@ def test_a_flush_covers_what_was_written_before_it_began(
 
 
 def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
-    """And `mean_of` is their mean."""
+    """`draws` has the quantiles that it was made from, and `mean_of` is its mean."""
     chance = random.Random(5)
     values = [chance.expovariate(1.0) for _ in range(20_000)]
     quantiles = quantiles_of(values)
@@ -302,7 +303,7 @@ def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
-    """Chance comes from the seed alone."""
+    """The same seed gives the same run: randomness comes from the seed alone."""
     first, second = (
         open_queue(0.5, lambda chance: chance.expovariate(1.0), 1, 0.1, 500, own=True)
         for _ in range(2)
