@@ -49,7 +49,7 @@ ALLOWED = {
         "server/test_store_sqlite.py",
         "test_a_lock_held_for_a_moment_is_waited_for",
     ): "slowness cannot make it fail",
-    ("support/fake_server.py", "loop_ms"): "the world's time is its loop's",
+    ("support/fake_server.py", "loop_ms"): "the fake server uses its loop's time",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
     ("system/test_remote_workers.py", "Adverts.busy"): "long",
     ("system/test_remote_workers.py", "Duel.watch"): "long",
