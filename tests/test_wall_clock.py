@@ -1,4 +1,4 @@
-"""No test that `make test` runs depends on a clock that it does not control (decisions.md 31).
+"""No test that `make test` runs depends on a clock that it does not control.
 
 A busy machine is not a fault. Tests advance the time (`tests.support.clock`,
 `tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs,

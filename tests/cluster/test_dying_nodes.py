@@ -110,7 +110,7 @@ async def committed(one: Table, watch: Any) -> None:
 
 
 async def dies_at(running: Cluster, place: str) -> None:
-    """R1: the failpoints between the commit and its message."""
+    """The failpoints between the commit and its message."""
     async with table(running, f"{place}:1") as one:
         await one.move()
         assert await one.dying.wait() == -signal.SIGKILL

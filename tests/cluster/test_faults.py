@@ -36,7 +36,7 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
 async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: int) -> None:
-    """R1 to R3: three nodes die at the same time, again and again, each at its own failpoint of a
+    """Three nodes die at the same time, again and again, each at its own failpoint of a
     command.
     """
 
@@ -53,7 +53,7 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
 async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: float) -> None:
-    """R16: SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never wins
+    """SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never wins
     with stale data. Clients leave a silent node, as real ones do.
     """
 
@@ -106,7 +106,7 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
 async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """R7: PostgreSQL is restarted, stopped at once and killed: clients are asked to repeat their
+    """PostgreSQL is restarted, stopped at once and killed: clients are asked to repeat their
     commands, and all rooms settle.
     """
 

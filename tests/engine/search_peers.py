@@ -189,7 +189,7 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
     head, name, rest = source.partition("def evaluate(s: State, data: Any) -> int:\n")
     source = head + name + "    return 0\n" + rest[rest.index("\n\n\n") :]
     source = "\n".join(
-        "" if line.startswith(("SOLVER = ", "WITHOUT = ")) else line for line in source.split("\n")
+        "" if line.startswith(("SOLVER = ", "DISABLED = ")) else line for line in source.split("\n")
     )
     source = "\n".join(
         "DATA = ()" if line.startswith("DATA = ") else line for line in source.split("\n")

@@ -75,7 +75,7 @@ async def test_games() -> None:
 
 
 async def test_a_broken_game_is_left_out() -> None:
-    """R14: a broken game is left out and logged; the others are listed."""
+    """A broken game is left out and logged; the others are listed."""
 
     def find(game_id: str) -> Game:
         return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)

@@ -1,4 +1,4 @@
-"""Backup and restore (R22): one file format for both kinds of database, written while servers run
+"""Backup and restore: one file format for both kinds of database, written while servers run
 and restored completely or not at all.
 """
 
@@ -119,7 +119,7 @@ async def test_a_backup_restores_to_the_same(
 
 
 async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
-    """R22: while others write, a backup holds each room as a complete prefix of its log, and all
+    """While others write, a backup holds each room as a complete prefix of its log, and all
     rooms at one moment: of two events in order, never the second without the first.
     """
     async with database.open() as store:

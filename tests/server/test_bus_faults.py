@@ -1,6 +1,5 @@
 """Two nodes over one store and a real broker that dies, stalls, duplicates, reorders and forges
-messages: every client sees every event exactly once, and play on one node is not affected (R10,
-R11).
+messages: every client sees every event exactly once, and play on one node is not affected.
 """
 
 import asyncio
@@ -134,7 +133,7 @@ async def test_a_crowd_while_the_broker_is_killed(
 async def test_a_crowd_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """R11: a fifth of the messages arrive twice, and half of them overtake others within ten."""
+    """A fifth of the messages arrive twice, and half of them overtake others within ten."""
 
     async def nothing() -> None:
         pass
@@ -357,7 +356,7 @@ def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
 async def test_forged_messages_are_counted_and_dropped(
     rounds: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R11: forged, broken and huge payloads on every topic are refused and counted; no client sees
+    """Forged, broken and huge payloads on every topic are refused and counted; no client sees
     them, the room continues, and the log shows no exception.
     """
     async with (

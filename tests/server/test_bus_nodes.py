@@ -284,7 +284,7 @@ async def test_lost_presence_is_repeated() -> None:
 
 @virtual
 async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
-    """decisions.md 15: while messages do not flow, events of other nodes arrive within a second;
+    """While messages do not flow, events of other nodes arrive within a second;
     otherwise heads are compared every 30 s.
     """
     world = World().unlimited()

@@ -88,7 +88,7 @@ def replace_game(command: wire.Create) -> wire.Create:
 
 @virtual
 async def test_a_create_whose_outcome_is_unknown() -> None:
-    """R6: a failure after the commit raises StoreError, and the same id gets the room that was
+    """A failure after the commit raises StoreError, and the same id gets the room that was
     created.
     """
     world = World()
@@ -133,7 +133,7 @@ async def test_rooms_are_limited_per_identity() -> None:
 async def test_a_game_that_fails_at_the_start(
     changes: dict[str, object] | None, code: Code
 ) -> None:
-    """R14: a game whose rules or file fail is a typed refusal, and no room is created."""
+    """A game whose rules or file fail is a typed refusal, and no room is created."""
 
     def find(game_id: str) -> Any:
         if changes is None:
@@ -324,7 +324,7 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """R15: heartbeats use the store's clock, however wrong a node's own is, and each node knows its
+    """Heartbeats use the store's clock, however wrong a node's own is, and each node knows its
     error.
     """
     world = World()
@@ -349,7 +349,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
 
 @virtual
 async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
-    """R7: a room that is taken over while the store fails is read a moment later."""
+    """A room that is taken over while the store fails is read a moment later."""
     for call in ("head", "events"):
         world = world_with(sole_node=True)
         rooms = await stop_in_the_middle(world, 1)

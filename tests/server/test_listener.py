@@ -68,7 +68,7 @@ async def test_a_request_may_come_byte_by_byte() -> None:
 
 
 async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
-    """An upgrade on a kept-alive connection gets 400 with Connection: close (decisions.md 14) and
+    """An upgrade on a kept-alive connection gets 400 with Connection: close and
     ends it.
     """
     async with serve() as node, node.http() as http:
@@ -88,7 +88,7 @@ async def test_a_websocket_elsewhere_is_not_found() -> None:
 
 
 async def test_a_full_server_says_so() -> None:
-    """R24: one connection too many gets 503; existing ones stay, and a slot that becomes free is
+    """One connection too many gets 503; existing ones stay, and a slot that becomes free is
     used.
     """
     async with serve(max_connections=1) as node:
@@ -209,9 +209,7 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
     ],
 )
 def test_origins_that_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
-    """Only this server's pages may connect, under a name that no foreign page can have
-    (decisions.md 13); programs send no Origin.
-    """
+    """Only this server's pages may connect, under a name that no foreign page can have; programs send no Origin."""
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
@@ -266,7 +264,7 @@ def test_hosts_that_are_allowed() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_waits_for_nobody(loop: str) -> None:
-    """R20: sockets are closed with 1012, and idle or incomplete HTTP connections do not delay the
+    """Sockets are closed with 1012, and idle or incomplete HTTP connections do not delay the
     end.
     """
 
@@ -395,7 +393,7 @@ async def guest(http: Http, body: bytes = b"", **headers: str) -> Any:
 
 
 async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
-    """decisions.md 13: the cookie is HttpOnly, SameSite=Strict and for the whole site; no body
+    """The cookie is HttpOnly, SameSite=Strict and for the whole site; no body
     holds the token; the socket accepts the cookie.
     """
     async with serve() as node, node.http() as http:

@@ -208,7 +208,7 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
 async def test_an_older_program_runs_beside_the_migration(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R21: a store of the previous revision keeps reading and writing during and after `migrate`,
+    """A store of the previous revision keeps reading and writing during and after `migrate`,
     and so does one that opens then.
 
     The newer version reads what the older one writes (rooms and events as today, guests without the

@@ -39,7 +39,7 @@ from tests.support.fake_server import (
 )
 
 HOUR_S = 3600.0
-#: The limit that R1 sets for a node that died.
+#: The limit for what a dead node committed to reach the followers.
 SOON_S = 2.0
 
 
@@ -268,7 +268,7 @@ async def test_a_node_that_was_never_heard_of() -> None:
 
 @virtual
 async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
-    """R6: the answer to a commit is lost (a frozen node, a broken connection): the room finds the
+    """The answer to a commit is lost (a frozen node, a broken connection): the room finds the
     events in the log a moment later and publishes them to the other nodes.
     """
     async with two_members() as (one, two, room, ada, ben):
@@ -324,7 +324,7 @@ async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
 
 @virtual
 async def test_silently_lost_messages_come_with_the_poll() -> None:
-    """R10: a message is lost without notice while both nodes are well: the poll finds the events,
+    """A message is lost without notice while both nodes are well: the poll finds the events,
     and is counted.
     """
     async with two_members(patient(poll_s=30.0)) as (one, two, room, ada, ben):
@@ -356,7 +356,7 @@ async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
 @pytest.mark.parametrize("is_told", [True, False])
 @virtual
 async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: bool) -> None:
-    """R2: the node that searches for an AI dies, while the room is open here for a spectator: the
+    """The node that searches for an AI dies, while the room is open here for a spectator: the
     AI moves here, also if the dead node's last commit was not heard of.
     """
     world = patient()
@@ -428,7 +428,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
 
 @virtual
 async def test_the_times_of_events_never_go_back() -> None:
-    """R15: one node's clock is set back by an hour during a match, and the other's is behind by a
+    """One node's clock is set back by an hour during a match, and the other's is behind by a
     minute: no event is older than its predecessor.
     """
     world, ahead_ms = patient(), 0

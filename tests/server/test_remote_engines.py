@@ -330,7 +330,7 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
 @pytest.mark.parametrize("has_begun", [False, True])
 @virtual
 async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
-    """R13: after SIGSTOP another worker answers, or the best move so far does, within the time plus
+    """After SIGSTOP another worker answers, or the best move so far does, within the time plus
     3 s.
     """
     async with memory_network(MemoryBroker()) as here:
@@ -355,7 +355,7 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
 async def test_at_most_three_tries_then_the_pool_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R12: after three workers lose the search, the local pool plays the move; without it the
+    """After three workers lose the search, the local pool plays the move; without it the
     search fails.
     """
     monkeypatch.setattr(remote, "TAKE_S", 0.15)

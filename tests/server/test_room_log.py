@@ -188,7 +188,7 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """R14: a fault of the rules in a command is GameFault and changes nothing. The room loads."""
+    """A fault of the rules in a command is GameFault and changes nothing. The room loads."""
     fine = seated()
     fine.moves("a1 b1 a2 b2")
     broken = altered("tic-tac-toe", {hook: raises})

@@ -245,7 +245,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 
 @virtual
 async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
-    """R6: the AI answers a person's move whose write only seemed to fail."""
+    """The AI answers a person's move whose write only seemed to fail."""
     world = World()
     async with against_ai(world) as (_, room, ada):
         world.store.fail("append", Fault(after=True))

@@ -20,7 +20,7 @@ from tests.support.two_players import playing
 
 @virtual
 async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
-    """decisions.md 3: before a rejection the node checks the store's head, and decides the command
+    """Before a rejection the node checks the store's head, and decides the command
     again if it lagged.
     """
     async with playing() as (world, _, room, ada, _ben), world.hub("n2") as other:
@@ -66,7 +66,7 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 
 @virtual
 async def test_of_two_nodes_at_once_one_wins() -> None:
-    """R5: of two nodes that decide at the same version, the loser reads the winner's events and
+    """Of two nodes that decide at the same version, the loser reads the winner's events and
     decides again. No version is missing.
     """
     async with playing(world=World().unlimited()) as (world, _, room, ada, _):
@@ -96,7 +96,7 @@ async def test_a_node_that_always_loses_says_so() -> None:
 
 @virtual
 async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
-    """R10: a gap makes the node read the log. Without a further message, polling the heads does."""
+    """A gap makes the node read the log. Without a further message, polling the heads does."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -115,7 +115,7 @@ async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
 
 @virtual
 async def test_double_late_and_forged_messages_of_the_bus() -> None:
-    """R11: known events are dropped, and a message that starts in the future makes the node read
+    """Known events are dropped, and a message that starts in the future makes the node read
     the log, which decides.
     """
     async with playing() as (world, hub, room, ada, _):
@@ -165,7 +165,7 @@ async def test_a_full_mailbox_does_not_lose_news() -> None:
 
 @virtual
 async def test_a_failed_write_is_store_retry() -> None:
-    """R7: a failure before the write is store.retry with nothing logged, and the same id works
+    """A failure before the write is store.retry with nothing logged, and the same id works
     later.
     """
     async with playing() as (world, _, room, ada, ben):
@@ -179,7 +179,7 @@ async def test_a_failed_write_is_store_retry() -> None:
 
 @virtual
 async def test_a_write_whose_outcome_is_unknown() -> None:
-    """R6: a failure after the write is store.retry.
+    """A failure after the write is store.retry.
 
     Everyone still sees the move, and the same id gets its ack.
     """
@@ -194,7 +194,7 @@ async def test_a_write_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_an_unknown_outcome_of_a_chat_line() -> None:
-    """R6: for a command that would be accepted twice, the key decides."""
+    """For a command that would be accepted twice, the key decides."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
@@ -271,7 +271,7 @@ async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
 
 @virtual
 async def test_a_game_that_fails_ends_the_command_only() -> None:
-    """R14: game.fault changes nothing, and other commands of the room work."""
+    """Game.fault changes nothing, and other commands of the room work."""
     broken = False
 
     def find(game_id: str) -> Any:

@@ -337,7 +337,7 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
 
 
 async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
-    """R17: ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
+    """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
     KiB. Others notice nothing.
     """
     async with serve() as node, node.guest() as fine, deaf(node) as session:
@@ -362,7 +362,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
-    """R20: a client that does not read does not delay the server's end."""
+    """A client that does not read does not delay the server's end."""
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:

@@ -46,7 +46,7 @@ from tests.support.log_entries import (
 async def test_two_nodes_race_for_the_same_rooms(
     postgres: Postgres, database: str, appends: int
 ) -> None:
-    """R5: four writers on two nodes race for two rooms: v has no gap, and each command is in the
+    """Four writers on two nodes race for two rooms: v has no gap, and each command is in the
     log once, at the v that its writer was told.
     """
     url = postgres.url(database)
@@ -204,7 +204,7 @@ async def test_a_group_with_losers_is_one_statement(
 
 
 async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str) -> None:
-    """R9: while another session holds a room's row, appends to it fail as StoreUnavailable within
+    """While another session holds a room's row, appends to it fail as StoreUnavailable within
     the lock timeout, and the rest of their group is committed; later appends succeed.
     """
     async with (
@@ -225,7 +225,7 @@ async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str
 
 
 async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: str) -> None:
-    """R9: reads and writes that wait too long for a table lock fail as StoreUnavailable and write
+    """Reads and writes that wait too long for a table lock fail as StoreUnavailable and write
     nothing.
     """
     async with (
@@ -331,7 +331,7 @@ async def over_proxy(
 async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
-    """R6: wherever the connection is cut, at every byte of request and answer, the append happens
+    """Wherever the connection is cut, at every byte of request and answer, the append happens
     once, and its writer learns so by success or by its key.
     """
     async with over_proxy(postgres, database) as (store, proxy):

@@ -63,7 +63,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
 async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
     durable: Postgres, turns: int
 ) -> None:
-    """R16: a database that freezes and resumes: writes and reads fail as StoreUnavailable in time,
+    """A database that freezes and resumes: writes and reads fail as StoreUnavailable in time,
     and afterwards each command has happened once, also when it was sent again.
     """
     limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)

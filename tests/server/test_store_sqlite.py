@@ -154,7 +154,7 @@ async def test_an_acknowledged_commit_is_synced(tmp_path: Path) -> None:
 
 
 async def test_a_lock_held_too_long_is_reported(tmp_path: Path) -> None:
-    """R9: a write waits for the busy time, then fails as StoreUnavailable; reads continue;
+    """A write waits for the busy time, then fails as StoreUnavailable; reads continue;
     afterwards writes succeed.
     """
     path = new_database(tmp_path)
@@ -197,7 +197,7 @@ async def test_a_hanging_disk_is_reported_in_time(
 
 
 async def test_a_lock_held_for_a_moment_is_waited_for(tmp_path: Path) -> None:
-    """R9: within the busy time a write waits, and then succeeds."""
+    """Within the busy time a write waits, and then succeeds."""
     path = new_database(tmp_path)
     async with open_sqlite(path, busy_ms=30_000) as store:
         await store.create_room(new_room("r1"))
@@ -238,7 +238,7 @@ async def refusal(work: Awaitable[None]) -> StoreUnavailable | None:
 
 
 async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> None:
-    """R8: on a full disk writes fail as StoreUnavailable and write nothing; with space they succeed
+    """On a full disk writes fail as StoreUnavailable and write nothing; with space they succeed
     without a restart.
     """
     async with open_sqlite(new_database(tmp_path)) as store:
@@ -265,7 +265,7 @@ async def test_a_full_disk_is_reported_and_recovered_from(tmp_path: Path) -> Non
 
 
 async def test_a_failed_commit_is_recovered_from(tmp_path: Path) -> None:
-    """R8: after a commit that failed in writing the file, the same store works again as soon as it
+    """After a commit that failed in writing the file, the same store works again as soon as it
     can.
     """
     async with open_sqlite(new_database(tmp_path)) as store:

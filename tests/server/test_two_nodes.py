@@ -1,4 +1,4 @@
-"""Two hubs over one store and a bad bus give a clean history (decisions.md 26)."""
+"""Two hubs over one store and a bad bus give a clean history."""
 
 import asyncio
 import itertools
@@ -204,9 +204,9 @@ class ManyStores(World):
 async def test_four_clients_with_a_thousand_commands_each(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """decisions.md 26: moves, repeated commands, broken connections, clients that change nodes, a
+    """Moves, repeated commands, broken connections, clients that change nodes, a
     lossy bus and the death of a node give a clean history. The same holds over a store that fails
-    at times, sometimes after it has written (R6, R7), and when each node has its own connections to
+    at times, sometimes after it has written, and when each node has its own connections to
     PostgreSQL.
     """
     async with AsyncExitStack() as stack:

@@ -40,7 +40,7 @@ def durable() -> Iterator[Postgres]:
 async def test_a_database_outage_under_load_costs_no_move(
     durable: Postgres, tmp_path: Path, ends: list[str]
 ) -> None:
-    """R7: an outage of the database under two nodes with matches costs no acknowledged move.
+    """An outage of the database under two nodes with matches costs no acknowledged move.
 
     The database is killed, stopped at once, or restarted. Meanwhile every command is refused with
     store.retry and no connection ends; after its return all matches continue. No acknowledged move

@@ -1,4 +1,4 @@
-"""R1 to R3 on one node: SIGKILL exactly before an append, after it, and before its ack."""
+"""One node gets SIGKILL exactly before an append, after it, and before its ack."""
 
 import asyncio
 import random

@@ -32,7 +32,7 @@ from tests.system.test_workers import Opponent, is_move
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
-#: Seconds beyond its thinking time for an AI whose remote worker dies (decisions.md 12).
+#: Seconds beyond its thinking time for an AI whose remote worker dies.
 LATE_S = 3.0
 #: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
