@@ -39,7 +39,7 @@ Node = Annotated[str, Meta(min_length=1, max_length=64)]
 Identity = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class Refused(Exception):
+class InvalidMessage(Exception):
     """The payload is not a valid message; the exception says why."""
 
 
@@ -163,19 +163,19 @@ class Codec:
         return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
 
     def decode(self, topic: str, payload: bytes) -> BusMessage:
-        """The message in a payload; raises Refused, and nothing else, if it is invalid."""
+        """The message in a payload; raises InvalidMessage, and nothing else, if it is invalid."""
         if len(payload) > MAX_BYTES:
-            raise Refused("too long")
+            raise InvalidMessage("too long")
         if not payload and topic.startswith(f"{NODES}/"):
             return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will is not sealed
         try:
             sealed = _decode_sealed(payload)
             says = bytes(sealed.says)
             if not hmac.compare_digest(self._seal(topic, says).encode(), sealed.seal.encode()):
-                raise Refused("not sealed by a node of this store")
+                raise InvalidMessage("not sealed by a node of this store")
             return _message(topic, says)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise Refused(str(error)) from error
+            raise InvalidMessage(str(error)) from error
 
 
 def _message(topic: str, says: bytes) -> BusMessage:
@@ -192,7 +192,7 @@ def _message(topic: str, says: bytes) -> BusMessage:
         ephemeral = _decode_ephemeral(says)
         thinking = bytes(ephemeral.thinking)
         if _decode_thinking(thinking).room != ephemeral.room:
-            raise Refused("thinking of another room")
+            raise InvalidMessage("thinking of another room")
         message = Ephemeral(ephemeral.room, ephemeral.node, text_frame(thinking))
         return _checked(topic, f"{room_topic(ephemeral.room)}/thinking", message)
     if topic.endswith("/here"):
@@ -211,16 +211,16 @@ def _events_appended(says: bytes) -> EventsAppended:
     )
     for event, following in itertools.pairwise(events):
         if following.v != event.v + 1:
-            raise Refused("events that do not follow each other")
+            raise InvalidMessage("events that do not follow each other")
     for event in events:
         parse_event_body(event.body)
     return EventsAppended(appended.room, appended.node, events)
 
 
 def _checked(topic: str, expected: str, message: BusMessage) -> BusMessage:
-    """The message; Refused if it came on another topic than its own."""
+    """The message; InvalidMessage if it came on another topic than its own."""
     if topic != expected:
-        raise Refused("said where it does not belong")
+        raise InvalidMessage("said where it does not belong")
     return message
 
 

@@ -22,7 +22,16 @@ from server.bus.base import (
     ReceiveNode,
 )
 from server.bus.broker import Broker
-from server.bus.codec import ENTRIES, LOBBY, MISSED, NODES, Codec, Refused, node_topic, room_topic
+from server.bus.codec import (
+    ENTRIES,
+    LOBBY,
+    MISSED,
+    NODES,
+    Codec,
+    InvalidMessage,
+    node_topic,
+    room_topic,
+)
 from server.bus.link import Link, open_link
 
 log = structlog.get_logger()
@@ -124,7 +133,7 @@ class MqttBus:
     def _read(self, topic: str, payload: bytes) -> BusMessage | None:
         try:
             return self._codec.decode(topic, payload)
-        except Refused as refused:
+        except InvalidMessage as refused:
             self.link.counts.refused += 1
             # Log at 1, 2, 4, 8, …: a flood must not fill the log.
             if self.link.counts.refused.bit_count() == 1:

@@ -94,12 +94,12 @@ class Api:
         self._games: bytes | None = None
 
     async def livez(self, request: web.Request) -> web.Response:
-        """The process answers."""
+        """Answers that the process is alive."""
         return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """New clients may come: the store answers, its clock agrees with ours, and the server is
-        not about to stop.
+        """Answers whether new clients may connect: the store answers, its clock agrees with this
+        node's, and the server is not draining.
         """
         status, _ = await self._readiness()
         return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
@@ -128,9 +128,7 @@ class Api:
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser its identity in a cookie that scripts cannot read; a known cookie keeps
-        its identity.
-        """
+        """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
         wanted = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
@@ -157,7 +155,7 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Why a WebSocket is refused, for browsers, which do not tell their pages."""
+        """Answers why a WebSocket is refused: browsers hide the refusal from their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
@@ -182,7 +180,7 @@ class Api:
             ) from error
 
     async def games(self, request: web.Request) -> web.Response:
-        """What can be played here, with options, levels, rules and the board."""
+        """Lists the games with their options, levels, rules and boards."""
         if self._games is None:
             games = []
             for game_id in game_ids():

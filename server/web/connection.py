@@ -39,7 +39,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 BodyLimit = Callable[[str, str], int]
 
 
-class Refused(Exception):
+class HeadRefused(Exception):
     """A request is refused because of its head: the status, the code and what is expected."""
 
     def __init__(self, status: HTTPStatus, message: str, code: str = "") -> None:
@@ -48,34 +48,34 @@ class Refused(Exception):
         self.code = code or f"http.{status}"
 
 
-def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> Refused | None:
+def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused | None:
     """The reason to refuse a request, judged by its head alone; None lets it in."""
     headers = message.headers
     if sum(len(name) + len(value) for name, value in message.raw_headers) > HEAD_LIMIT_BYTES:
-        return Refused(
+        return HeadRefused(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
             f"a head of at most {HEAD_LIMIT_BYTES} bytes is expected",
         )
     if "Content-Encoding" in headers:
-        return Refused(
+        return HeadRefused(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a body without Content-Encoding is expected"
         )
     if "Transfer-Encoding" in headers:
-        return Refused(HTTPStatus.LENGTH_REQUIRED, "a body with a Content-Length is expected")
+        return HeadRefused(HTTPStatus.LENGTH_REQUIRED, "a body with a Content-Length is expected")
     limit = body_limit(message.method, message.url.path)
     if int(headers.get("Content-Length", "0")) > limit:
         expected = f"a body of at most {limit} bytes" if limit else "a request without a body"
-        return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{expected} is expected")
+        return HeadRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{expected} is expected")
     if headers.get("Expect", "100-continue").lower() != "100-continue":
-        return Refused(
+        return HeadRefused(
             HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected"
         )
     if message.method == "CONNECT":
-        return Refused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
+        return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
         # The connection belongs to HTTP since its first request and cannot become a WebSocket; and
         # aiohttp would read what follows an upgrade request past this class.
-        return Refused(
+        return HeadRefused(
             HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
         )
     return None
@@ -212,7 +212,7 @@ class HttpConnection(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("part of an answer was sent already")
         code, text = f"http.{status}", "a whole HTTP/1.1 request with a smaller head is expected"
-        if isinstance(exc, Refused):
+        if isinstance(exc, HeadRefused):
             code, text = exc.code, str(exc)
         elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("request failed", path=request.path, exc_info=exc)

@@ -66,8 +66,8 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, the newest first: `?limit=` of them, `?before=` the `next` of
-        the page before.
+        """Finished public matches, newest first: at most `?limit=` of them, after the `next` cursor
+        of the previous page in `?before=`.
         """
         limit = number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
@@ -78,7 +78,7 @@ class Matches:
         )
 
     async def match(self, request: web.Request) -> web.Response:
-        """One match with its moves and what the AI saw."""
+        """One match with its moves and the AI's thoughts."""
         found = await self._find(request)
         moves = await self._moves(found)
         thoughts = await self._ports.store.thoughts(found.match)
@@ -98,7 +98,7 @@ class Matches:
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """What to draw from ply `?from=` to ply `?to=`; never changes once those are played."""
+        """The views from ply `?from=` to ply `?to=`; immutable once those plies are played."""
         found = await self._find(request)
         moves = await self._moves(found)
         first = number(request, "from", 0, 0, len(moves))

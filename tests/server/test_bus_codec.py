@@ -18,7 +18,7 @@ from server.bus.base import (
     NodeDown,
     PresenceReport,
 )
-from server.bus.codec import Codec, Refused, room_topic
+from server.bus.codec import Codec, InvalidMessage, room_topic
 from server.bus.link import MAX_BYTES, _filters
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, format_message
@@ -78,7 +78,7 @@ def test_messages_round_trip(message: BusMessage) -> None:
 
 @given(MESSAGE, st.randoms(use_true_random=False))
 def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random) -> None:
-    """A changed or missing byte, another topic or another key raises Refused and nothing else."""
+    """A changed or missing byte, another topic or another key raises InvalidMessage and nothing else."""
     topic, payload, _ = CODEC.encode(message)
     if not payload:
         return
@@ -90,9 +90,9 @@ def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random
         ("plyroom/1/lobby/x", payload), (room_topic("elsewhere"), payload),
     ):  # fmt: skip
         if what:
-            with pytest.raises(Refused):
+            with pytest.raises(InvalidMessage):
                 CODEC.decode(where, what)
-    with suppress(Refused):
+    with suppress(InvalidMessage):
         assert CODEC.decode(topic, changed) == message, "no change of a byte makes another message"
 
 
@@ -103,7 +103,7 @@ def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random
 def test_random_bytes(payload: bytes, topic: str) -> None:
     """Random bytes are refused; an empty payload is a will, on a node's topic only."""
     if payload or "/nodes/" not in topic:
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidMessage):
             CODEC.decode(topic, payload)
 
 
@@ -139,7 +139,7 @@ def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
     """
     topic, payload, _ = CODEC.encode(GOOD)
     says = json.dumps({**json.loads(payload)["says"], **change}).encode()
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidMessage):
         CODEC.decode(topic, CODEC._sealed(topic, says).payload)
 
 
@@ -150,14 +150,14 @@ def test_a_thinking_frame_is_validated() -> None:
         wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done"),
     ):
         topic, payload, _ = CODEC.encode(Ephemeral("r1", "n1", text_frame(format_message(message))))
-        with pytest.raises(Refused):
+        with pytest.raises(InvalidMessage):
             CODEC.decode(topic, payload)
 
 
 def test_a_message_that_is_too_long() -> None:
     """A message that is too long is refused before it is parsed."""
     topic, payload, _ = CODEC.encode(GOOD)
-    with pytest.raises(Refused, match="long"):
+    with pytest.raises(InvalidMessage, match="long"):
         CODEC.decode(topic, payload + b" " * MAX_BYTES)
 
 
