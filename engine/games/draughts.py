@@ -95,7 +95,8 @@ PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
 #: Captures are played out at the horizon: a ply for each made the trees 15 times as large. A look
-#: into the table at each state there costs more time than it saves. The rest: docs/ablations.md.
+#: into the table at each state there costs more time than it saves. The rest:
+#: docs/reference/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player. The dark squares have
 numbers: 1 to 12 are Black's at the start, 21 to 32 are White's. Black begins, and the sides take turns.

@@ -5,7 +5,7 @@ search without it, or, for a technique that the game's WITHOUT leaves out, with 
 Both look at the same number of nodes. A match ends when its sequential test is decided, when it has
 as many games as were asked for, or when the game has no further opening: both players always play
 alike, so an opening that came again would count a game twice. The logs go on where they were when
-it is killed, and docs/ablations.md is made from them.
+it is killed, and docs/reference/ablations.md is made from them.
 """
 
 import argparse

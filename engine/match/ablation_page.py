@@ -1,5 +1,5 @@
-"""python -m engine.match.ablation_page > docs/ablations.md: what each technique is worth, from the
-logs of matches.
+"""python -m engine.match.ablation_page > docs/reference/ablations.md: what each technique is worth,
+from the logs of matches.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from engine.match.statistics import elo_text, summarise
 
 HEAD = f"""# What the techniques of the search are worth
 
-Made by `python -m engine.match.ablation_page > docs/ablations.md` from the logs in `{FOLDER}/`; do not edit.
+Made by `python -m engine.match.ablation_page > docs/reference/ablations.md` from the logs in `{FOLDER}/`; do not edit.
 
-The search has techniques that can be switched off one by one ([architecture](architecture.md), "The search"). In each
+The search has techniques that can be switched off one by one ([how a search thinks](../explanation/search.md)). In each
 game each one that the game can use had to show what it is worth: the game's search played colour-swapped pairs of games
 from different balanced openings, with the technique against without it. Both looked at the same number of nodes, so
 the time that a technique takes is not in the figures. Score and Elo are those of the side that had the
@@ -53,7 +53,7 @@ played with what the game used at that time; the logs say with which rules.
 
     python -m engine.match.ablation GAME                       # all that the game can use
     python -m engine.match.ablation GAME --technique lmr iir   # some
-    python -m engine.match.ablation_page > docs/ablations.md
+    python -m engine.match.ablation_page > docs/reference/ablations.md
 """
 
 

@@ -4,7 +4,7 @@ where levels belong.
 A ladder is a match for each step: level 1 against its yardstick, a player that looks one ply ahead
 or two, and each further level against the one below. The top level, which plays by time, is
 represented by a number of nodes; a further match tells what more nodes would change. The logs go on
-where they were when it is killed, and docs/levels.md is made from them.
+where they were when it is killed, and docs/reference/levels.md is made from them.
 """
 
 import argparse

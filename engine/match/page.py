@@ -1,5 +1,5 @@
-"""python -m engine.match.page > docs/levels.md: what the levels of each game are worth, from the
-ladders' logs.
+"""python -m engine.match.page > docs/reference/levels.md: what the levels of each game are worth,
+from the ladders' logs.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ from engine.search.levels import LADDER, TIME_MS, level_of
 TWO_PLY_GAMES = ", ".join(load_game(game_id).title.lower() for game_id in YARDSTICK_OF)
 HEAD = f"""# Levels of play
 
-Made by `python -m engine.match.page > docs/levels.md` from the logs in `{FOLDER}/`; do not edit.
+Made by `python -m engine.match.page > docs/reference/levels.md` from the logs in `{FOLDER}/`; do not edit.
 
 A game has up to eight levels of AI, fewer where it cannot tell so many apart. Level 1 is for those who have just read
 the rules: it looks one move ahead, and now and then it plays anything. The top level thinks for {TIME_MS / 1000:g} s
@@ -89,7 +89,7 @@ they come out the same, move for move.
     python -m engine.match.ladder GAME --fresh        # plays the ladder; killed, it goes on without --fresh
     python -m engine.match.ladder GAME                # plays what is missing, and checks what is there
     python -m engine.match.ladder GAME --reach        # the top, with more nodes or perfect, against the level below
-    python -m engine.match.page > docs/levels.md
+    python -m engine.match.page > docs/reference/levels.md
 """
 
 #: Why the top level is exact, of the games that are in EXACT.

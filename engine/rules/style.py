@@ -2,7 +2,8 @@
 line and the cure.
 
 Rules are written in the Python that compiled code and plain Python understand in the same way
-(docs/add-a-game.md). The source is read, not run; of the module only its constants are looked at.
+(docs/tutorial/add-a-game.md). The source is read, not run; of the module only its constants are
+looked at.
 """
 
 import ast

@@ -16,7 +16,8 @@ differences; but it gives away no more than its margin as far as it can see, it 
 it can, and it picks no line that it sees to be lost while it sees another. Levels differ in how
 often they are careless more than in how far they look: so the weaker of two wins now and then, and
 the one below the top looks far as well. What the top's second gives it beyond that is in
-docs/levels.md. Careless moves of a level of 1 node may be anything: without them the first level
+docs/reference/levels.md. Careless moves of a level of 1 node may be anything: without them the
+first level
 could not lose to somebody who looks one ply ahead. No level is slow, or gives up, to be weak.
 
 Levels below the top start each move with an empty table, so that a job gives the same move wherever

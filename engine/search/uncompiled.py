@@ -15,7 +15,8 @@ from engine.search.levels import level_of
 LOOK_MS = 1000
 #: Levels up to this one are played in full in every game, …
 LOW_LEVELS = 2
-#: … and all that look at no more nodes than so many: about a second's work (docs/benchmarks.md).
+#: … and all that look at no more nodes than so many: about a second's work
+#: (docs/notes/measurements.md).
 FULL_NODES = {
     "breakthrough": 3_000,
     "chess": 1_100,

@@ -1,5 +1,5 @@
-"""`python -m server.ops.protocol_page > docs/protocol.md`: the page, made from the types; a test
-keeps it so.
+"""`python -m server.ops.protocol_page > docs/reference/protocol.md`: the page, made from the types;
+a test keeps it so.
 """
 
 import inspect

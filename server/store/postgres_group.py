@@ -5,7 +5,7 @@ The statement moves the heads of all rooms that are where their writers thought 
 adds the rows of those and of no others, and returns who lost. So a conflict or a second command key
 costs its group mates nothing, and a group costs one round trip. Rows are passed as one array a
 column. Measured beside a statement a table in a transaction, and beside rows as JSON:
-docs/benchmarks.md.
+docs/notes/measurements.md.
 
 Why no key of a winner can be there already: whoever expects a head has read it, and what was
 committed with the head or before it is in this statement's snapshot, the command keys among it.

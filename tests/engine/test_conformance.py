@@ -294,7 +294,9 @@ STUCK_DRAWN = "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) ==
 def test_a_fault_of_a_game_to_and_fro(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """The game of docs/add-a-game.md, in which any position can come again, with one wrong line."""
+    """The game of docs/tutorial/add-a-game.md, in which any position can come again, with one wrong
+    line.
+    """
     assert right in PAGE_GAME
     plug_in("pong-hau-ki", PAGE_GAME.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):

@@ -2,7 +2,7 @@
 costs of this machine.
 
 First the simulation predicts what a cluster on this machine was measured to do; then it is asked
-about larger ones. With `--write` it puts its tables into docs/scaling.md.
+about larger ones. With `--write` it puts its tables into docs/explanation/scaling.md.
 """
 
 import math
@@ -21,7 +21,7 @@ from tests.simulation.apart import PING_S
 from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
 from tests.simulation.flow import Layout, Model, Seen, begin, play
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
 SEEDS = (1, 2, 3)
 #: No part of a planned cluster works more than this share of the time: the rest is for bad moments.
 BUSY = 0.6
@@ -438,7 +438,7 @@ ROWS: tuple[tuple[str, str], ...] = (
 
 
 def plan_table(plans: list[Plan]) -> str:
-    """What docs/scaling.md shows of plans."""
+    """What docs/explanation/scaling.md shows of plans."""
     lines = [
         f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |",
         "|---|" + "---|" * len(plans),
@@ -521,7 +521,7 @@ def costs_table(capacity: Capacity) -> str:
 
 
 def tables(capacity: Capacity) -> dict[str, str]:
-    """All tables of docs/scaling.md, by name."""
+    """All tables of docs/explanation/scaling.md, by name."""
     plans = [plan(players, capacity) for players in PLAYERS]
     return {
         "costs": costs_table(capacity),
@@ -549,7 +549,7 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
-@click.option("--write", is_flag=True, help="Put the tables into docs/scaling.md.")
+@click.option("--write", is_flag=True, help="Put the tables into docs/explanation/scaling.md.")
 def main(players: int | None, as_json: bool, file: Path, write: bool) -> None:
     """What a cluster can do and what more players need, from what things cost on this machine."""
     capacity = read_capacity(file)

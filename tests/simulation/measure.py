@@ -1,8 +1,8 @@
 """`python -m tests.simulation.measure`: measures this machine's unit costs and what a cluster on it
 does under load.
 
-Writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on the
-machine. `--only` measures a part anew and keeps the others.
+Writes tests/data/capacity.json, from which docs/explanation/scaling.md is made. Nothing else should
+run on the machine. `--only` measures a part anew and keeps the others.
 """
 
 import datetime

@@ -1,4 +1,6 @@
-"""The simulation says what was measured, and docs/scaling.md says what the simulation does."""
+"""The simulation says what was measured, and docs/explanation/scaling.md says what the simulation
+does.
+"""
 
 import random
 from itertools import pairwise
@@ -50,8 +52,8 @@ def test_other_clusters_and_loads_foretell_these(predictions: list[Predicted]) -
 def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would
-    put there.
+    """Every table of docs/explanation/scaling.md is what `python -m tests.simulation.capacity
+    --write` would put there.
     """
     known = {one.measured.nodes: one for one in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])

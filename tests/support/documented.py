@@ -1,12 +1,12 @@
-"""The files that docs/add-a-game.md leads to, and their installation as another distribution would
-do it.
+"""The files that docs/tutorial/add-a-game.md leads to, and their installation as another
+distribution would do it.
 """
 
 import re
 import tomllib
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-game.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "add-a-game.md"
 BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 

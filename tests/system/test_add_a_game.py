@@ -1,5 +1,5 @@
-"""docs/add-a-game.md is followed to the letter: its game is found, passes the kit, and is played on
-a real server.
+"""docs/tutorial/add-a-game.md is followed to the letter: its game is found, passes the kit, and is
+played on a real server.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Ablations: docs/ablations.md says what was played, and no game uses what harms it."""
+"""Ablations: docs/reference/ablations.md says what was played, and no game uses what harms it."""
 
 from pathlib import Path
 
@@ -29,8 +29,8 @@ MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/ablations.md is what its command prints."""
-    assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    """docs/reference/ablations.md is what its command prints."""
+    assert (ROOT / "docs/reference/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
 

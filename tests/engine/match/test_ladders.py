@@ -1,4 +1,6 @@
-"""Ladders: what docs/levels.md says was played, and comes out the same when it is played again."""
+"""Ladders: what docs/reference/levels.md says was played, and comes out the same when it is played
+again.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -39,8 +41,8 @@ QUICK_NODES = 10_000
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/levels.md is what its command prints."""
-    assert (ROOT / "docs/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    """docs/reference/levels.md is what its command prints."""
+    assert (ROOT / "docs/reference/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
 
@@ -133,7 +135,7 @@ def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, recor
     that were measured.
 
     When this fails because one of them was changed on purpose, the game's ladder is measured anew
-    (docs/levels.md).
+    (docs/reference/levels.md).
     """
     assert not changed_games(header, [record]), (
         f"measure anew: python -m engine.match.ladder {header.game} --fresh"

@@ -21,15 +21,15 @@ from engine.teach.tree import decode_tree
 from engine.teach.tree_text import parse_tree
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/teaching.md").read_text("utf-8")
+PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
 Output = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
 def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Every command that docs/teaching.md shows works, prints text of at most 80 columns, and no
-    complaint.
+    """Every command that docs/explanation/teaching.md shows works, prints text of at most 80
+    columns, and no complaint.
     """
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
