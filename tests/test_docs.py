@@ -29,7 +29,7 @@ def _functions(path: Path) -> set[str]:
 
 @page
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    """Each relative link names a file or folder that exists, and each anchor one of its headings."""
+    """Each relative link names a file or folder that exists, and each anchor a heading of it."""
     wrong = []
     for link in LINK.findall(CODE.sub("", page.read_text("utf-8"))):
         target, _, anchor = link.partition("#")
@@ -56,3 +56,16 @@ def test_the_guarantees_name_a_test_each() -> None:
     rows = [row for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) if "|---" not in row]
     assert len(rows) > 20
     assert not [row for row in rows if not TEST.search(row) and not row.startswith("| promise")]
+
+
+@page
+def test_lines_of_prose_have_at_most_100_columns(page: Path) -> None:
+    """But for generated pages, tables, code and lines with a link."""
+    text = page.read_text("utf-8")
+    if "Made by `python -m" in text:
+        return
+    assert not [
+        line
+        for line in CODE.sub("", text).splitlines()
+        if len(line) > 100 and not line.startswith(("|", "    ")) and "](" not in line
+    ]
