@@ -100,7 +100,7 @@ system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL,
 # ---------------------------------------------------------------- measuring
 
 .PHONY: bench
-bench: bench-engine ## the figures of docs/benchmarks.md
+bench: bench-engine ## the figures of docs/how-to/benchmarks.md
 	@sh tests/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.restart

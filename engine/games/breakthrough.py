@@ -27,7 +27,7 @@ LEVEL_TABLE = (
 )
 OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
-DISABLED = ("null-move", "replies")  # see docs/ablations.md
+DISABLED = ("null-move", "replies")  # see docs/reference/ablations.md
 DATA = ("data/breakthrough.txt",)
 RULES = """White and Black have sixteen men each on the two rows nearest to them. White begins.
 

@@ -80,7 +80,7 @@ LEVEL_TABLE = (
     (17_000, 5, 67),
     (24_000, 4, 20),
 )
-DISABLED = ("mate-distance",)  # see docs/ablations.md
+DISABLED = ("mate-distance",)  # see docs/reference/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/chess.txt",)
 PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_part, drawing)

@@ -57,7 +57,7 @@ LEVEL_TABLE = (
     (9_000, 1, 22),
 )
 MARGIN = 40
-DISABLED = ("quiescence", "history", "malus")  # see docs/ablations.md
+DISABLED = ("quiescence", "history", "malus")  # see docs/reference/ablations.md
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
     "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),

@@ -78,7 +78,7 @@ LEVEL_TABLE = (
     (25_000, 2, 70),
     (48_000, 1, 24),
 )
-DISABLED = ("extensions", "replies")  # see docs/ablations.md
+DISABLED = ("extensions", "replies")  # see docs/reference/ablations.md
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)

@@ -31,7 +31,7 @@ OPTIONS: Mapping[str, Option] = {
     "flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))
 }
 DATA = ("data/nine_mens_morris.txt",)
-DISABLED = ("killers", "quiet-table")  # see docs/ablations.md
+DISABLED = ("killers", "quiet-table")  # see docs/reference/ablations.md
 MARGIN = 40
 REPETITION = 3
 RULES = """The board has 24 points on three squares that lie inside each other, joined by four

@@ -27,7 +27,7 @@ LEVEL_TABLE = (
     (625, 0, 76),
     (1_003, 0, 45),
 )
-DISABLED = ("killers",)  # see docs/ablations.md
+DISABLED = ("killers",)  # see docs/reference/ablations.md
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
     "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)

@@ -78,7 +78,7 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
 
 
 class Api:
-    """The handlers, each documented in docs/protocol.md."""
+    """The handlers, each documented in docs/reference/protocol.md."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ Moves = tuple[wire.Played, ...]
 
 
 class Matches:
-    """The handlers, each documented in docs/protocol.md."""
+    """The handlers, each documented in docs/reference/protocol.md."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
