@@ -30,7 +30,7 @@ OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
 PATIENCE_MS = 3000
-DISABLED = ("iir", "mate-distance")  # see docs/ablations.md
+DISABLED = ("iir", "mate-distance")  # see docs/reference/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into a column; it falls to the lowest free cell.
 Red begins. The first player with four discs in a row, across, up or diagonally, wins.
 A full board without such a row is a draw."""

@@ -96,7 +96,7 @@ SOLVER = "engine.solvers.draughts"
 REPETITION = 3
 #: The quiescence search plays captures out, and a ply of extension for each made the tree 15 times
 #: as large. A table probe at each quiescence node costs more time than it saves. For the rest see
-#: docs/ablations.md.
+#: docs/reference/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player.
 The dark squares are numbered: 1 to 12 are Black's at the start, 21 to 32 are White's. Black

@@ -30,7 +30,7 @@ LEVEL_TABLE = (
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
-DISABLED = ("killers",)  # see docs/ablations.md
+DISABLED = ("killers",)  # see docs/reference/ablations.md
 RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins.
 Stones never move.
 

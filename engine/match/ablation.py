@@ -5,7 +5,7 @@ without it. For a feature that the game's DISABLED names, the search with it pla
 one. Both sides search the same number of nodes. A match ends when its sequential test is decided,
 when it has the requested number of games, or when the game has no further opening: both players
 always play alike, so that a repeated opening would count a game twice. A killed command resumes
-from its logs. docs/ablations.md is generated from them.
+from its logs. docs/reference/ablations.md is generated from them.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 A ladder is a match for each step: level 1 against its yardstick, a player that searches one ply or
 two, and each further level against the one below. The top level, which plays by time, is
 represented by a number of nodes; the match "reach" measures the effect of more nodes. A killed
-command resumes from its logs. docs/levels.md is generated from them.
+command resumes from its logs. docs/reference/levels.md is generated from them.
 """
 
 import argparse

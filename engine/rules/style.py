@@ -2,8 +2,8 @@
 with the line and the cure.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
-(docs/add-a-game.md). The check reads the source and does not run it; of the module it inspects only
-the constants.
+(docs/tutorial/add-a-game.md). The check reads the source and does not run it; of the module it
+inspects only the constants.
 """
 
 import ast

@@ -14,7 +14,8 @@ So a weak level errs as people do. It overlooks the answer to its move, and it d
 differences. But as far as it can see it gives away no more than its margin, it wins at once where
 it can, and it plays no line that it sees to be lost while it sees another. Levels differ in how
 often they are careless more than in how far they search: the weaker of two wins now and then, and
-the level below the top searches far as well. docs/levels.md shows the gain of the top level's
+the level below the top searches far as well. docs/reference/levels.md shows the gain of the top
+level's
 second. Careless moves of a level of 1 node are random: without them the first level could not lose
 to an opponent who looks one ply ahead. No level is slow, or resigns, to be weak.
 

@@ -16,7 +16,7 @@ LOOK_MS = 1000
 #: Levels up to this one are played in full in every game.
 LOW_LEVELS = 2
 #: Levels with at most this many nodes are played in full too: about a second's work
-#: (docs/benchmarks.md).
+#: (docs/notes/measurements.md).
 FULL_NODES = {
     "breakthrough": 3_000,
     "chess": 1_100,

@@ -1,4 +1,5 @@
-"""Writes docs/protocol.md: `python -m server.ops.protocol_page > docs/protocol.md`.
+"""Writes docs/reference/protocol.md: `python -m server.ops.protocol_page >
+docs/reference/protocol.md`.
 
 A test compares the page with the message types.
 """

@@ -3,8 +3,8 @@
 The statement moves the heads of all rooms that are at the expected version (compare-and-set), adds
 the rows of those rooms only, and returns the operations that lost. So a conflict or a repeated
 command key does not affect the other operations of the group, and a group costs one round trip. The
-rows are passed as one array per column. docs/benchmarks.md compares this with one statement per
-table in a transaction, and with rows as JSON.
+rows are passed as one array per column. docs/notes/measurements.md compares this with one statement
+per table in a transaction, and with rows as JSON.
 
 Why a winner's command key cannot exist already: its writer read the expected head before it
 decided. Everything that was committed with that head or before it, including the command keys, is

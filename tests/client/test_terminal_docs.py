@@ -1,4 +1,4 @@
-"""docs/terminal.md describes everything that the command can do."""
+"""docs/how-to/terminal.md describes everything that the command can do."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from client.cli import main
 from client.terminal.commands import SHORT, Word
 
-PAGE = (Path(__file__).parents[2] / "docs" / "terminal.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "terminal.md").read_text("utf-8")
 OPTIONS = sorted(
     {
         name

@@ -309,7 +309,9 @@ DRAWN_WITHOUT_MOVES = (
 def test_a_fault_of_a_game_to_and_fro(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """A wrong line is found in the game of docs/add-a-game.md, in which any position can repeat."""
+    """A wrong line is found in the game of docs/tutorial/add-a-game.md, in which any position can
+    repeat.
+    """
     assert right in PAGE_GAME
     plug_in("pong-hau-ki", PAGE_GAME.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):

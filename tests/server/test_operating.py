@@ -1,4 +1,4 @@
-"""docs/operating.md matches the code, and the database settings work as it says."""
+"""docs/reference/settings.md matches the code, and the database settings work as it says."""
 
 import re
 from dataclasses import MISSING, fields
@@ -9,7 +9,7 @@ import pytest
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.postgres_link import BadUrl, PostgresUrl
 
-PAGE = Path(__file__).parents[2] / "docs/operating.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/settings.md"
 #: How the page writes the defaults that depend on the machine or the database.
 WORDS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
 
@@ -22,8 +22,8 @@ def default(value: object) -> str:
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
-    """The table in docs/operating.md has every setting with its default, in the order of the code,
-    and no other.
+    """The table in docs/reference/settings.md has every setting with its default, in the order of
+    the code, and no other.
     """
     rows = re.findall(
         r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE

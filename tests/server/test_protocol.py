@@ -26,7 +26,7 @@ from server.protocol.codec import (
 )
 from server.protocol.codes import Close, Code
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 
 
 def refused(frame: str | bytes) -> ProtocolError:
@@ -446,15 +446,15 @@ def test_codes_are_namespaced_and_explained() -> None:
 
 def test_every_code_is_used() -> None:
     """Every documented code is sent, and every code that is sent is documented."""
-    sources = [path.read_text("utf-8") for path in (PAGE.parents[1] / "server").rglob("*.py")]
+    sources = [path.read_text("utf-8") for path in (PAGE.parents[2] / "server").rglob("*.py")]
     used = set(re.findall(r"\bCode\.([A-Z_]+)", "\n".join(sources)))
     assert used == {code.name for code in Code}
 
 
 def test_the_page_is_current() -> None:
-    """docs/protocol.md is what `python -m server.ops.protocol_page` prints."""
+    """docs/reference/protocol.md is what `python -m server.ops.protocol_page` prints."""
     assert PAGE.read_text("utf-8") == protocol_page.page(), (
-        "run: python -m server.ops.protocol_page > docs/protocol.md"
+        "run: python -m server.ops.protocol_page > docs/reference/protocol.md"
     )
 
 

@@ -2,7 +2,7 @@
 with this machine's unit costs.
 
 First the simulation predicts the measured figures of a cluster on this machine, then larger
-clusters. With `--write` it puts its tables into docs/scaling.md.
+clusters. With `--write` it puts its tables into docs/explanation/scaling.md.
 """
 
 import math
@@ -21,7 +21,7 @@ from tests.simulation.apart import PING_S
 from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
 from tests.simulation.flow import Layout, Model, Seen, begin, play
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scaling.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
 SEEDS = (1, 2, 3)
 #: The highest utilization in a planned cluster; the rest is for peaks.
 BUSY = 0.6
@@ -435,7 +435,7 @@ ROWS: tuple[tuple[str, str], ...] = (
 
 
 def plan_table(plans: list[Plan]) -> str:
-    """The plans' table in docs/scaling.md."""
+    """The plans' table in docs/explanation/scaling.md."""
     lines = [
         f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |",
         "|---|" + "---|" * len(plans),
@@ -526,7 +526,7 @@ def costs_table(capacity: Capacity) -> str:
 
 
 def tables(capacity: Capacity) -> dict[str, str]:
-    """All tables of docs/scaling.md, by name."""
+    """All tables of docs/explanation/scaling.md, by name."""
     plans = [plan(players, capacity) for players in PLAYERS]
     return {
         "costs": costs_table(capacity),
@@ -554,7 +554,7 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
-@click.option("--write", is_flag=True, help="Put the tables into docs/scaling.md.")
+@click.option("--write", is_flag=True, help="Put the tables into docs/explanation/scaling.md.")
 def main(players: int | None, as_json: bool, file: Path, write: bool) -> None:
     """Predicts the capacity of clusters from this machine's unit costs."""
     capacity = read_capacity(file)

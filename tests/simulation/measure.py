@@ -1,8 +1,8 @@
 """`python -m tests.simulation.measure`: measures this machine's unit costs, and the figures of a
 cluster on it under load.
 
-It writes tests/data/capacity.json, from which docs/scaling.md is made. Nothing else should run on
-the machine. `--only` measures one part again and keeps the others.
+It writes tests/data/capacity.json, from which docs/explanation/scaling.md is made. Nothing else
+should run on the machine. `--only` measures one part again and keeps the others.
 """
 
 import datetime

@@ -1,4 +1,4 @@
-"""The simulation predicts the measurements, and docs/scaling.md shows its results."""
+"""The simulation predicts the measurements, and docs/explanation/scaling.md shows its results."""
 
 import random
 from itertools import pairwise
@@ -50,8 +50,8 @@ def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) 
 def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table of docs/scaling.md is what `python -m tests.simulation.capacity --write` would
-    write.
+    """Every table of docs/explanation/scaling.md is what `python -m tests.simulation.capacity
+    --write` would write.
     """
     known = {one.measured.nodes: one for one in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])

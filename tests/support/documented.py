@@ -1,10 +1,12 @@
-"""Extracts the files in docs/add-a-game.md and installs them as a separate distribution."""
+"""Extracts the files in docs/tutorial/add-a-game.md and installs them as a separate
+distribution.
+"""
 
 import re
 import tomllib
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-game.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "add-a-game.md"
 BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 

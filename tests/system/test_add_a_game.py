@@ -1,4 +1,6 @@
-"""The game of docs/add-a-game.md is found, passes the conformance kit, and can be played."""
+"""The game of docs/tutorial/add-a-game.md is found, passes the conformance kit, and can be
+played.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,6 @@
-"""Ablations: docs/ablations.md matches the logs, and no game uses a feature that harms it."""
+"""Ablations: docs/reference/ablations.md matches the logs, and no game uses a feature that harms
+it.
+"""
 
 from pathlib import Path
 
@@ -29,8 +31,8 @@ MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/ablations.md is the output of its command."""
-    assert (ROOT / "docs/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    """docs/reference/ablations.md is the output of its command."""
+    assert (ROOT / "docs/reference/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
 

@@ -1,4 +1,6 @@
-"""Ladders: docs/levels.md matches the logs, and replayed games come out as they were logged."""
+"""Ladders: docs/reference/levels.md matches the logs, and replayed games come out as they were
+logged.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -39,8 +41,8 @@ QUICK_NODES = 10_000
 
 
 def test_the_page_is_made_from_the_logs() -> None:
-    """docs/levels.md is the output of its command."""
-    assert (ROOT / "docs/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
+    """docs/reference/levels.md is the output of its command."""
+    assert (ROOT / "docs/reference/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
     )
 
@@ -123,7 +125,7 @@ def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, recor
     """A replayed game has the logged moves: levels, search and rules are those that were measured.
 
     If this fails because one of them was changed on purpose, measure the game's ladder anew
-    (docs/levels.md).
+    (docs/reference/levels.md).
     """
     assert not changed_games(header, [record]), (
         f"measure anew: python -m engine.match.ladder {header.game} --fresh"

@@ -1,4 +1,6 @@
-"""The command `python -m engine.teach`: the promises of docs/teaching.md, and the errors."""
+"""The command `python -m engine.teach`: the promises of docs/explanation/teaching.md, and the
+errors.
+"""
 
 import io
 import re
@@ -19,14 +21,16 @@ from engine.teach.tree import decode_tree
 from engine.teach.tree_text import parse_tree
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/teaching.md").read_text("utf-8")
+PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
 Output = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
 def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Every command of docs/teaching.md prints text of at most 80 columns and no error."""
+    """Every command of docs/explanation/teaching.md prints text of at most 80 columns and no
+    error.
+    """
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
