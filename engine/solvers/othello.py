@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from engine.compiler import native_lanes  # noqa: F401  (registers what the kernel is written in)
 from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game, Position
 from engine.games.othello import PASS
