@@ -1,1 +1,1 @@
-"""The games that come with Plyroom, one file each, and the registry that finds them."""
+"""The games that come with Plyroom, one file each; some with a folder of parts beside it."""

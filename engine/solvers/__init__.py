@@ -1,1 +1,1 @@
-"""Exact solvers: what the result of a position is when both sides play their best."""
+"""Exact solvers: the result of a position with best play by both sides."""

@@ -31,7 +31,7 @@ NEVER_LOST = 255
 HIGHEST_ENTRY = 254
 STEPS = (4, 5, -4, -5)
 
-# The hooks and the tables' numbering: see engine.games.draughts_parts.tables.
+# The numbering of the tables.
 from engine.games.draughts_parts.board import BOARD, FIRST_ROW  # noqa: E402
 from engine.games.draughts_parts.tables import CHOOSE, MIDDLE_ROWS, SLICES  # noqa: E402
 

@@ -147,9 +147,7 @@ def king_targets(s: State, answers: np.uint64, wanted: np.uint64) -> np.uint64:
 
 @rule
 def pawn_targets(s: State, pinned: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Where pawns may go, by a step, a double step, and captures 7 and 9 squares on (for Black:
-    back).
-    """
+    """The targets of pawns: by single and double steps, and by captures 7 and 9 squares ahead."""
     square = lsb(s[KINGS] & s[OWN])
     pawns = s[PAWNS] & s[OWN]
     empty = ~(s[OWN] | s[THEIRS])
