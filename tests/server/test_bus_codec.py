@@ -78,7 +78,7 @@ def test_messages_round_trip(message: BusMessage) -> None:
 
 @given(MESSAGE, st.randoms(use_true_random=False))
 def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random) -> None:
-    """A changed or missing byte, another topic or another key raises InvalidMessage and nothing else."""
+    """A changed byte, another topic or another key raises InvalidMessage and nothing else."""
     topic, payload, _ = CODEC.encode(message)
     if not payload:
         return

@@ -209,7 +209,10 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
     ],
 )
 def test_origins_that_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
-    """Only this server's pages may connect, under a name that no foreign page can have; programs send no Origin."""
+    """Only this server's pages may connect, under a name that no foreign page can have.
+
+    Programs send no Origin.
+    """
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
