@@ -26,7 +26,7 @@ help: ## this list
 # ---------------------------------------------------------------- setting up (each step only once)
 
 $(BIN)/python:
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tests/setup/venv.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh server/deploy/setup/venv.sh
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing Plyroom and its pinned dependencies into $(VENV) ..."
@@ -39,7 +39,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.npm-$(TYPESCRIPT)-$(AXE): | $(BIN)/python
-	@sh tests/setup/system.sh node
+	@sh server/deploy/setup/system.sh node
 	@echo "Installing TypeScript $(TYPESCRIPT) and axe-core $(AXE) into $(VENV)/npm (checks of the browser client only) ..."
 	@npm install --no-save --no-package-lock --no-audit --no-fund --loglevel=error --prefix $(VENV)/npm \
 		typescript@$(TYPESCRIPT) axe-core@$(AXE) >/dev/null
@@ -53,7 +53,7 @@ run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C 
 
 .PHONY: cluster
 cluster: $(VENV)/.dev ## the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
-	@sh tests/setup/system.sh mosquitto postgresql haproxy
+	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@exec $(BIN)/python -m tests.cluster
 
 # ---------------------------------------------------------------- checking
@@ -95,13 +95,13 @@ fix: $(VENV)/.dev ## repair style where ruff can
 
 .PHONY: system
 system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
-	@sh tests/setup/system.sh chromium mosquitto postgresql haproxy node openssl
+	@sh server/deploy/setup/system.sh chromium mosquitto postgresql haproxy node openssl
 
 # ---------------------------------------------------------------- measuring
 
 .PHONY: bench
 bench: bench-engine ## the figures of docs/how-to/benchmarks.md
-	@sh tests/setup/system.sh mosquitto postgresql haproxy
+	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres

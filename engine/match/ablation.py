@@ -28,7 +28,7 @@ from engine.search import layout
 from engine.search.driver import default_features
 
 #: The folder of the logs.
-FOLDER = Path("tests/data/ablations")
+FOLDER = Path(__file__).parent / "results" / "ablations"
 #: Default number of games of a match.
 GAMES = 400
 #: Default number of nodes per move.
@@ -209,7 +209,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"most games of a match (default {GAMES})",
     )
     parser.add_argument(
-        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the logs ({FOLDER})"
+        "--folder",
+        type=Path,
+        default=FOLDER,
+        metavar="DIR",
+        help="folder of the logs (by default engine/match/results/ablations)",
     )
     parser.add_argument("--fresh", action="store_true", help="overwrite the logs")
     parser.add_argument(

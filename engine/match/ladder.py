@@ -25,7 +25,7 @@ from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
 #: The folder of the logs.
-FOLDER = Path("tests/data/ladders")
+FOLDER = Path(__file__).parent / "results" / "ladders"
 #: Games of a step: for the games in IN_DEPTH, and for all others.
 MANY_GAMES, GAMES = 400, 100
 #: The games whose steps are measured with MANY_GAMES.
@@ -228,7 +228,11 @@ def main(arguments: list[str] | None = None) -> int:
         "--games", type=count, metavar="N", help=f"games per step ({MANY_GAMES} or {GAMES} by game)"
     )
     parser.add_argument(
-        "--folder", type=Path, default=FOLDER, metavar="DIR", help=f"folder of the logs ({FOLDER})"
+        "--folder",
+        type=Path,
+        default=FOLDER,
+        metavar="DIR",
+        help="folder of the logs (by default engine/match/results/ladders)",
     )
     parser.add_argument(
         "--top-nodes", type=count, metavar="N", help="nodes that stand for the top level"
