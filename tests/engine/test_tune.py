@@ -98,7 +98,8 @@ def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [("12", "a name, a colon"), (": 3", "a name, a colon"), ("man: 3.5", "'3.5' is not a whole"),
-     ("m: x*2", "'x"), ("m: 3*", "not a whole"), ("m: 3*0", "too large"), ("m: 2147483648", "too large")],
+     ("m: x*2", "'x"),
+     ("m: 3*", "not a whole"), ("m: 3*0", "too large"), ("m: 2147483648", "too large")],
 )  # fmt: skip
 def test_a_wrong_line_is_named(line: str, told: str) -> None:
     """The error for a wrong line has its number and the reason."""
