@@ -1,4 +1,4 @@
-"""The bench's node signature: a change of the search either keeps it or says here why not."""
+"""The bench's node signature: a change of the search either keeps it or explains the difference."""
 
 import json
 import shutil
@@ -13,25 +13,21 @@ ALL = {"connect-four": 1_245_493, "tic-tac-toe": 7_019, "sticks": 26_973}
 
 
 def test_signature() -> None:
-    """The fixed searches visit exactly these nodes, everywhere and each time, with basic and with
-    all techniques.
-    """
+    """The fixed searches visit exactly these nodes everywhere, with basic and all features."""
     assert bench.node_counts(layout.BASIC) == BASIC
     assert bench.node_counts(layout.ALL) == ALL
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
 def test_the_c_program_is_the_same_search() -> None:
-    """The peer of the benchmark visits the same nodes and finds the same scores, so the ratio means
-    something.
-    """
+    """The C program visits the same nodes and finds the same scores, so the ratio is meaningful."""
     found = bench.compare(1)
     assert found.ratio is not None
     assert found.peers[0].nodes == found.ours[0].nodes
 
 
 def test_a_search_that_differs_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that visits other nodes is not compared with."""
+    """A program that visits other nodes is refused as a peer."""
     laps = iter(
         [bench.Lap((9,), (0,), 1.0), bench.Lap((9,), (0,), 1.0), bench.Lap((8,), (0,), 1.0)]
     )
@@ -45,9 +41,7 @@ def test_a_search_that_differs_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_command_in_json(
     has_compiler: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line says the signature and the medians of what ran in turn; without a compiler there is
-    no ratio.
-    """
+    """The JSON has the signature and the medians; without a compiler it has no ratio."""
     ours = tuple(bench.Lap((100, 50), (0, 0), seconds) for seconds in (1.0, 3.0, 2.0))
     theirs = (
         tuple(bench.Lap((100, 50), (0, 0), seconds) for seconds in (0.5, 3.0, 1.4))
@@ -73,7 +67,7 @@ def test_the_command_in_json(
 def test_depths_and_ablation_in_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each mode has its line; nodes are those of the same search as in the text."""
+    """--deepen and --ablation print JSON with the nodes of the same searches."""
     assert bench.main(["--deepen", "tic-tac-toe", "--depth", "3", "--rounds", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["game"], [one["depth"] for one in told["depths"]]) == ("tic-tac-toe", [1, 2, 3])

@@ -1,6 +1,4 @@
-"""The table of the engine's figures: what its rows say, with tiny tasks, and that what is missing
-is said.
-"""
+"""The table of the engine's figures: the content of its rows, with tiny tasks."""
 
 import json
 import shutil
@@ -25,7 +23,7 @@ from tests.engine import search_peers
 
 @pytest.fixture(autouse=True)
 def short_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command says a signature; a short one will do here."""
+    """Shortens the signature that the command prints."""
     monkeypatch.setattr(bench, "CASES", bench.CASES[5:7])
 
 
@@ -52,12 +50,12 @@ def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
     ],
 )
 def test_what_a_row_says(row: Row, ratio: float, reached: bool | None) -> None:
-    """A ratio above 1 is for us, with times as with rates; what is wrong has not reached anything."""
+    """A ratio above 1 favours us, for times and for rates; a wrong row misses its target."""
     assert (row.ratio(row.peers[0]), row.reached) == (ratio, reached)
 
 
 def test_the_text_of_a_row() -> None:
-    """Each peer has a line, published figures a star; a wrong result shows."""
+    """Each peer has a line, a published figure a star, and a wrong result is marked."""
     row = Row(
         "task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes"
     )
@@ -83,9 +81,7 @@ def test_the_text_of_a_row() -> None:
 
 
 def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mean of a file whose scores all come out; a wrong one makes the row wrong and the exit
-    code 1.
-    """
+    """A row is the mean over a file; a wrong score marks the row and gives exit code 1."""
     file = tmp_path / "connect4-end-easy.txt"
     for other, is_right in ("223344 18", True), ("223344 17", False):
         file.write_text(f"112233 18\n{other}\n")
@@ -103,7 +99,10 @@ def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def lead(position: Position) -> int:
-    """Of the side to move, with best play, by trying all; empty cells are the winner's."""
+    """The lead of the side to move with best play, by exhaustive search.
+
+    Empty cells count for the winner.
+    """
     if moves := position.moves():
         return max(-lead(position.play(move)) for move in moves)
     mine, others = (int(word).bit_count() for word in position.state[:2])
@@ -112,7 +111,7 @@ def lead(position: Position) -> int:
 
 
 def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Positions of the file by their numbers, with the scores that it gives."""
+    """The row solves the positions with the given numbers and checks their scores."""
     lines = []
     for skipped in (0, 1):
         position = load_game("othello").start().play(load_game("othello").start().moves()[skipped])
@@ -138,7 +137,7 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_draughts() -> None:
-    """Two depths and the nodes a second of the deeper one."""
+    """The rows have two depths and the nodes per second of the deeper one."""
     before, last, speed = bench_rows.draughts(5, 1)
     assert [before.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
     nodes = int(last.note.split()[0].replace(",", ""))
@@ -161,9 +160,7 @@ for line in sys.stdin:
 
 
 def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nodes a second of the processor, ours and a program's; one that is not there, or tells
-    nothing, is left out.
-    """
+    """The row has our nodes per second and those of the programs that report any."""
     for name, nodes in ("planted-chess", 1000), ("silent-chess", 0):
         file = tmp_path / name
         file.write_text(PROGRAM.format(python=sys.executable, nodes=nodes))
@@ -186,7 +183,7 @@ def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
 def test_beside_c() -> None:
-    """The same nodes; ours by the median of ratios."""
+    """The row has the median ratio of two searches with the same nodes."""
     row = bench_rows.alpha_beta(4, 3)
     assert row.wanted == pytest.approx(row.peers[0].value / bench.WANTED)
     assert "nodes on both sides" in row.note
@@ -196,7 +193,7 @@ def test_beside_c() -> None:
     "measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)]
 )
 def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is nothing to compare with, and that is said."""
+    """Without a C compiler the rows beside C are left out, with the reason."""
     monkeypatch.setattr(bench, "c_root", lambda folder: None)
     with pytest.raises(Missing, match="no gcc"):
         measure()
@@ -206,9 +203,7 @@ def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.Monk
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Without files of positions, or with a folder that has none, rows are left out; that is no
-    failure.
-    """
+    """Rows without their files of positions are left out, which is no failure."""
     code, found = table(capsys, "--only", "solving", "--only", "FFO", "--long")
     assert (code, found["rows"], found["is_complete"]) == (0, [], False)
     assert len(found["left_out"]) == 3 + 2 + 10
@@ -216,15 +211,15 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert bench_table.main(["--only", "solving begin", "--suites", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert (
-        told[-2]
-        == f"left out: connect four, solving begin-easy: there is no file {tmp_path}/connect4-begin-easy.txt"
+        told[-2] == "left out: connect four, solving begin-easy: there is no file"
+        f" {tmp_path}/connect4-begin-easy.txt"
     )
     assert told[-1] == "0 rows, 1 left out: the table is incomplete"
     assert any(line.startswith("tic-tac-toe") for line in told), "the signature"
 
 
 def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Rows in JSON, its own or those of the peers' command, have their place in the table."""
+    """Rows in JSON, from this or from the peers' command, have their place in the table."""
     file = tmp_path / "rows"
     row = Row("task", "s", 1.0, (Peer("one", 2.0, False),), 3.0)
     file.write_text(
@@ -244,8 +239,9 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_what_the_peers_command_gives() -> None:
-    """A peer that ran is the row's, else its published figure; a plain search has a row of its own
-    where it is asked for.
+    """A row has the figure of a peer that ran, else the published one.
+
+    A plain search has a row of its own on request.
     """
     first, second = search_peers.ROWS[:2]
     ran = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
@@ -262,7 +258,7 @@ def test_what_the_peers_command_gives() -> None:
 
 
 def test_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy without git says so."""
+    """A copy without git has no commit."""
 
     def missing(*_: object, **__: object) -> None:
         raise FileNotFoundError

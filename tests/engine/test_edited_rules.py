@@ -1,4 +1,4 @@
-"""A game whose files are edited while a pool has it: old and new rules never meet."""
+"""Games whose files are edited while a pool runs: old and new rules never mix."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ EDIT = ("    return 0\n", "    return 3\n")
 
 
 class Compiler:
-    """Holds back the orders to compile until it is told to let them go."""
+    """Holds back the pool's CompileCommands until it is released."""
 
     def __init__(self) -> None:
         self.held: list[tuple[WorkerProcess, WorkerCommand]] = []
@@ -44,9 +44,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
 
 
 async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A worker that started after an edit refuses jobs for the old rules, and old and new are never
-    mixed.
-    """
+    """A worker that started after an edit refuses jobs for the old rules."""
     file = plug_in("planted", SOURCE)
     old = job_of("planted", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as small:
@@ -66,9 +64,10 @@ async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> 
 async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
     plug_in: Callable[[str, str], Path], compiler: Compiler, compiled: str
 ) -> None:
-    """It has played uncompiled before the edit, so after it the compiled search cannot be loaded,
-    if there is one at all. Levels are searched uncompiled for as long as that worker lives, jobs
-    with limits of their own are refused.
+    """A worker that holds the old rules uncompiled continues to search them uncompiled.
+
+    It cannot load their compiled search after the edit. Levels are searched uncompiled as long as
+    it lives; jobs with their own limits are refused.
     """
     file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
@@ -96,9 +95,7 @@ async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
 def test_data_that_was_edited_is_not_searched_uncompiled(
     plug_in: Callable[[str, str], Path],
 ) -> None:
-    """The rules are in memory and their data are read at the first search: not those from after an
-    edit.
-    """
+    """If DATA was edited after the rules were loaded, an uncompiled search raises RulesChanged."""
     numbers = plug_in("planted", SOURCE).with_name("planted.txt")
     numbers.write_text("worth: 1\n")
     plug_in("planted", SOURCE.replace("DATA = ()", 'DATA = ("planted.txt",)'))

@@ -1,4 +1,4 @@
-"""Deadlines of searches and solvers."""
+"""The deadlines of searches and solvers."""
 
 import math
 import threading
@@ -7,7 +7,7 @@ from engine.deadline import expiring
 
 
 def test_who_is_in_time_is_left_alone_and_who_is_not_is_told_once() -> None:
-    """The call comes after the time, from another thread, and never once the block was left."""
+    """The callback runs once after the deadline, and never after the block has been left."""
     calls: list[threading.Thread] = []
     told = threading.Event()
 
@@ -26,6 +26,6 @@ def test_who_is_in_time_is_left_alone_and_who_is_not_is_told_once() -> None:
 
 
 def test_there_is_no_time_that_is_too_long() -> None:
-    """A limit beyond what a timer takes is none."""
+    """A limit beyond the range of a timer counts as no limit."""
     with expiring(lambda: None, math.inf):
         pass

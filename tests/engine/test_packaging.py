@@ -1,4 +1,4 @@
-"""What an installed program must have beside its modules."""
+"""The files that an installed program needs beside its modules."""
 
 import tomllib
 from pathlib import Path
@@ -14,7 +14,7 @@ ENGINE = ROOT / "engine"
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_the_files_of_a_game_are_installed_with_it(game_id: str) -> None:
-    """Every DATA file of a game that is ours lies under a pattern of package-data."""
+    """Every DATA file of our games matches a pattern of package-data."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["engine"]
     installed = {

@@ -1,4 +1,4 @@
-"""The pool with real processes: streaming, cancelling, and what happens to workers."""
+"""The pool with real processes: streaming, cancelling, and the replacement of workers."""
 
 import asyncio
 import os
@@ -46,7 +46,7 @@ def job_of(
     limit: Limit = FOREVER,
     level: int | None = None,
 ) -> Job:
-    """A search from the start, of a game that no solver and no book knows there."""
+    """A search from the start of a game, a position that no solver and no book knows."""
     game = load_game(game_id)
     start = game.start()
     return Job(
@@ -74,12 +74,12 @@ async def idle(pool: Pool) -> AsyncIterator[None]:
 
 
 def seen(result: Result) -> tuple[object, ...]:
-    """All but the time that it took."""
+    """An info without its time."""
     return result.move, result.info.depth, result.info.nodes, result.info.moves
 
 
 async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:
-    """A search that has told something, the process that runs it, and what it tells."""
+    """A search that has reported progress, the process that runs it, and its reports."""
     told: list[Info] = []
     task = asyncio.create_task(pool.search(job, told.append))
     await until(lambda: bool(told) or task.done())
@@ -87,7 +87,7 @@ async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], in
 
 
 def pid_of(pool: Pool, job: Job) -> int:
-    """The process that runs a job."""
+    """The process id of the worker that runs a job."""
     return next(
         pid
         for slot in pool._slots
@@ -96,9 +96,7 @@ def pid_of(pool: Pool, job: Job) -> int:
 
 
 async def test_a_search_streams_and_answers(pool: Pool) -> None:
-    """Each depth is told once it is complete, and the node count in between; the answer is the last
-    word.
-    """
+    """The pool reports each completed depth, and node counts in between; the result comes last."""
     told: list[Info] = []
     result = await pool.search(job_of(limit=Limit(depth=18)), told.append)
     depths = [info.depth for info in told]
@@ -111,9 +109,10 @@ async def test_a_search_streams_and_answers(pool: Pool) -> None:
 
 
 async def test_levels_keep_to_their_limits(pool: Pool) -> None:
-    """A low level ends at its nodes. The top one has a second, which its worker keeps by itself:
-    while the clock here stands still nobody can end its search from outside, and it is neither
-    killed nor tried again.
+    """A low level ends at its nodes, and the top one after its second, which its worker enforces.
+
+    The pool's clock stands still meanwhile, so that nothing can end the search from outside; the
+    worker is neither killed nor is the search retried.
     """
     game = load_game("othello")
     low, top = level_for(job_of(level=1), game).limit, level_for(job_of(level=8), game).limit
@@ -128,9 +127,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
 
 
 async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
-    """The worker stops by itself, before time is up for that (it stands still), and its next search
-    is not touched.
-    """
+    """A cancelled search stops in its worker without a kill, and its next search is undisturbed."""
     async with stopped_clock():
         task, pid, _ = await running_search(pool, job_of())
         task.cancel()
@@ -144,8 +141,9 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
 async def test_a_killed_worker_costs_nothing_but_time(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After SIGKILL in mid-search another worker gets the search at once, with what is left of its
-    time; the other search is not disturbed.
+    """After SIGKILL in mid-search another worker gets the job at once, with the time that is left.
+
+    The other search is not disturbed.
     """
     given: list[WorkerCommand] = []
     send = WorkerProcess.send
@@ -172,9 +170,7 @@ async def test_a_killed_worker_costs_nothing_but_time(
 
 
 async def test_the_loop_waits_for_no_process(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other threads start the replacement of a dead worker and see to its end: the loop of all
-    rooms goes on.
-    """
+    """Other threads start and end worker processes, so that the event loop is never blocked."""
     threads: dict[str, set[int]] = {"start": set(), "join": set()}
 
     def noted(name: str) -> None:
@@ -196,9 +192,7 @@ async def test_the_loop_waits_for_no_process(pool: Pool, monkeypatch: pytest.Mon
 
 @pytest.mark.long
 async def test_two_hundred_kills(pool: Pool) -> None:
-    """Whenever a worker is killed, and however often, each job is answered once, within its time
-    plus 1 s.
-    """
+    """Whenever a worker is killed, each job is answered once, within its time plus 1 s."""
     chance = random.Random(10)
     late = []
     for _ in range(200):
@@ -214,9 +208,7 @@ async def test_two_hundred_kills(pool: Pool) -> None:
 
 
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
-    """A worker that stands still (SIGSTOP) is killed within its time plus 1 s; the best move so far
-    is the answer.
-    """
+    """A stopped worker (SIGSTOP) is killed within its time plus 1 s; its best move is played."""
     async with stopped_clock() as clock:
         task, pid, told = await running_search(pool, timed(600))
         os.kill(pid, signal.SIGSTOP)
@@ -228,7 +220,7 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
 
 
 async def test_an_idle_worker_that_hangs_is_found_out(pool: Pool) -> None:
-    """A worker that was stopped while idle costs its next job less than a second."""
+    """A worker that was stopped while idle delays its next job by less than a second."""
     await asyncio.gather(pool.search(timed(50, "one")), pool.search(timed(50, "other")))
     pids = pool.pids
     for pid in pids:
@@ -247,7 +239,7 @@ async def test_an_idle_worker_that_hangs_is_found_out(pool: Pool) -> None:
 
 
 async def test_a_search_without_a_time_limit_may_not_stall(pool: Pool) -> None:
-    """An endless analysis goes on, on another worker, when its node count stands still."""
+    """An analysis without limits moves to another worker when its node count stands still."""
     task, pid, told = await running_search(pool, job_of())
     os.kill(pid, signal.SIGSTOP)
     await until(lambda: pid not in pool.pids)
@@ -258,7 +250,7 @@ async def test_a_search_without_a_time_limit_may_not_stall(pool: Pool) -> None:
 
 
 async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
-    """Death is noticed at once, not at the next job."""
+    """The death of an idle worker is noticed at once, not at its next job."""
     pid = pool.pids[0]
     os.kill(pid, signal.SIGKILL)
     await until(lambda: pid not in pool.pids)
@@ -266,9 +258,7 @@ async def test_an_idle_worker_that_dies_is_replaced(pool: Pool) -> None:
 
 
 async def test_three_dead_workers_are_enough(pool: Pool) -> None:
-    """A job over which workers keep dying fails, or gives what it has, after three tries; the pool
-    goes on.
-    """
+    """A job that has cost three workers fails or is answered from its reports."""
     job = job_of(limit=Limit(depth=60))
     task = asyncio.create_task(pool.search(job))
     killed: set[int] = set()
@@ -289,7 +279,7 @@ async def test_three_dead_workers_are_enough(pool: Pool) -> None:
 
 
 async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
-    """Jobs of one room go to the worker that holds its table, if that is idle; else to any."""
+    """Jobs of a room go to the worker that holds its table if that is idle, else to any other."""
     pids = set()
     for room in ("first", "second", "first", "second", "first"):
         task, pid, _ = await running_search(pool, timed(200, room))
@@ -304,9 +294,7 @@ async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
 
 
 async def test_the_table_of_a_room_is_used_again(pool: Pool) -> None:
-    """A second search of the same position in the same room reaches the same depth with fewer
-    nodes.
-    """
+    """A second search of a position in the same room needs fewer nodes for the same depth."""
     job = job_of(room="table", limit=Limit(depth=10))
     first, second = await pool.search(job), await pool.search(job)
     assert second.info.nodes < first.info.nodes
@@ -314,7 +302,7 @@ async def test_the_table_of_a_room_is_used_again(pool: Pool) -> None:
 
 
 async def test_a_long_queue_is_refused() -> None:
-    """More jobs than the queue takes are refused at once; those inside are answered."""
+    """A full queue refuses further jobs at once; the queued ones are answered."""
     async with Pool(workers=1, queue_size=3, warm=()) as small:
         await small.warm("othello")
         await until(lambda: small.ready_workers == 1)
@@ -326,7 +314,7 @@ async def test_a_long_queue_is_refused() -> None:
 
 
 async def test_rooms_take_turns() -> None:
-    """A room with many jobs in line does not hold up one that comes later."""
+    """A room with many queued jobs does not delay a room that comes later."""
     command: list[str] = []
 
     async def ask(pool: Pool, room: str) -> None:
@@ -342,7 +330,7 @@ async def test_rooms_take_turns() -> None:
 
 
 async def test_closing_ends_everything() -> None:
-    """Searches that run or wait are told that the pool is closed, and no process is left."""
+    """Closing fails running and waiting searches with PoolClosed, and leaves no process."""
     async with Pool(workers=1, warm=()) as small:
         await small.warm("othello")
         running, _, _ = await running_search(small, job_of())
@@ -361,9 +349,7 @@ async def test_closing_ends_everything() -> None:
 
 
 async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system gives no process, jobs fail after a few tries, and are answered again once
-    it does.
-    """
+    """If no process can be started, jobs fail after a few tries; later ones are answered again."""
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -380,9 +366,7 @@ async def test_no_process_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that loses its worker while no other one starts is answered by what the lost one had
-    shown.
-    """
+    """A job whose worker died is answered from its reports if no other worker starts in time."""
 
     def refuse(process: WorkerProcess) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
@@ -400,7 +384,7 @@ async def test_no_other_process_to_be_had_in_time(monkeypatch: pytest.MonkeyPatc
 async def test_what_an_earlier_try_has_seen_is_not_forgotten(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer for a job that lost two workers is the deeper look of the two."""
+    """A job that lost two workers is answered from the deeper report of the two."""
     monkeypatch.setattr("engine.pool.pool.TRIES", 2)
     job = job_of(room="twice", limit=Limit(depth=60))
     task, pid, told = await running_search(pool, job)
@@ -413,7 +397,7 @@ async def test_what_an_earlier_try_has_seen_is_not_forgotten(
 
 
 async def test_a_pool_can_be_left_at_once() -> None:
-    """Leaving while the workers are still starting leaves nothing behind either."""
+    """Closing the pool while its workers start leaves no process behind."""
     async with Pool(workers=2):
         pass
     async with Pool(workers=2):
@@ -421,8 +405,9 @@ async def test_a_pool_can_be_left_at_once() -> None:
 
 
 async def test_jobs_that_name_nothing(pool: Pool) -> None:
-    """Unknown games, levels and positions, other rules and jobs without end are typed errors; the
-    workers live.
+    """Unknown games, levels, positions and rules, and jobs without limits, raise typed errors.
+
+    The workers survive.
     """
     pids = set(pool.pids)
     right = job_of()
@@ -442,7 +427,7 @@ async def test_jobs_that_name_nothing(pool: Pool) -> None:
 
 
 async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
-    """An exception in on_info ends that search and comes out of it."""
+    """An exception in `on_info` ends that search and is raised from it."""
 
     def fail(info: Info) -> None:
         raise LookupError("nobody listens")
@@ -465,9 +450,7 @@ POISON = {
 async def test_a_poisonous_game_fails_alone(
     plug_in: Callable[[str, str], Path], poison: str
 ) -> None:
-    """Rules that raise in the search, or that do not compile, fail their jobs; workers and other
-    games go on.
-    """
+    """Rules that raise, or do not compile, fail only their own jobs."""
     plug_in("planted", SOURCE.replace("    return 0\n", POISON[poison]))
     async with Pool(workers=1, warm=()) as small:
         for _ in range(2):
@@ -482,9 +465,7 @@ async def test_a_poisonous_game_fails_alone(
 async def test_a_game_that_cannot_be_loaded_fails_alone(
     plug_in: Callable[[str, str], Path],
 ) -> None:
-    """A file that is no Python keeps neither the pool from warming other games nor its own jobs
-    from being answered.
-    """
+    """A rules file with a syntax error fails its own jobs only, and does not stop the warming."""
     plug_in("planted", "this is no rules file")
     async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as small:
         with pytest.raises(SearchFailed, match="SyntaxError"):
@@ -498,9 +479,10 @@ async def test_a_game_that_cannot_be_loaded_fails_alone(
 async def test_a_game_that_keeps_failing_is_quarantined(
     plug_in: Callable[[str, str], Path],
 ) -> None:
-    """After three failed searches in a row all further ones, waiting ones too, fail at once with
-    the game's name; other games go on, wrong jobs and answers do not count, and edited rules begin
-    anew.
+    """After three consecutive faults all searches of a game fail at once, waiting ones included.
+
+    Other games are not affected, wrong jobs and answered ones do not count, and edited rules start
+    from zero.
     """
     plug_in("planted", SOURCE.replace("    return 0\n", POISON["raises"]))
     fails, works = job_of("planted", limit=Limit(depth=3)), job_of("planted", limit=Limit(depth=1))
@@ -526,7 +508,7 @@ async def test_a_game_that_keeps_failing_is_quarantined(
 
 
 async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str], Path]) -> None:
-    """The end of the compiling process delays a game, it does not lose it."""
+    """The death of the compiling process delays a game but does not fail it."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
     async with Pool(workers=1, warm=()) as small:
         waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
@@ -539,9 +521,7 @@ async def test_a_compiler_that_dies_is_tried_again(plug_in: Callable[[str, str],
 
 
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
-    """An endless loop in compiled rules cannot be interrupted, so its worker is killed; the job
-    fails after three.
-    """
+    """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
     plug_in(
         "planted",
         SOURCE.replace(
@@ -556,9 +536,7 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
 
 
 async def test_a_cold_game_warms_up_apart(plug_in: Callable[[str, str], Path]) -> None:
-    """A game is compiled when its first job comes, and the house is told; a job with its own limit
-    waits for that.
-    """
+    """A game's first job starts its compilation, and a job with its own limits waits for it."""
     plug_in("planted", f"{SOURCE}# compiled by {os.getpid()} only\n")
     states: list[tuple[str, WarmState]] = []
     async with Pool(
@@ -573,8 +551,9 @@ async def test_a_cold_game_warms_up_apart(plug_in: Callable[[str, str], Path]) -
 async def test_a_cold_game_is_played_uncompiled(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its low levels as they always are, the others less deep and marked, while the compiler is
-    still at it; then all of them as they are.
+    """A cold game plays its low levels as always, and the others less deep and marked.
+
+    Once it is warm, all levels play as they always do.
     """
     plug_in("planted", f"{SOURCE}# held back by {os.getpid()}\n")
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
@@ -615,9 +594,7 @@ async def test_a_cold_game_is_played_uncompiled(
 
 @pytest.mark.parametrize("loss", ["damaged", "gone"])
 async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], loss: str) -> None:
-    """No search waits for what a worker does not find in the cache: the game is compiled anew,
-    apart, meanwhile it is played uncompiled.
-    """
+    """A game that the cache has lost is compiled anew, and played uncompiled meanwhile."""
     plug_in("planted", f"{SOURCE}# this is lost\n")
     game = load_game("planted")
     states: list[WarmState] = []
@@ -643,9 +620,7 @@ async def test_a_cache_that_lost_a_game(plug_in: Callable[[str, str], Path], los
 async def test_workers_that_share_no_cache_compile(
     plug_in: Callable[[str, str], Path], monkeypatch: Any
 ) -> None:
-    """Where each process has a folder of its own, a worker that finds nothing twice is told to
-    compile for itself.
-    """
+    """A worker with a folder of its own compiles a game itself after the second cache miss."""
     plug_in("planted", f"{SOURCE}# apart\n")
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
@@ -673,7 +648,7 @@ async def test_workers_that_share_no_cache_compile(
 async def test_what_nobody_waits_for_is_compiled_by_a_process_that_gives_way(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the next game that somebody asks for by one that does not."""
+    """An idle compilation runs in a process of low priority, a requested one in another process."""
     cold = f"{SOURCE}# nobody has compiled this, nor does anybody here\n"
     plug_in("planted", cold)
     plug_in("second", cold.replace('"planted"', '"second"'))
@@ -711,9 +686,7 @@ async def test_lower_priority() -> None:
 
 
 async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
-    """The only worker plays connect four while another process compiles: move after move comes
-    before that one's.
-    """
+    """The only worker answers move after move while another process compiles a game."""
     plug_in("planted", f"{SOURCE}# like no other that was compiled in this run\n")
     states: list[WarmState] = []
     async with Pool(
@@ -754,9 +727,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program of somebody else, in a process group of its own, without the usual guard around its
-    main part.
-    """
+    """A program without the usual guard around its main part, in a process group of its own."""
     program = tmp_path / "program.py"
     program.write_text(PARENT)
     with subprocess.Popen(
@@ -772,7 +743,7 @@ def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def is_alive(pid: int) -> bool:
-    """Zombies are not."""
+    """Whether a process runs; zombies do not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -780,9 +751,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> None:
-    """SIGKILL of the server leaves no worker behind, and the main program is not run again in the
-    workers.
-    """
+    """SIGKILL of the server ends its workers, which do not run the main program again."""
     assert parent.stdout is not None
     pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
     assert len(pids) == 2
@@ -794,9 +763,7 @@ async def test_workers_end_with_their_parent(parent: subprocess.Popen[str]) -> N
 
 
 async def test_ctrl_c_is_the_parents_business(parent: subprocess.Popen[str]) -> None:
-    """SIGINT to the whole process group, as a terminal sends it, ends the program in order and
-    without a traceback.
-    """
+    """SIGINT to the process group ends the program in order and without a traceback."""
     assert parent.stdout is not None
     pids = [int(pid) for pid in (await asyncio.to_thread(parent.stdout.readline)).split()]
     os.killpg(parent.pid, signal.SIGINT)

@@ -1,10 +1,10 @@
-"""The count of faults that takes a game out of the search."""
+"""The count of faults that puts a game into quarantine."""
 
 from engine.pool.quarantine import FAULTS_IN_A_ROW, Quarantine
 
 
 def test_so_many_in_a_row() -> None:
-    """The last fault, and only it, is the one too many; an answer in between begins the count anew."""
+    """Only the last of FAULTS_IN_A_ROW faults starts the quarantine; an answer resets the count."""
     quarantine = Quarantine()
     counted = [quarantine.fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW - 1)]
     quarantine.answered("chess", "a")
@@ -15,7 +15,7 @@ def test_so_many_in_a_row() -> None:
 
 
 def test_only_that_version_of_that_game() -> None:
-    """Other games and other rules of the same game are searched; late answers do not free it."""
+    """The quarantine covers one version of one game only, and late answers do not lift it."""
     quarantine = Quarantine()
     for _ in range(FAULTS_IN_A_ROW):
         quarantine.fault("chess", "a", "boom")

@@ -1,6 +1,4 @@
-"""`python -m engine.solve` and the general search as a solver: results are exact, errors say what
-is wrong.
-"""
+"""`python -m engine.solve` and the general search as a solver: exact results, clear errors."""
 
 import json
 import os
@@ -33,16 +31,14 @@ ROWS = [rows for rows in product(range(4), range(4), range(5)) if sum(rows) > 1]
 
 
 def misere_is_lost(rows: tuple[int, ...]) -> bool:
-    """Bouton's theorem, for the game in which the last stick loses."""
+    """Bouton's theorem for the game in which taking the last stick loses."""
     if max(rows) <= 1:
         return sum(rows) % 2 == 1
     return reduce(xor, rows) == 0
 
 
 def test_sticks_are_solved_as_the_theorem_says() -> None:
-    """The solver's result of every small position is that of Bouton's theorem of nim, and so are
-    its best moves.
-    """
+    """The solver's results and best moves in small positions are those of Bouton's theorem."""
     solver = SearchSolver(load_game("sticks"), table_bits=10)
     for rows in ROWS:
         problem = solver.problem("-".join(map(str, rows)) + " first", {"rows": "3-3-4"})
@@ -56,7 +52,7 @@ def test_sticks_are_solved_as_the_theorem_says() -> None:
 
 
 class Minimax:
-    """What every move is worth, by trying all lines to their ends."""
+    """The value of every move, by exhaustive search."""
 
     def __init__(self) -> None:
         self._known: dict[State, int] = {}
@@ -79,13 +75,13 @@ class Minimax:
         return self._known[position.state]
 
     def after(self, position: Position, move: int) -> int:
-        """The value of a move: an end is a ply further away for who makes it."""
+        """The value of a move: an end is a ply further away for the side that makes it."""
         value = -self.value(position.play(move))
         return value - 1 if value > 0 else value + 1 if value < 0 else 0
 
 
 def check_all_moves(position: Position, solution: Solution, minimax: Minimax) -> None:
-    """Whatever a solution says of the position or a move is what minimax says, or a limit of it."""
+    """Asserts that a solution's results and bounds agree with minimax."""
     told = {move.move: move for move in solution.moves}
     values = {move: minimax.after(position, move) for move in position.moves()}
     best = max(values.values())
@@ -112,7 +108,7 @@ def sign(value: int) -> int:
 
 
 def reachable(position: Position) -> list[Position]:
-    """All positions of a game that goes on, from this one, each once."""
+    """All positions that can follow from this one and are not over, each once."""
     seen = {position.state: position}
     for here in (order := [position]):
         for after in map(here.play, here.moves()):
@@ -130,8 +126,9 @@ STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows"
 def test_every_move_has_its_minimax_value(
     name: str, options: dict[str, str], side_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In all positions of a small game every score that is said to be exact is the minimax value,
-    and every other one a limit of it; where the nodes suffice all are exact.
+    """Every exact score is the minimax value, and every other score a bound of it.
+
+    With enough nodes all scores are exact.
     """
     monkeypatch.setattr(general, "SIDE_NODES", side_nodes)
     solver, minimax = SearchSolver(load_game(name), table_bits=10), Minimax()
@@ -167,8 +164,10 @@ def test_every_move_has_its_minimax_value(
 def test_what_an_unfinished_search_proves(
     value: int, bound: int, known: tuple[int, int, Bound]
 ) -> None:
-    """Where a win in five plies ended a search of five plies, only ends are results; how near they
-    are is sure only within the depth. All numbers of a search without a horizon are results.
+    """After a search of five plies that found a win in five, only ends are exact results.
+
+    Their distance is certain only within the depth. All numbers of a search without a horizon are
+    exact.
     """
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
@@ -185,9 +184,10 @@ MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
 def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In chess a mate is seen long before the other moves are: those that lose are said to lose,
-    and nothing is claimed of the others. The position after each move that is said to be exact has
-    that result, too.
+    """In chess a mate is reported as exact long before the other moves are.
+
+    Losing moves are reported as losses, and no claim is made about the others. The position after
+    each exact move has that result too.
     """
     monkeypatch.setattr(general, "SIDE_NODES", 100_000)
     assert solve.main(["chess", "--position", MATE_IN_ONE, "--json", "--seconds", "3600"]) == 0
@@ -212,8 +212,9 @@ def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
 
 
 def test_limits_hold_for_the_other_moves_too() -> None:
-    """A limit of nodes is for all that a solution takes; when the time is over the other moves keep
-    the limits that are known by then, and of many positions the rest stays open.
+    """A node limit covers the whole solution; at a time limit the bounds known so far remain.
+
+    Of many positions the rest stays unsolved.
     """
     solver = SearchSolver(load_game("tic-tac-toe"), table_bits=10)
     early = solver.problem("X...O....", {}).position
@@ -245,9 +246,7 @@ def test_limits_hold_for_the_other_moves_too() -> None:
 
 
 def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
-    """From the empty board every first move draws; the text for people says so, and the JSON has
-    the same figures.
-    """
+    """From the empty board every first move draws, in the text and in the JSON."""
     assert solve.main(["tic-tac-toe"]) == 0
     assert "score       +0, a draw" in capsys.readouterr().out
     assert solve.main(["tic-tac-toe", "--json"]) == 0
@@ -257,14 +256,14 @@ def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_win_counts_its_plies(capsys: pytest.CaptureFixture[str]) -> None:
-    """A result says how soon, and best moves are all that win soonest."""
+    """A result has its distance, and the best moves are all those that win soonest."""
     assert solve.main(["tic-tac-toe", "--position", "XX.OO....", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["result"], found["best_moves"], found["score"]) == ("a win in 1 ply", ["c1"], 1)
 
 
 def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the search comes to no end within the limits, the command says so and gives no score."""
+    """If the search does not finish within its limits, the command gives no score."""
     assert solve.main(["tic-tac-toe", "--nodes", "100"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -272,14 +271,13 @@ def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    """Draughts is solved by its tables only: with more pieces that is said, and not that the time
-    was short.
-    """
+    """Draughts is solved by its tables only; with more pieces the message says so."""
     assert solve.main(["draughts"]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == (
         "",
-        "solve: the endgame tables of Draughts do not tell this position and all that it leads to\n",
+        "solve: the endgame tables of Draughts do not tell this position and all that it"
+        " leads to\n",
     )
 
 
@@ -296,7 +294,7 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
 def test_errors_are_told(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2 and one line on stderr for a bad argument."""
+    """A wrong argument gives exit code 2 and one line on stderr."""
     assert solve.main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -305,7 +303,7 @@ def test_errors_are_told(
 
 
 def test_a_bad_line_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The number of the first line that is no position, comments counted."""
+    """The error has the number of the first line that is not a position, comments counted."""
     file = tmp_path / "suite.txt"
     file.write_text("# two positions\n.........\n\nXO\n")
     assert solve.main(["tic-tac-toe", "--file", str(file)]) == 2
@@ -313,7 +311,7 @@ def test_a_bad_line_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_file_is_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Means over the positions of a file."""
+    """A file gives the means over its positions."""
     file = tmp_path / "suite.txt"
     file.write_text(".........\nXO.......\n")
     assert solve.main(["tic-tac-toe", "--file", str(file), "--json"]) == 0
@@ -341,7 +339,8 @@ class Sure:
         move = position.moves()[0]
         return Solution(7, 29_991, (SolvedMove(move, 7, 29_991),), (move,), 9, 1, 0.5)
 
-    def solve_batch(self, positions, limit, control, *, around=nullcontext): raise NotImplementedError
+    def solve_batch(self, positions, limit, control, *, around=nullcontext):
+        raise NotImplementedError
     data = None
     most_pieces = 3
     def make_tables(self, pieces, tell):
@@ -359,7 +358,7 @@ make_solver = Sure
 
 
 class Searched(Exception):
-    """The general search was asked."""
+    """Raised when the general search is used."""
 
 
 @pytest.fixture
@@ -380,7 +379,7 @@ def test_books_and_tables_are_told_of(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With --json a line for a program; how far the work is only a terminal shows."""
+    """--json prints a line for programs; only a terminal shows progress."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
     work, out = tmp_path / "work", tmp_path / "book"
     work.write_text("")
@@ -420,7 +419,7 @@ def test_books_and_tables_are_told_of(
 def test_files_that_cannot_be(
     sure: str, work: str, out: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A book's files that cannot be read or written are told in a line."""
+    """A book's file that cannot be read or written gives one line on stderr."""
     (tmp_path / "work").write_text("")
     (tmp_path / "picture").write_bytes(b"\x89PNG")
     files = ["--work", str(tmp_path / work), "--out", str(tmp_path / out)]
@@ -434,7 +433,7 @@ def test_files_that_cannot_be(
 def test_a_reader_may_have_seen_enough(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nobody reads what it prints, the command ends without a word, as if somebody did."""
+    """A closed pipe ends the command without an error."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as out:
@@ -446,8 +445,9 @@ def test_a_reader_may_have_seen_enough(
 def test_a_game_of_another_distribution_names_its_solver(
     plug_in: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The named module is asked by `engine.solve` and by the top level, where time alone is the
-    limit and suffices; its file is part of the game's digest.
+    """`engine.solve` and the top level use the named module, whose file is in the game's digest.
+
+    The level uses it if time is its only limit and suffices.
     """
     source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
     named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure"\nSOLVER = "plugged_solver"')
@@ -481,7 +481,7 @@ def test_a_game_of_another_distribution_names_its_solver(
 
 
 def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> None:
-    """A module without `make_solver` is told with its name."""
+    """A module without `make_solver` is an error that names it."""
     source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
     plug_in(
         "unsolved",

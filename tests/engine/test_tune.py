@@ -1,6 +1,4 @@
-"""The tuner: coefficients found by trying are right, a fit finds numbers that are known, and runs
-can be repeated.
-"""
+"""The tuner: its coefficients are right, a fit finds known numbers, and runs are repeatable."""
 
 import json
 import os
@@ -59,7 +57,7 @@ TEXT_FIRST = 1
 
 @pytest.fixture
 def planted(plug_in: Install) -> Path:
-    """A game with an evaluation that is a sum of DATA; gives the file of numbers."""
+    """A game whose evaluation is a sum of DATA; returns its file of numbers."""
     source = SOURCE.replace("import U, ", "import U, at, popcount, ").replace("data[0]", "data[1]")
     file = plug_in("planted", source.replace("at(data, 2)", "at(data, 3)"))
     (file.parent / "planted.bin").write_bytes(bytes(8))
@@ -70,7 +68,7 @@ def planted(plug_in: Install) -> Path:
 
 
 def random_states(count: int, seed: int) -> list[tuple[int, ...]]:
-    """Any boards, not only those of matches."""
+    """Random boards, not only those that occur in matches."""
     chance = np.random.Generator(np.random.PCG64(seed))
     mine = chance.integers(0, 512, count)
     other = chance.integers(0, 512, count) & ~mine
@@ -89,7 +87,7 @@ def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
     "numbers", [[0], [1, 1, 1, 1, -5], [7] * 1000 + [3], list(range(-300, 300)), []]
 )
 def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
-    """Also in rows of many lines, and with comments."""
+    """Numbers are read as written, also from rows of many lines and with comments."""
     text = format_rows([("a row", numbers), ("b", [2])], ["made by hand"])
     assert max(map(len, text.splitlines())) <= 120
     rows = parse_rows(text, 10)
@@ -99,17 +97,18 @@ def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("12", "a name, a colon"), (": 3", "a name, a colon"), ("man: 3.5", "'3.5' is not a whole"), ("m: x*2", "'x"),
+    [("12", "a name, a colon"), (": 3", "a name, a colon"), ("man: 3.5", "'3.5' is not a whole"),
+     ("m: x*2", "'x"),
      ("m: 3*", "not a whole"), ("m: 3*0", "too large"), ("m: 2147483648", "too large")],
 )  # fmt: skip
 def test_a_wrong_line_is_named(line: str, told: str) -> None:
-    """With its number and what is wrong with it."""
+    """The error for a wrong line has its number and the reason."""
     with pytest.raises(GameFault, match=f"line 3: .*{told}"):
         parse_rows(f"# comment\nok: 1\n{line}\n")
 
 
 def test_rows_know_their_places(planted: Path) -> None:
-    """Raw words and text make one array, and rows have the indexes that the rules use."""
+    """Words and text form one array, and rows have the indexes that the rules use."""
     data = load_data(load_game("planted"))
     (file,) = number_files(load_game("planted"))
     assert file.path == planted
@@ -123,8 +122,9 @@ def test_rows_know_their_places(planted: Path) -> None:
 
 @pytest.mark.usefixtures("planted")
 def test_coefficients_are_what_the_evaluation_adds_up() -> None:
-    """With other numbers the sum gives what the evaluation gives, to its rounding; numbers that are
-    not read have no entry, nor have those that are not to be tuned.
+    """With other numbers the model gives the evaluation, except for its rounding.
+
+    Numbers that are not read, or not tuned, have no entry.
     """
     game = load_game("planted")
     evaluation = Evaluation(game)
@@ -148,7 +148,7 @@ def totals(sums: Sums, change: Any) -> Any:
 
 
 def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
-    """An evaluation that is no sum is told apart from one that is."""
+    """An evaluation that is not linear has bent coefficients, a linear one has none."""
     bent = (
         (planted.parent / "plugged_planted.py")
         .read_text()
@@ -173,8 +173,9 @@ def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
-    """From wrong numbers to those under which the results were drawn, within what chance allows;
-    the same to the bit when it is done again, and others with another seed.
+    """A fit finds the numbers under which the results were drawn, within the sampling error.
+
+    The same seed gives the same numbers to the bit, another seed others.
     """
     game = load_game("planted")
     states = random_states(20_000, seed)
@@ -209,7 +210,7 @@ def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
 
 
 def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
-    """Dense rows with random coefficients, evaluations all 0."""
+    """Dense rows with random coefficients, all of whose evaluations are 0."""
     chance = np.random.Generator(np.random.PCG64(seed))
     coefficients = chance.normal(0, 1, count * width).astype(np.float32)
     begins, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
@@ -217,7 +218,7 @@ def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
 
 
 def test_the_gradient_is_that_of_the_loss() -> None:
-    """Compared with differences of the loss itself."""
+    """The gradient equals the difference quotient of the loss."""
     from engine.tune.fit import cut
 
     sums, chance = synthetic(200, 6, 3)
@@ -231,7 +232,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
 
 
 def test_the_prior_holds_numbers_back() -> None:
-    """One number decides the results: the larger the prior, the nearer all stay to the start."""
+    """The larger the prior, the nearer all numbers stay to their start."""
     sums, chance = synthetic(2000, 5, 4)
     logits = sums.coefficients.reshape(2000, 5)[:, 0]
     results, matches = (chance.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
@@ -245,7 +246,7 @@ def test_the_prior_holds_numbers_back() -> None:
 
 
 def test_whole_matches_are_kept_for_validation() -> None:
-    """Positions of one match are never on both sides."""
+    """Positions of one match are never both in learning and in validation."""
     from engine.tune.fit import is_validation
 
     matches = np.repeat(np.arange(300), 7)
@@ -256,7 +257,7 @@ def test_whole_matches_are_kept_for_validation() -> None:
 
 @pytest.mark.parametrize("scale", [35.0, 400.0])
 def test_the_scale_is_found(scale: float) -> None:
-    """That of the chances by which results were drawn."""
+    """The fitted scale is that of the chances by which the results were drawn."""
     chance = np.random.Generator(np.random.PCG64(8))
     values = chance.normal(0, scale, 50_000)
     results = (chance.random(50_000) < sigmoid(values / scale)).astype(float)
@@ -264,7 +265,7 @@ def test_the_scale_is_found(scale: float) -> None:
 
 
 def test_no_scale_without_sense() -> None:
-    """An evaluation that explains nothing has no scale."""
+    """An evaluation that explains no result has no scale."""
     with pytest.raises(TuneError, match="give --scale"):
         fitted_scale(np.zeros(10), np.ones(10))
 
@@ -286,7 +287,10 @@ def plan_of(game: Game, **changed: Any) -> Plan:
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize("cut_off", [0, 1, 17])
 def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_off: int) -> None:
-    """Even where the last line was cut off; the results are those of the rules."""
+    """A resumed run gives the same file, even if the last line was cut off.
+
+    The results are those of the rules.
+    """
     game = load_game("planted")
     plan = plan_of(game)
     paths = [tmp_path / name for name in ("whole", "parts")]
@@ -308,7 +312,7 @@ def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_of
 
 @pytest.mark.usefixtures("planted")
 def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
-    """The message names what differs."""
+    """A work file with another plan is refused, and the message names what differs."""
     game = load_game("planted")
     path = tmp_path / "work"
     with WorkFile(path, plan_of(game)) as file:
@@ -331,8 +335,9 @@ def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
 def test_the_command_tunes_a_game(
     planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Plays, fits and writes a file that the game reads, with command and losses at its head; the
-    positions of a file count as well; a second fit of the same matches writes the same numbers.
+    """The command plays, fits and writes a file with the command and the losses at its head.
+
+    The positions of a file count as well; a second fit of the same matches writes the same numbers.
     """
     positions = tmp_path / "positions"
     positions.write_text("# ours\n...X.....; 1-0\n....X...O;0.5\n" * 200)
@@ -418,7 +423,7 @@ def test_a_wrong_command_says_what_is_wrong(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With exit code 2, and nothing else happens."""
+    """A wrong command exits with 2 and changes nothing."""
     monkeypatch.chdir(tmp_path)
     with_work = ["--games", "1", "--work", "work"] if "--random" in arguments else []
     assert main([*arguments, *with_work]) == 2
@@ -428,13 +433,14 @@ def test_a_wrong_command_says_what_is_wrong(
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize(
     ("line", "told"),
-    [("...X.....", "line 1: a position, a semicolon"), ("..XX.....;1-0", "line 1: .*is not a position"),
+    [("...X.....", "line 1: a position, a semicolon"),
+     ("..XX.....;1-0", "line 1: .*is not a position"),
      ("...X.....;2-0", "line 1: a position, a semicolon")],
 )  # fmt: skip
 def test_a_wrong_position_is_named(
     line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With its file and line."""
+    """The error for a wrong position has its file and line."""
     import re
 
     path = tmp_path / "positions"
@@ -444,7 +450,7 @@ def test_a_wrong_position_is_named(
 
 
 def test_help() -> None:
-    """As a program."""
+    """The program prints its help."""
     done = subprocess.run(
         [sys.executable, "-m", "engine.tune", "--help"],
         capture_output=True,

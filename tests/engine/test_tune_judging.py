@@ -1,6 +1,4 @@
-"""A work file that another player has judged: its scores, and nothing else, take the place of those
-that were there.
-"""
+"""Judging a work file: the player's scores replace the old ones, and nothing else changes."""
 
 from pathlib import Path
 
@@ -31,9 +29,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_scores_are_those_of_the_player(work: Path, tmp_path: Path, every: int) -> None:
-    """One of so many of the positions kept, each as a search of its own scores it; moves and
-    results stay.
-    """
+    """Every `every`-th kept position has the player's score; moves and results stay."""
     judged = tmp_path / "judged"
     judge(GAME, work, judged, PLAYER, every)
     searcher = Searcher(GAME)
@@ -60,7 +56,7 @@ def test_scores_are_those_of_the_player(work: Path, tmp_path: Path, every: int) 
 
 
 def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
-    """To the same file as without a break; another judge does not go on with it."""
+    """A resumed run gives the same file; another judge cannot resume it."""
     whole, part = tmp_path / "whole", tmp_path / "part"
     judge(GAME, work, whole, PLAYER, 2)
     lines = whole.read_bytes().splitlines(keepends=True)
@@ -101,7 +97,7 @@ def test_what_cannot_be_judged(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A line that says why, exit code 2, and no file."""
+    """A wrong command prints a line, exits with 2 and writes no file."""
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "breakthrough"
     game = load_game("breakthrough")

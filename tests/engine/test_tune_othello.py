@@ -1,6 +1,4 @@
-"""The tuner of Othello's patterns: the same bytes each time, and the numbers that the game's
-evaluation then sums.
-"""
+"""The tuner of Othello's patterns: repeatable, and consistent with the game's evaluation."""
 
 import random
 from pathlib import Path
@@ -18,7 +16,7 @@ from engine.tune.othello_positions import read_records
 
 
 def random_weights(seed: int) -> Any:
-    """Weights that a DATA file holds exactly."""
+    """Weights that a DATA file represents exactly."""
     content = np.random.Generator(np.random.PCG64(seed)).integers(
         -9, 10, othello.PHASES * othello.PHASE_BYTES
     )
@@ -27,9 +25,7 @@ def random_weights(seed: int) -> Any:
 
 
 def test_the_evaluation_sums_what_was_learnt() -> None:
-    """The game's rule on packed weights is what the tuner predicts, in positions of random matches;
-    mirrored patterns have one value.
-    """
+    """The game's evaluation on packed weights is the tuner's prediction; mirror images agree."""
     content = tuner.packed(random_weights(1))
     assert tuner.packed(tuner.unpacked(content)) == content
     weights, data = tuner.unpacked(content), np.frombuffer(content, "<i8").astype(np.int64)
@@ -52,7 +48,7 @@ def test_the_evaluation_sums_what_was_learnt() -> None:
 
 
 def test_matches_go_on_where_they_were_cut(tmp_path: Path) -> None:
-    """A work file that was cut within a match and filled up is that of one run."""
+    """A work file that was cut within a match and resumed equals that of a single run."""
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     tuner.play_matches(whole, 3, seed=1, depth=1)
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3 + 5])
@@ -73,9 +69,7 @@ OTHER_FILES = {
 def test_other_files_are_left_alone(
     content: bytes, matches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that does not say how its matches were made is refused, whether matches are wanted or
-    not.
-    """
+    """A file without an origin is refused, whether matches are requested or not."""
     work, out = tmp_path / "work", tmp_path / "out.bin"
     work.write_bytes(content)
     assert tuner.main(["--work", str(work), "--matches", matches, "--out", str(out)]) == 2
@@ -87,7 +81,7 @@ def test_other_files_are_left_alone(
 def test_matches_made_in_another_way_do_not_mix(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """More matches come from the same seed, depth and rules only."""
+    """A work file is resumed only with the same seed, depth and rules."""
     work = tmp_path / "work"
     tuner.play_matches(work, 2, seed=1, depth=1)
     made = work.read_bytes()
@@ -106,9 +100,7 @@ def test_matches_made_in_another_way_do_not_mix(
 def test_nothing_is_written_where_nothing_is_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file with more matches than are asked for is only read, to its last record; none is made
-    for nothing.
-    """
+    """A file with enough matches is not written, and no file is created without matches."""
     work, out = tmp_path / "work", tmp_path / "out.bin"
     tuner.play_matches(work, 4, seed=1, depth=1)
     work.chmod(0o444)
@@ -130,7 +122,7 @@ def test_nothing_is_written_where_nothing_is_played(
 
 
 def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
-    """The same command gives the same bytes, which are off by less than weights of 0 are."""
+    """The same command gives the same bytes, with less error than weights of 0."""
     work = tmp_path / "work"
     files = [tmp_path / "first.bin", tmp_path / "second.bin"]
     for file in files:

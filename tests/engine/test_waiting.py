@@ -1,4 +1,4 @@
-"""The pool's queue: bounded, fair to rooms, in order within one."""
+"""The pool's queue: bounded, round-robin between rooms, FIFO within a room."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ def drain(queue: FairQueue[Item]) -> list[Item]:
 
 
 def test_rooms_take_turns() -> None:
-    """One room with many jobs does not hold up another with one."""
+    """A room with many jobs does not delay a room with one."""
     queue: FairQueue[Item] = FairQueue(10)
     for number, room in enumerate("aaaabab"):
         queue.put(Item(room, number))
@@ -39,7 +39,7 @@ def test_rooms_take_turns() -> None:
 
 
 def test_an_item_that_comes_back_goes_first() -> None:
-    """A job whose worker died does not wait twice."""
+    """A job whose worker died goes to the head of the queue."""
     queue: FairQueue[Item] = FairQueue(2)
     queue.put(Item("a", 1))
     queue.put(Item("b", 1))
@@ -50,7 +50,7 @@ def test_an_item_that_comes_back_goes_first() -> None:
 
 @given(rooms=st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))
 def test_nothing_is_lost_and_order_is_kept(rooms: list[tuple[str, bool]]) -> None:
-    """Everything wanted comes out once, in its room's order; the rest stays and can be removed."""
+    """Every wanted item is taken once, in its room's order; the others stay and can be removed."""
     queue: FairQueue[Item] = FairQueue(1000)
     items = [Item(room, number, is_wanted) for number, (room, is_wanted) in enumerate(rooms)]
     for item in items:

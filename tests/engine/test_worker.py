@@ -20,9 +20,7 @@ def info_of(depth: int, nodes: int) -> Info:
 
 
 def test_a_live_count_never_goes_back() -> None:
-    """The search shows its count now and then: a depth that it has completed since has counted
-    more.
-    """
+    """A node count that is older than a completed depth is not reported after it."""
     position = load_game("tic-tac-toe").start()
     control = Control()
     control.clear_shown()
@@ -30,9 +28,7 @@ def test_a_live_count_never_goes_back() -> None:
 
 
 def test_a_depth_does_not_overtake_a_count() -> None:
-    """The companion has read a node count and not told it yet when the search completes a depth:
-    that waits.
-    """
+    """A completed depth waits until the companion has sent the count that it has read."""
     ours, theirs = Pipe()
     worker = Worker(SimpleNamespace(Control=lambda words: words), theirs, None, 0)
     has_read, may_tell = threading.Event(), threading.Event()
@@ -60,8 +56,9 @@ def test_a_depth_does_not_overtake_a_count() -> None:
 
 
 def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The companion expires a search once, exactly at its deadline, and reports its node count
-    before and after.
+    """The companion expires a search once, exactly at its deadline.
+
+    It reports the node count before and after.
     """
     now_s = [0.0]
     expired: list[float] = []
