@@ -36,7 +36,7 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
-    """One place of a free-form board; x to the right and y downwards, one cell being one unit
+    """A site of a free-form board; x to the right and y downwards, one cell being one unit
     wide.
     """
 
@@ -47,8 +47,8 @@ class Site(Struct, frozen=True, omit_defaults=True):
 
 
 class Border(Struct, frozen=True, omit_defaults=True):
-    """An edge of the board that belongs to a side: the places along it, whose outer edges get the
-    side's colour.
+    """An edge of the board that belongs to a side: the sites along it, whose outer edges are drawn
+    in the side's colour.
     """
 
     side: int
@@ -56,7 +56,7 @@ class Border(Struct, frozen=True, omit_defaults=True):
 
 
 class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="sites"):
-    """A board of places anywhere, with lines drawn through the places that each entry lists."""
+    """A free-form board of sites; each entry of `lines` is drawn as a line through its sites."""
 
     sites: tuple[Site, ...]
     lines: tuple[tuple[str, ...], ...] = ()
@@ -65,7 +65,7 @@ class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="site
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
-    """How a kind of piece looks, and its name for people and screen readers; `text` is its letter
+    """The look of a kind of piece, and its name for people and screen readers; `text` is its letter
     on a terminal.
 
     `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90
@@ -89,9 +89,9 @@ class SeatView(Struct, frozen=True, omit_defaults=True):
 
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
-    """What stays the same for a whole room; `targets` maps a label (a column) to the cells that a
-    click may hit for it; a label without cells ("pass") is a button beside the board. A move by
-    such a button is played for a person who can play nothing else.
+    """The part of the view that stays the same for a whole room; `targets` maps a label (a column)
+    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the
+    board. A move by such a button is played for a player who has no other move.
     """
 
     board: Grid | Sites
@@ -106,8 +106,8 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
     board.
 
     `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands
-    for them, one without is its button, and is told beside the board. The clients draw the mark
-    `last`; where there is none, a terminal draws `last`.
+    for them, a label without cells is its button, and is shown beside the board. The clients draw
+    the mark `last`; where there is none, a terminal draws `last`.
     """
 
     pieces: dict[str, str]
@@ -122,7 +122,7 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
 
 class MoveView(Struct, frozen=True, omit_defaults=True):
     """One legal move: its token, the clicks that make it, a label;
-    `choice` parts equal paths, the rest is for hover previews.
+    `choice` distinguishes moves with equal paths, the other fields are for hover previews.
     """
 
     id: str

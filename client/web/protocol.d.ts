@@ -223,7 +223,7 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** What stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by such a button is played for a person who can play nothing else. */
+/** The part of the view that stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by such a button is played for a player who has no other move. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
@@ -244,7 +244,7 @@ export interface Grid {
     flips?: boolean;
 }
 
-/** A board of places anywhere, with lines drawn through the places that each entry lists. */
+/** A free-form board of sites; each entry of `lines` is drawn as a line through its sites. */
 export interface Sites {
     kind: "sites";
     sites: Site[];
@@ -253,7 +253,7 @@ export interface Sites {
     borders?: Border[];
 }
 
-/** One place of a free-form board; x to the right and y downwards, one cell being one unit wide. */
+/** A site of a free-form board; x to the right and y downwards, one cell being one unit wide. */
 export interface Site {
     id: string;
     x: number;
@@ -261,13 +261,13 @@ export interface Site {
     shape?: "hex" | "point" | "round" | "square";
 }
 
-/** An edge of the board that belongs to a side: the places along it, whose outer edges get the side's colour. */
+/** An edge of the board that belongs to a side: the sites along it, whose outer edges are drawn in the side's colour. */
 export interface Border {
     side: number;
     sites: string[];
 }
 
-/** How a kind of piece looks, and its name for people and screen readers; `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down. */
+/** The look of a kind of piece, and its name for people and screen readers; `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down. */
 export interface Kind {
     name: string;
     side?: number | null;
@@ -349,7 +349,7 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, one without is its button, and is told beside the board. The clients draw the mark `last`; where there is none, a terminal draws `last`. */
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, a label without cells is its button, and is shown beside the board. The clients draw the mark `last`; where there is none, a terminal draws `last`. */
 export interface PositionView {
     pieces: Record<string, string>;
     turn: number | null;
@@ -371,7 +371,7 @@ export interface Turn {
     claim?: string | null;
 }
 
-/** One legal move: its token, the clicks that make it, a label; `choice` parts equal paths, the rest is for hover previews. */
+/** One legal move: its token, the clicks that make it, a label; `choice` distinguishes moves with equal paths, the other fields are for hover previews. */
 export interface MoveView {
     id: string;
     path: string[];
@@ -401,7 +401,7 @@ export interface Thinking {
     ready?: number | null;
 }
 
-/** What the search thinks of one move: score for the side to move in the evaluation's units (MATE at the top). */
+/** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). */
 export interface RootMove {
     move: string;
     score: number;
@@ -516,7 +516,7 @@ export interface Said {
     to?: "room" | "spectators";
 }
 
-/** The state of a running search after a completed depth, or now and then within one; `pv` starts with the best move. `warming`: the search is not compiled yet, and looks less far than the level does. */
+/** The progress of a search, after a completed depth or within one; `pv` begins with the best move. `warming` means that the search is not compiled yet and searches less deep than its level. */
 export interface Info {
     depth: number;
     score: number;

@@ -21,9 +21,9 @@ The features of the search can be disabled one by one
 ([how a search thinks](../explanation/search.md)). Each feature that a game can use was measured in
 that game. The game's search played colour-swapped pairs of games from different balanced openings,
 with the feature against without it. Both sides searched the same number of nodes, so the figures do
-not include the time that a feature costs. Score and Elo are those of the side with the feature. The bounds are 95 % confidence
-intervals for a fixed number of games. A match that its test ended early had a good run, so its
-figure tends to exaggerate the difference, either way.
+not include the time that a feature costs. Score and Elo are those of the side with the feature. The
+bounds are 95 % confidence intervals for a fixed number of games. A match that its test ended early
+had a good run, so its figure tends to exaggerate the difference, either way.
 
 A match is **ended by** the first of these:
 

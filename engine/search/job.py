@@ -59,8 +59,8 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):
-    """What the search thinks of one move: score for the side to move in the evaluation's units
-    (MATE at the top).
+    """The search's verdict on one move: the score for the side to move, in the evaluation's units
+    (MATE minus plies for a forced win).
     """
 
     move: str
@@ -69,9 +69,8 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
-    """The state of a running search after a completed depth, or now and then within one; `pv`
-    starts with the best move. `warming`: the search is not compiled yet, and looks less far than
-    the level does.
+    """The progress of a search, after a completed depth or within one; `pv` begins with the best
+    move. `warming` means that the search is not compiled yet and searches less deep than its level.
     """
 
     depth: int

@@ -290,9 +290,9 @@ def quiesce(
     # 2. A side that may stand pat starts from the static evaluation. It is computed before the
     # table probe so that the prefetch has time to arrive.
     W[HORIZONS] += 1
-    is_tense = unstable(s) if known_unstable < 0 else known_unstable
+    is_unstable = unstable(s) if known_unstable < 0 else known_unstable
     is_last = ply >= MAX_PLY - 1 or W[NODES] >= W[QUIET_END]
-    may_stand = is_tense == 0 or is_last
+    may_stand = is_unstable == 0 or is_last
     best = -INF
     if may_stand:
         best = evaluate(s, D)
@@ -344,7 +344,7 @@ def quiesce(
         for t in range(i + 1, n):
             if order[t] > order[j]:
                 j = t
-        if is_tense == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
+        if is_unstable == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
             break  # bad captures: the game ranks the remaining moves below quiet ones
         move = buffer[j]
         sort_key = order[j]
@@ -413,17 +413,17 @@ def alpha_beta(
 
     # 3. An unstable state is extended by a ply, up to twice the depth of the root. At the horizon
     # the static evaluation is the value, after quiescence where the game has tactical moves.
-    is_tense = 0
+    is_unstable = 0
     if (
         HAS_UNSTABLE != 0
         and (features & (EXTENSIONS | NULL_MOVE | LMR | FUTILITY | QUIESCENCE)) != 0
     ):
-        is_tense = unstable(s)
-        if is_tense != 0 and (features & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
+        is_unstable = unstable(s)
+        if is_unstable != 0 and (features & EXTENSIONS) != 0 and ply < 2 * W[ROOT_DEPTH]:
             depth += 1
     if depth <= 0 or ply >= MAX_PLY - 1:
         if HAS_TACTICAL != 0 and (features & QUIESCENCE) != 0 and ply < MAX_PLY - 1:
-            return quiesce(s, is_tense, alpha, beta, ply, W, T, C, D)
+            return quiesce(s, is_unstable, alpha, beta, ply, W, T, C, D)
         W[HORIZONS] += 1
         return evaluate(s, D)
 
@@ -431,7 +431,7 @@ def alpha_beta(
     # improving flag needs the static evaluation in any case, it is computed before the probe so
     # that the prefetch has time to arrive.
     estimate: Any = np.int64(-INF)
-    uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_tense == 0
+    uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_unstable == 0
     if uses_improving:
         estimate = evaluate(s, D)
     k = key(s) ^ U(W[SALT])
@@ -457,7 +457,7 @@ def alpha_beta(
     is_improving = 1
     is_free: Any = np.int64(0)
     W[STATIC_EVAL + ply] = -INF
-    if is_tense == 0:
+    if is_unstable == 0:
         if beta - alpha == 1 and -MATE_BOUND < beta < MATE_BOUND:
             is_free = may_pass(s)
             if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
@@ -485,11 +485,11 @@ def alpha_beta(
     # 6. Null move: when even passing the turn does not bring the score below beta, no move needs to
     # be tried. From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm
     # it, because passing may be better than any move (zugzwang).
-    made_before = W[CURRENT_MOVE + ply - 1]
+    previous_move = W[CURRENT_MOVE + ply - 1]
     if (
         (features & NULL_MOVE) != 0
         and depth >= NULL_DEPTH
-        and made_before != NO_MOVE
+        and previous_move != NO_MOVE
         and is_free != 0
         and ply >= W[NULL_FROM]
         and estimate >= beta
@@ -521,7 +521,7 @@ def alpha_beta(
         depth -= 1  # this search stores a move for the next iteration
     buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
     n: Any = np.int64(0)
-    if is_tense != 0:
+    if is_unstable != 0:
         n = evasions(s, buffer)
     if n == 0:
         n = moves(s, buffer)
@@ -533,7 +533,7 @@ def alpha_beta(
     killer_1 = killers[0]
     killer_2 = killers[1]
     counter_move = (
-        W[COUNTER_MOVES + (made_before & (HISTORY_MOVES - 1))]
+        W[COUNTER_MOVES + (previous_move & (HISTORY_MOVES - 1))]
         if (features & COUNTER_MOVE_ORDER) != 0
         else NO_MOVE
     )
@@ -599,7 +599,7 @@ def alpha_beta(
         else:
             reduced: Any = np.int64(0)
             may_reduce = (
-                (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_tense == 0
+                (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_unstable == 0
             )
             if may_reduce and (sort_key >> 17) < 1 << 41 and unstable(child) == 0:
                 move_score = (sort_key >> 17) if (sort_key & 65536) != 0 else 0

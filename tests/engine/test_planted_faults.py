@@ -144,7 +144,10 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     ),
 ]
 HINTED_FAULTS = {
-    "quiescence without a horizon": ("    W[HORIZONS] += 1\n    is_tense = ", "    is_tense = "),
+    "quiescence without a horizon": (
+        "    W[HORIZONS] += 1\n    is_unstable = ",
+        "    is_unstable = ",
+    ),
     "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
 }
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
@@ -155,7 +158,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     ),
     "a pass out of check": (
         test_null_move.check_permission,
-        "    if is_tense == 0:\n        if beta - alpha == 1",
+        "    if is_unstable == 0:\n        if beta - alpha == 1",
         "    if True:\n        if beta - alpha == 1",
     ),
     "a pass near the horizon": (
@@ -163,7 +166,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "depth >= NULL_DEPTH",
         "depth >= 2",
     ),
-    "two passes": (test_null_move.check_once, "        and made_before != NO_MOVE\n", ""),
+    "two passes": (test_null_move.check_once, "        and previous_move != NO_MOVE\n", ""),
     "an end by passing": (
         test_null_move.check_ends,
         "return beta if v > MATE_BOUND else v",
