@@ -37,7 +37,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     decided: int = 0
     #: The player whose scores stand in the file; empty for those of the search that played.
     judge: str = ""
-    #: The judge scores every so many-th of the positions kept.
+    #: The judge scores one of this number of kept positions.
     every: int = 1
 
 

@@ -177,7 +177,7 @@ def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), (
         "of two positions, without the program's start"
     )
-    assert [one.why for one in lacking] == ["it is not installed", "it tells no nodes"]
+    assert [one.why for one in lacking] == ["it is not installed", "it reports no nodes"]
     assert row.ours > 0
 
 
