@@ -197,7 +197,7 @@ class EngineWorker:
         log.info("search refused", reason=reason, message=message)
         self._send(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
 
-    def _send(self, order: work.Search, news: work.News, kept: bool = False) -> None:
+    def _send(self, order: work.Search, news: work.WorkerMessage, kept: bool = False) -> None:
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=kept)
 
     async def close(self) -> None:

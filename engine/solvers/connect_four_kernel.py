@@ -78,7 +78,7 @@ SIGNATURES = {
     "table_key": "u8(u8, u8, i8)",
     "poll": "i8(u8*, i8*)",
     "slot_of": "i8(u8, i8, u8*)",
-    "nega": "i8(u8, u8, u8, u8, i8, i8, u8*, i8*)",
+    "alpha_beta": "i8(u8, u8, u8, u8, i8, i8, u8*, i8*)",
     "solve": "i8(u8, u8, i8, i8, u8*, i8*)",
     "solve_one": "i8(u8, u8, i8, i8, u8*, i8*)",
     "begin": "void(i8, u8*)",
@@ -86,7 +86,7 @@ SIGNATURES = {
 }
 CALLS = {
     "has_odd_threat": ("can_align",),
-    "nega": (
+    "alpha_beta": (
         "completions",
         "can_align",
         "first_may_get",
@@ -95,7 +95,7 @@ CALLS = {
         "poll",
         "slot_of",
     ),
-    "solve": ("completions", "nega"),
+    "solve": ("completions", "alpha_beta"),
     "solve_one": ("solve",),
     "solve_all": ("solve", "begin"),
 }
@@ -202,7 +202,7 @@ def poll(A: Any, C: Any) -> int:
     return int(A[STOP])
 
 
-def nega(
+def alpha_beta(
     mine: np.uint64,
     discs: np.uint64,
     wins: np.uint64,
@@ -277,7 +277,7 @@ def nega(
             and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
         ):
             return upper
-        return -nega(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
+        return -alpha_beta(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
 
     # 6. Probe the table: a stored bound may cut off.
     key = table_key(mine, discs, count)
@@ -336,7 +336,9 @@ def nega(
     best = -CELLS
     for i in range(n):
         move = words[i]
-        v = -nega(others, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C)
+        v = -alpha_beta(
+            others, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C
+        )
         if A[STOP] != NO_BITS:
             return 0
         if v > best:
@@ -384,7 +386,7 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
             middle = max(least, (least + 1) >> 1)
         elif middle >= 0 and most >> 1 > middle:
             middle = most >> 1
-        v = nega(mine, discs, wins, threats, count, middle + 1, A, C)
+        v = alpha_beta(mine, discs, wins, threats, count, middle + 1, A, C)
         if v <= middle:
             most = v
         else:

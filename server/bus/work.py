@@ -127,12 +127,12 @@ class NewsHead(Struct, frozen=True):
 
 
 Order = Search | Stop | Expect
-News = Taken | Progress | Answered | Refused
+WorkerMessage = Taken | Progress | Answered | Refused
 
 encode = msgspec.json.Encoder().encode
 _decode_advert = msgspec.json.Decoder(Advert).decode
 _decode_order = msgspec.json.Decoder(Order).decode
-_decode_news = msgspec.json.Decoder(News).decode
+_decode_news = msgspec.json.Decoder(WorkerMessage).decode
 _decode_head = msgspec.json.Decoder(NewsHead).decode
 
 WORKERS = f"{ROOT}/workers"
@@ -177,10 +177,10 @@ def parse_order(payload: bytes) -> Order:
     return order
 
 
-def parse_news(payload: bytes) -> News:
+def parse_news(payload: bytes) -> WorkerMessage:
     """Parses a worker's news of a search; raises Malformed."""
     try:
-        news: News = _decode_news(_short(payload))
+        news: WorkerMessage = _decode_news(_short(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
     return news

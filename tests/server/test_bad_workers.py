@@ -43,7 +43,7 @@ from tests.support.fake_server import World
 #: A text that a bad worker wants people to read.
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
 
-Script = Callable[[work.Search], list[work.News]]
+Script = Callable[[work.Search], list[work.WorkerMessage]]
 replace = msgspec.structs.replace
 MOVES = (RootMove("d", 7), RootMove("c", -2, "upper"))
 GOOD = Info(5, 7, 1000, 2000, 50, ("d", "c"), MOVES)
@@ -120,7 +120,7 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
     async with broker_network(tmp_path) as here:
         bad, good = await first_and_second(here)
 
-        def speak(order: work.Search) -> list[work.News]:
+        def speak(order: work.Search) -> list[work.WorkerMessage]:
             payload = work.encode(work.Answered(order.id, order.attempt, Result("d", GOOD)))
             payload = (
                 payload.replace(b'"depth":5', b'"depth":[]')
@@ -142,7 +142,7 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
     async with broker_network(tmp_path) as here:
         worker = await here.add_worker()
 
-        def speak(order: work.Search) -> list[work.News]:
+        def speak(order: work.Search) -> list[work.WorkerMessage]:
             for search, attempt in (("another", 1), (order.id, 2)):
                 news = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
                 topic = work.news_topic(order.server)

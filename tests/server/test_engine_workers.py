@@ -114,7 +114,7 @@ class Server:
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        self.news: list[work.News] = []
+        self.news: list[work.WorkerMessage] = []
         self.adverts: dict[str, work.Advert] = {}
         link.subscribe(
             work.news_topic(link.name),
@@ -144,7 +144,7 @@ class Server:
             while not holds():
                 await asyncio.sleep(0.005)
 
-    def of(self, kind: type[work.News], key: str) -> list[Any]:
+    def of(self, kind: type[work.WorkerMessage], key: str) -> list[Any]:
         return [one for one in self.news if isinstance(one, kind) and one.id == key]
 
 

@@ -62,7 +62,7 @@ class ScriptedWorker:
         self.orders: list[work.Search] = []
         self.stopped: list[work.Stop] = []
         self.expected: list[str] = []
-        self.news: Callable[[work.Search], list[work.News]] = lambda order: []
+        self.news: Callable[[work.Search], list[work.WorkerMessage]] = lambda order: []
         self.advert = Advert(link.name, cores, games)
         self._heard = asyncio.Event()
         link.subscribe(work.order_topic(link.name), self._on_order)
@@ -80,7 +80,7 @@ class ScriptedWorker:
                 self.say(order, one)
         self._heard.set()
 
-    def say(self, order: work.Search, news: work.News) -> None:
+    def say(self, order: work.Search, news: work.WorkerMessage) -> None:
         """Sends a message to the server that sent the order."""
         self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
 
@@ -101,14 +101,14 @@ class ScriptedWorker:
                 await self._heard.wait()
 
 
-def taken(order: work.Search) -> list[work.News]:
+def taken(order: work.Search) -> list[work.WorkerMessage]:
     return [work.Taken(order.id, order.attempt)]
 
 
-def answers(move: str) -> Callable[[work.Search], list[work.News]]:
+def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
     """The script of a worker that does its work."""
 
-    def script(order: work.Search) -> list[work.News]:
+    def script(order: work.Search) -> list[work.WorkerMessage]:
         result = Result(move, info(move))
         return [*taken(order), work.Progress(order.id, order.attempt, info(move)),
                 work.Answered(order.id, order.attempt, result)]  # fmt: skip
@@ -116,7 +116,7 @@ def answers(move: str) -> Callable[[work.Search], list[work.News]]:
     return script
 
 
-def refuses(reason: str) -> Callable[[work.Search], list[work.News]]:
+def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
     return lambda order: [work.Refused(order.id, order.attempt, reason, "because")]  # type: ignore[arg-type]
 
 

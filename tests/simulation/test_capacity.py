@@ -102,15 +102,15 @@ def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
 
 
 def test_a_fit_finds_the_factors() -> None:
-    """A fit finds known factors, and approximates them in noisy rows; no factor is below 0."""
+    """A fit finds known factors, and approximates them in with_noise rows; no factor is below 0."""
     chance = random.Random(2)
     rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
     factors = [2.0, 0.0, 5.0]
     values = [sum(f * x for f, x in zip(factors, row, strict=True)) for row in rows]
     assert fit(rows, values) == pytest.approx(factors, abs=1e-6)
-    noisy = fit(rows, [value * chance.uniform(0.97, 1.03) for value in values])
-    assert noisy == pytest.approx(factors, abs=0.4)
-    assert min(noisy) >= 0
+    with_noise = fit(rows, [value * chance.uniform(0.97, 1.03) for value in values])
+    assert with_noise == pytest.approx(factors, abs=0.4)
+    assert min(with_noise) >= 0
 
 
 @pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
