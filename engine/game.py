@@ -168,7 +168,7 @@ REQUIRED = tuple(
 )
 
 
-class MoreRules(Protocol):
+class OptionalRules(Protocol):
     """The names that a game's file may define besides; each has a default.
 
     Rules see one state and no history. A game with repeating positions declares in REPETITION how
@@ -277,7 +277,9 @@ class MoreRules(Protocol):
 
 
 OPTIONAL = tuple(
-    name for name in (*MoreRules.__annotations__, *vars(MoreRules)) if not name.startswith("_")
+    name
+    for name in (*OptionalRules.__annotations__, *vars(OptionalRules))
+    if not name.startswith("_")
 )
 
 

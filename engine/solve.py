@@ -21,13 +21,13 @@ from engine.game import Game, GameError, GameFault, Position
 from engine.rules.registry import load_game
 from engine.search.job import Limit
 from engine.solvers.base import (
-    Around,
     BookSolver,
     Problem,
     ProblemError,
     Solution,
     Solver,
     TableSolver,
+    Timer,
     named_solver,
 )
 
@@ -71,7 +71,7 @@ def solver_of(game: Game) -> Solver:
     return named_solver(game) or SearchSolver(game)
 
 
-def timed(solver: Solver, seconds: float) -> Around:
+def timed(solver: Solver, seconds: float) -> Timer:
     """The context of a computation that expires after this many seconds."""
 
     return lambda: expiring(solver.expire, seconds)

@@ -1,5 +1,5 @@
 """Checks of the other ends of a match: draws by rule, repetition, claims
-(`engine.game.MoreRules`).
+(`engine.game.OptionalRules`).
 """
 
 import random

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from engine.command_line import MOST
 from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
-from engine.search.work import MOST_CONTEMPT
+from engine.search.work import MAX_CONTEMPT
 
 #: The kinds of player besides "search", which has limits of its own.
 KINDS = ("level", "persona", "greedy", "two-ply", "uci", "xboard", "gtp", "checkout")
@@ -27,7 +27,7 @@ RANGES = {
     "slip": (0, SLIPS_OF),
     "table_bits": (4, 28),
     "threads": (1, 64),
-    "contempt": (-MOST_CONTEMPT, MOST_CONTEMPT),
+    "contempt": (-MAX_CONTEMPT, MAX_CONTEMPT),
     "elo": (0, 10_000),
 }
 

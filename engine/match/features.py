@@ -40,7 +40,7 @@ def check_usable(game: Game, names: Iterable[str]) -> None:
             raise DescriptionError(f"{game.id} can use {', '.join(can_use)}, not {name!r}")
 
 
-def techniques_of(description: Description, usual: int) -> int:
+def features_of(description: Description, usual: int) -> int:
     """The enabled features as a bit mask.
 
     They are `only` those named, or the game's usual ones `with` some more and `without` others.

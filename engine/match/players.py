@@ -10,9 +10,9 @@ from msgspec import structs
 from engine.deadline import expiring
 from engine.game import Position
 from engine.match.description import Clock, Description, DescriptionError, ponders
-from engine.match.features import SETTINGS, check_usable, techniques_of
+from engine.match.features import SETTINGS, check_usable, features_of
 from engine.match.play import Choice, PlayerFailed, Situation
-from engine.match.pondering import Around, Pondering
+from engine.match.pondering import Pondering, Timer
 from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
@@ -47,7 +47,7 @@ class SearchPlayer:
             number("slip", 0),
             plain=description.limit.nodes == 1,
         )
-        self._features = techniques_of(description, searcher.features)
+        self._features = features_of(description, searcher.features)
         named = {name for setting in SETTINGS for name in description.names(setting)}
         check_usable(searcher.game, named - {"basic"})
         if "probe" in (*description.names("with"), *description.names("only")):
@@ -105,7 +105,7 @@ class SearchPlayer:
         level: Level,
         limit: Limit,
         control: Control,
-        around: Around,
+        around: Timer,
         pondering: bool = False,
     ) -> Report:
         if self._fresh:
@@ -292,7 +292,7 @@ def _root_moves(position: Position, report: Report) -> list[RootMove]:
     ]
 
 
-def _timed(searcher: Searcher, limit: Limit) -> Around:
+def _timed(searcher: Searcher, limit: Limit) -> Timer:
     bounds = budget(limit)
     return (
         nullcontext if bounds is None else lambda: expiring(searcher.expire, bounds.hard_ms / 1000)

@@ -10,7 +10,7 @@ from engine.search import layout
 from engine.search.driver import Cancelled, Control, Searcher
 from engine.search.report import Report
 
-Around = Callable[[], AbstractContextManager[None]]
+Timer = Callable[[], AbstractContextManager[None]]
 
 
 class Pondering:
@@ -24,7 +24,7 @@ class Pondering:
         self,
         searcher: Searcher,
         expected: Sequence[str],
-        begin: Callable[[Control, Around], Report],
+        begin: Callable[[Control, Timer], Report],
     ) -> None:
         self._searcher = searcher
         self.expected = tuple(expected)
@@ -53,7 +53,7 @@ class Pondering:
             if not isinstance(self.search.exception(), Cancelled):
                 self.search.result()  # raises the search's own error
 
-    def _run(self, begin: Callable[[Control, Around], Report]) -> Report:
+    def _run(self, begin: Callable[[Control, Timer], Report]) -> Report:
         try:
             return begin(self._control, self._under_way)
         finally:

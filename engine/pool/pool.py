@@ -40,7 +40,7 @@ from engine.pool.warmer import Warmer, WarmState
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
 from engine.search.report import best_so_far, level_for
-from engine.search.uncompiled import is_answered_cold
+from engine.search.uncompiled import may_answer_uncompiled
 
 #: Workers that may try a job before it fails.
 TRIES = 3
@@ -540,7 +540,7 @@ class Pool:
             job.persona is None or self._warmer.is_settled(job.game, "persona")
         ):
             return False
-        return True if is_answered_cold(job) else None
+        return True if may_answer_uncompiled(job) else None
 
     def _is_refused(self, job: Job) -> bool:
         """Whether the job has no search, because its game cannot be compiled.
@@ -551,12 +551,12 @@ class Pool:
         if self._warmer.state(job.game) != "failed":
             return False
         return not (
-            isinstance(self._warmer.error(job.game), RulesChanged) and is_answered_cold(job)
+            isinstance(self._warmer.error(job.game), RulesChanged) and may_answer_uncompiled(job)
         )
 
     def _has_only_old_rules(self, job: Job, slot: WorkerSlot) -> bool:
         """Whether this worker holds rules from before an edit, which run only uncompiled."""
-        return job.game in slot.only_uncompiled and is_answered_cold(job)
+        return job.game in slot.only_uncompiled and may_answer_uncompiled(job)
 
     def _retries_uncompiled(self, slot: WorkerSlot) -> bool:
         """Puts the job back into the queue for an uncompiled search; false if that is impossible.
@@ -569,7 +569,7 @@ class Pool:
             pending is None
             or pending.answer.done()
             or slot.is_uncompiled
-            or not is_answered_cold(pending.job)
+            or not may_answer_uncompiled(pending.job)
         ):
             return False
         slot.only_uncompiled.add(pending.job.game)

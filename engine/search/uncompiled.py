@@ -47,7 +47,7 @@ CPU_S = {
 #: The same for a game that is not in the table.
 OTHER_CPU_S = 6.0
 #: The highest percentage reported before compilation is complete.
-MOST_PERCENT = 99
+MAX_PERCENT = 99
 
 
 def plays_in_full(game: Game, job: Job) -> bool:
@@ -62,7 +62,7 @@ def plays_in_full(game: Game, job: Job) -> bool:
     return nodes is not None and nodes <= FULL_NODES.get(game.id, 0)
 
 
-def is_answered_cold(job: Job) -> bool:
+def may_answer_uncompiled(job: Job) -> bool:
     """True if a job may be answered uncompiled.
 
     A job with its own limit waits for the compiled search: its depth or nodes are a promise.
@@ -72,4 +72,4 @@ def is_answered_cold(job: Job) -> bool:
 
 def percent(game_id: str, cpu_s: float) -> int:
     """The progress of compiling a game's search after this much processor time, in percent."""
-    return max(0, min(MOST_PERCENT, int(100 * cpu_s / CPU_S.get(game_id, OTHER_CPU_S))))
+    return max(0, min(MAX_PERCENT, int(100 * cpu_s / CPU_S.get(game_id, OTHER_CPU_S))))

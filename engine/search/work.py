@@ -17,7 +17,7 @@ from engine.search.report import Report
 #: No limit of nodes.
 NO_LIMIT = 1 << 62
 #: The bound of `Settings.contempt`, either way.
-MOST_CONTEMPT = 1000
+MAX_CONTEMPT = 1000
 #: The bits that a salt may have.
 SALT_WORD = (1 << 62) - 1
 
@@ -41,8 +41,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 1 <= self.lines <= layout.MAX_LINES:
             raise ValueError(f"lines are 1 to {layout.MAX_LINES}, not {self.lines}")
-        if abs(self.contempt) > MOST_CONTEMPT:
-            raise ValueError(f"contempt is at most {MOST_CONTEMPT} either way, not {self.contempt}")
+        if abs(self.contempt) > MAX_CONTEMPT:
+            raise ValueError(f"contempt is at most {MAX_CONTEMPT} either way, not {self.contempt}")
 
     def salt(self, turn: int) -> int:
         """The word that keeps values with contempt apart in the table: they are valid for one side

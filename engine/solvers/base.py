@@ -85,7 +85,7 @@ class Batch:
 
 #: A context manager around a computation. A caller with a time limit starts a timer in it that
 #: calls `expire`.
-Around = Callable[[], AbstractContextManager[None]]
+Timer = Callable[[], AbstractContextManager[None]]
 
 
 class Solver(Protocol):
@@ -103,7 +103,7 @@ class Solver(Protocol):
         """True if the position is surely solved in `time_ms`; None means no time limit."""
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
     ) -> Solution | None:
         """The exact result, or None when a limit came first.
 
@@ -117,7 +117,7 @@ class Solver(Protocol):
         limit: Limit,
         control: Control,
         *,
-        around: Around = nullcontext,
+        around: Timer = nullcontext,
     ) -> Batch:
         """The scores of many positions without moves or lines; `limit.nodes` is for each one."""
 

@@ -15,7 +15,7 @@ from engine.game import Game, Position
 from engine.search.driver import NO_LIMIT, Cancelled, Control
 from engine.search.job import MATE, Limit
 from engine.solvers import connect_four_kernel as kernel
-from engine.solvers.base import Around, Batch, Problem, ProblemError, Solution, SolvedMove
+from engine.solvers.base import Batch, Problem, ProblemError, Solution, SolvedMove, Timer
 from engine.solvers.connect_four_book import (
     COLUMN_BITS,
     Board,
@@ -110,7 +110,7 @@ class ConnectFourSolver:
         return 3 * time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
     ) -> Solution | None:
         """The score and a best move; other exact scores and the line as far as they are cheap.
 
@@ -204,7 +204,7 @@ class ConnectFourSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Around = nullcontext,
+        around: Timer = nullcontext,
     ) -> Batch:
         """Solves all positions in one call of compiled code, each without the book.
 

@@ -14,7 +14,7 @@ import numpy as np
 from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position
 from engine.rules.data import load_data
 from engine.search.job import MATE, Limit
-from engine.solvers.base import Around, Batch, Control, Problem, Solution, SolvedMove
+from engine.solvers.base import Batch, Control, Problem, Solution, SolvedMove, Timer
 from engine.solvers.draughts_files import (
     Progress,
     counts_of,
@@ -87,7 +87,7 @@ class DraughtsSolver:
         return ONGOING if self._data is None else int(self._rules.probe(state, self._data))
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
     ) -> Solution | None:
         """The exact result; None if the tables do not cover the position."""
         begun = time.perf_counter()
@@ -148,7 +148,7 @@ class DraughtsSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Around = nullcontext,
+        around: Timer = nullcontext,
     ) -> Batch:
         """The scores of many positions, None where the tables do not cover one."""
         begun = time.perf_counter()

@@ -14,7 +14,7 @@ from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Limit
 from engine.search.report import BOUNDS, Report
-from engine.solvers.base import Around, Batch, Problem, Solution, SolvedMove
+from engine.solvers.base import Batch, Problem, Solution, SolvedMove, Timer
 
 #: Bits of the index of the transposition table.
 TABLE_BITS = 22
@@ -47,7 +47,7 @@ class SearchSolver:
         return False
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
     ) -> Solution | None:
         """The result and the best moves.
 
@@ -84,7 +84,7 @@ class SearchSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Around = nullcontext,
+        around: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
         begun = time.perf_counter()

@@ -21,7 +21,7 @@ from engine.search.driver import Cancelled
 from engine.search.job import MATE, Bound, Limit
 from engine.solvers import othello_kernel as kernel
 from engine.solvers import othello_last as last
-from engine.solvers.base import Around, Batch, Control, Problem, ProblemError, Solution, SolvedMove
+from engine.solvers.base import Batch, Control, Problem, ProblemError, Solution, SolvedMove, Timer
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 
 #: Bits of the index of a table slot, which holds two entries of 32 bytes.
@@ -74,7 +74,7 @@ class EndgameSolver:
         return empty <= REACH_EMPTY + math.floor(math.log(max(time_ms, 1) / REACH_MS, REACH_GROWTH))
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Around = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
     ) -> Solution | None:
         """The result; under a time limit it may say only who wins."""
         self.prepare()
@@ -95,7 +95,7 @@ class EndgameSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Around = nullcontext,
+        around: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
         self.prepare()

@@ -81,7 +81,7 @@ ReceiveNode = Callable[[NodeMessage], None]
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
-class BusNumbers(Struct, frozen=True):
+class BusCounters(Struct, frozen=True):
     """Counters for operators, since the start: invalid messages received, unimportant messages
     dropped, important messages lost, and the round-trip time of the last echo in seconds.
     """
@@ -116,5 +116,5 @@ class Bus(Protocol):
         returned function is called.
         """
 
-    def numbers(self) -> BusNumbers:
+    def numbers(self) -> BusCounters:
         """The bus's counters."""

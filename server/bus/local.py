@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from server.bus.base import (
+    BusCounters,
     BusMessage,
-    BusNumbers,
     Ephemeral,
     EventsAppended,
     GapHandler,
@@ -52,8 +52,8 @@ class LocalBus:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return _add(self._gap_handlers, call)
 
-    def numbers(self) -> BusNumbers:
-        return BusNumbers()
+    def numbers(self) -> BusCounters:
+        return BusCounters()
 
 
 def _add(calls: list[T], call: T) -> Callable[[], None]:

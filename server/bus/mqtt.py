@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import structlog
 
 from server.bus.base import (
+    BusCounters,
     BusMessage,
-    BusNumbers,
     Ephemeral,
     EventsAppended,
     GapHandler,
@@ -109,9 +109,9 @@ class MqttBus:
         self._gap_handlers.append(call)
         return lambda: self._gap_handlers.remove(call)
 
-    def numbers(self) -> BusNumbers:
+    def numbers(self) -> BusCounters:
         link = self.link
-        return BusNumbers(link.counts.refused, link.outbox.dropped, link.outbox.lost, link.lag_s)
+        return BusCounters(link.counts.refused, link.outbox.dropped, link.outbox.lost, link.lag_s)
 
     # --- from the link ---
 

@@ -63,7 +63,7 @@ async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | 
         return None
     today = day_of(ports.now_ms())
     is_noted = identity.seen_day is not None and identity.seen_day >= today
-    if not is_noted and not await ports.store.saw_identities([identity.id], today):
+    if not is_noted and not await ports.store.mark_identities_seen([identity.id], today):
         return None  # it has just expired: see server/runtime/expiry.py
     # Guests with an older name keep it even if it is refused today.
     if not name or identity.name == clean_text(name):

@@ -190,7 +190,7 @@ class Room(Struct, frozen=True):
         seat = match.position.turn
         return seat if match.seats[seat].kind == "ai" else None
 
-    def ai_asked(self) -> int | None:
+    def ai_offered_draw(self) -> int | None:
         """The AI seat that has to answer an offer of a draw, or None."""
         match = self.playing
         if match is None or not self.offers:
@@ -218,7 +218,7 @@ class Room(Struct, frozen=True):
         """The room's wake-up time: `changed_ms` if an AI owes an answer or a pass is due."""
         owed = (
             self.ai_to_move() is not None
-            or self.ai_asked() is not None
+            or self.ai_offered_draw() is not None
             or self.forced_pass() is not None
         )
         return self.changed_ms if owed else None

@@ -275,7 +275,7 @@ def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent
     match = _running(room)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
-    if match.id != command.match or room.ai_asked() != command.seat:
+    if match.id != command.match or room.ai_offered_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
     return [_agreed(match)] if command.accept else [wire.Declined(command.seat, "draw")]
 

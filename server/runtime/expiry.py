@@ -42,7 +42,7 @@ async def note_opened(
     today = day_of(ports.now_ms())
     if head.seen_day is not None and head.seen_day >= today:
         return True
-    return bool(await ports.store.saw_rooms([room], today))
+    return bool(await ports.store.mark_rooms_seen([room], today))
 
 
 async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
@@ -71,7 +71,7 @@ class Expiry:
         today = day_of(self._ports.now_ms() - clock_ahead_ms)
         if today != self._noted_day:
             for batch in batched(sorted(open_rooms)):
-                await store.saw_rooms(batch, today)
+                await store.mark_rooms_seen(batch, today)
             self._noted_day = today
         guests = await store.expire_identities(
             self._guests_after or "", DaySpan(today, today - GUEST_DAYS), PAGE

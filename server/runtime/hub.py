@@ -36,7 +36,7 @@ log = structlog.get_logger()
 SWEEP_S = 5.0
 #: Time for which a new room keeps its place so that its creator can join, in seconds. If idle rooms
 #: are closed sooner, that time counts.
-PROMISED_S = 10.0
+RESERVED_S = 10.0
 #: Sweeps between two presence reports of a room.
 REFRESHES = 6
 #: Time between two comparisons of the heads with the store while the bus is stalled, in seconds.
@@ -149,7 +149,7 @@ class Hub:
         if earlier is not None:
             self.limits.places.free(room.id)
             return await self._created_before(earlier, key)
-        self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + PROMISED_S
+        self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + RESERVED_S
         self._open(room.id, address, room)
         self.lobby.changed(room.id)
         if room.has_ai:
@@ -288,7 +288,7 @@ class Hub:
         if after_ms - before_ms <= QUICK_MS:  # a slow answer says too little of the store's clock
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
 
-    async def take_due_rooms(self, all_nodes: bool) -> int:
+    async def take_over_due_rooms(self, all_nodes: bool) -> int:
         """Takes over due rooms whose node is gone, or those of all nodes. Returns their number."""
         rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
         for room_id in rooms:
@@ -296,21 +296,21 @@ class Hub:
                 self._open(room_id, "").submit(TakeOver())
         return len(rooms)
 
-    async def take_all_due_rooms(self) -> None:
+    async def take_over_all_due_rooms(self) -> None:
         """Takes over every due room, whichever node had it.
 
         Runs beside the start of a node that is alone, so players do not wait for it.
         """
         while True:
             try:
-                while await self.take_due_rooms(all_nodes=True):
+                while await self.take_over_due_rooms(all_nodes=True):
                     pass
                 return
             except StoreError as error:
                 log.warning("store unavailable", duty="due rooms", error=str(error))
                 await asyncio.sleep(self.ports.settings.heartbeat_s)
 
-    async def look_at_heads(self, rooms: set[str] | None = None) -> None:
+    async def compare_heads(self, rooms: set[str] | None = None) -> None:
         """Compares open rooms (None: all of them) with the store, in case the bus lost events."""
         looked_at = self._runners if rooms is None else rooms & self._runners.keys()
         heads = await self.ports.store.heads(list(looked_at))
@@ -332,7 +332,7 @@ class Hub:
                         self._forget_silent_nodes()
                         await self.beat()
                         if not self.ports.settings.alone:
-                            await self.take_due_rooms(all_nodes=False)
+                            await self.take_over_due_rooms(all_nodes=False)
                             await self._compare_nodes()
                     case "sweep":
                         self.put_idle_away(self.ports.settings.room_idle_s)
@@ -355,11 +355,11 @@ class Hub:
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                await self.look_for_old()
+                await self.expire_once()
             except StoreError as error:
                 log.warning("store unavailable", duty="expiry", error=str(error))
 
-    async def look_for_old(self) -> None:
+    async def expire_once(self) -> None:
         """One step of the expiry. Raises StoreError when the store fails."""
         played_none = [
             one.room_id
@@ -470,7 +470,7 @@ class Hub:
         while True:
             failed = False
             try:
-                await self.look_at_heads(rooms)
+                await self.compare_heads(rooms)
             except StoreError as error:
                 log.warning("store unavailable", duty="poll", error=str(error))
                 failed = True
@@ -507,7 +507,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         try:
             await hub.beat()
             if settings.alone:
-                duties.append(tasks.create_task(hub.take_all_due_rooms(), name="hub due rooms"))
+                duties.append(
+                    tasks.create_task(hub.take_over_all_due_rooms(), name="hub due rooms")
+                )
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
                 duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
             duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))

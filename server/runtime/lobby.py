@@ -44,7 +44,7 @@ class Lobby:
         self._changed: set[str] = set()
         #: The entry last reported for each room, by this node or another one.
         self._shown: dict[str, wire.RoomSummary] = {}
-        self._wake = asyncio.Event()
+        self._update_search = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
         """The public rooms that are open or being played, most recently changed first."""
@@ -75,7 +75,7 @@ class Lobby:
         """Schedules an update of the room's entry."""
         if self._watchers or self._joining or not self._ports.settings.alone:
             self._changed.add(room_id)
-            self._wake.set()
+            self._update_search.set()
 
     def gone(self, rooms: Sequence[str]) -> None:
         """Removes the entries of deleted rooms."""
@@ -95,9 +95,9 @@ class Lobby:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(compared_s + COMPARE_S):
-                    await self._wake.wait()
+                    await self._update_search.wait()
                     await asyncio.sleep(PERIOD_S)
-            self._wake.clear()
+            self._update_search.clear()
             changed, self._changed = self._changed, set()
             self._tell(changed)
             if loop.time() >= compared_s + COMPARE_S:

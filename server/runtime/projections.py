@@ -12,7 +12,7 @@ from server.protocol.codec import format_event_body
 from server.rooms.model import Room
 from server.rooms.notation import length
 from server.store.base import (
-    EVERYBODY,
+    EVERYONE,
     SPECTATORS,
     Listing,
     MatchFinished,
@@ -29,7 +29,7 @@ def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that led to this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
     return StoredEvent(
-        room.v, at_ms, SPECTATORS if spectators_only else EVERYBODY, format_event_body(event)
+        room.v, at_ms, SPECTATORS if spectators_only else EVERYONE, format_event_body(event)
     )
 
 

@@ -238,7 +238,7 @@ class RoomRunner:
             try:
                 if self._room is None:
                     await self._load()
-                self._wake()
+                self._update_search()
                 return True
             except RoomGone:
                 self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
@@ -335,7 +335,7 @@ class RoomRunner:
                 case Request():
                     await self._command(item)
                 case EventsAppended():
-                    await self._grown(item)
+                    await self._on_events_appended(item)
                 case TakeOver():
                     self._responsible = True
                     await self._catch_up()
@@ -343,7 +343,7 @@ class RoomRunner:
                     await self._catch_up()
             if self._loaded.offers:
                 await self._answer_offer()
-            self._wake()
+            self._update_search()
         except StoreError as error:
             self._is_behind = True
             self._resync_later()
@@ -372,7 +372,7 @@ class RoomRunner:
         self._resync_timer = None
         self.submit(Resync())
 
-    async def _grown(self, grown: EventsAppended) -> None:
+    async def _on_events_appended(self, grown: EventsAppended) -> None:
         """Applies and sends the events that another node appended."""
         room = self._loaded
         self._ports.metrics.bus_lag_s.observe(
@@ -617,7 +617,7 @@ class RoomRunner:
 
     # --- the AI's turn ---
 
-    def _wake(self) -> None:
+    def _update_search(self) -> None:
         """Starts the search or the forced pass that is due, and cancels one that no longer is."""
         room = self._loaded
         seat = room.ai_to_move() if self._responsible else None
@@ -636,7 +636,7 @@ class RoomRunner:
     async def _answer_offer(self) -> None:
         """Answers an offer of a draw for an AI seat, from the analysis of its last move."""
         room = self._loaded
-        seat = room.ai_asked() if self._responsible else None
+        seat = room.ai_offered_draw() if self._responsible else None
         if seat is None or room.match is None:
             return
         try:

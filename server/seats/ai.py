@@ -56,7 +56,7 @@ def job_for(room: Room, match: Match, seat: int) -> Job:
     )  # fmt: skip
 
 
-class Thoughts:
+class ThinkingReporter:
     """Turns the infos of one search into `thinking` frames, at most one every THINKING_EVERY_MS."""
 
     def __init__(
@@ -124,11 +124,11 @@ class Thoughts:
 READY_EVERY_S = 1.0
 
 
-def thoughts_of(
+def reporter_of(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
-) -> Thoughts:
+) -> ThinkingReporter:
     """The reporter of the AI's search at this seat."""
-    return Thoughts(
+    return ThinkingReporter(
         room, match, seat, ports.now_ms, send, lambda: ports.engines.warm_percent(room.game_id)
     )
 
@@ -141,7 +141,7 @@ async def answer(
     Retries a search that fails before giving up.
     """
     job = job_for(room, match, seat)
-    thoughts = thoughts_of(ports, room, match, seat, send)
+    thoughts = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
@@ -189,7 +189,7 @@ async def tell_readiness(
     It runs for a game that was not compiled when the search started, so the last report is always
     that it is ready.
     """
-    thoughts = thoughts_of(ports, room, match, seat, send)
+    thoughts = reporter_of(ports, room, match, seat, send)
     is_ready = False
     while not is_ready:
         await asyncio.sleep(READY_EVERY_S)

@@ -15,11 +15,11 @@ from typing import Protocol
 from msgspec import Struct
 
 #: The audience of an event: everybody in the room, or spectators only.
-EVERYBODY, SPECTATORS = 0, 1
+EVERYONE, SPECTATORS = 0, 1
 
 #: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
 #: store's clock was set back.
-LONGEST_BEAT_MS = 60_000
+MAX_HEARTBEAT_MS = 60_000
 
 
 def wall_clock_ms() -> int:
@@ -257,7 +257,7 @@ class Store(Protocol):
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        """Records that a node is alive for the next `alive_for_ms` (LONGEST_BEAT_MS at most);
+        """Records that a node is alive for the next `alive_for_ms` (MAX_HEARTBEAT_MS at most);
         returns the store's time in ms since 1970.
 
         The expiry time is by the store's clock, so that nodes whose clocks differ do not declare
@@ -276,7 +276,7 @@ class Store(Protocol):
     async def rename_identity(self, identity: str, name: str) -> None:
         """Changes an identity's name; events keep the old one."""
 
-    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         """Records that the identities were present on that day; returns the ids that exist."""
 
     async def mark_sat(self, identity: str) -> None:
@@ -293,7 +293,7 @@ class Store(Protocol):
 
     # --- room expiry ---
 
-    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         """Records presence in the rooms on that day; returns the ids that exist."""
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:

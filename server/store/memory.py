@@ -13,7 +13,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from server.store.base import (
-    LONGEST_BEAT_MS,
+    MAX_HEARTBEAT_MS,
     Append,
     CommandKey,
     Conflict,
@@ -196,7 +196,7 @@ class MemoryStore:
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)
         now_ms = self._now_ms()
-        self._nodes[node] = now_ms + min(alive_for_ms, LONGEST_BEAT_MS)
+        self._nodes[node] = now_ms + min(alive_for_ms, MAX_HEARTBEAT_MS)
         return now_ms
 
     async def alive_nodes(self) -> frozenset[str]:
@@ -206,7 +206,7 @@ class MemoryStore:
     def _alive(self) -> frozenset[str]:
         now_ms = self._now_ms()
         return frozenset(
-            one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + LONGEST_BEAT_MS
+            one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + MAX_HEARTBEAT_MS
         )
 
     # --- identities ---
@@ -228,7 +228,7 @@ class MemoryStore:
         if identity in self._identities:
             self._identities[identity] = replace(self._identities[identity], name=name)
 
-    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
         found = frozenset(identities) & self._identities.keys()
         for one in found:
@@ -259,7 +259,7 @@ class MemoryStore:
 
     # --- room expiry ---
 
-    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
         found = frozenset(rooms) & self._rooms.keys()
         for one in found:

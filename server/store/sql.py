@@ -34,7 +34,7 @@ from sqlalchemy.exc import DBAPIError
 from server.store import expiry
 from server.store import tables as t
 from server.store.base import (
-    LONGEST_BEAT_MS,
+    MAX_HEARTBEAT_MS,
     Append,
     CommandKey,
     Conflict,
@@ -359,7 +359,7 @@ class SqlStore:
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         until = t.nodes.c.alive_until_ms
-        alive_for_ms = min(alive_for_ms, LONGEST_BEAT_MS)
+        alive_for_ms = min(alive_for_ms, MAX_HEARTBEAT_MS)
         alive_until = self._clock() + alive_for_ms
         known = (
             update(t.nodes)
@@ -383,7 +383,7 @@ class SqlStore:
 
     def _alive(self) -> Any:
         clock, until = self._clock(), t.nodes.c.alive_until_ms
-        return select(t.nodes.c.id).where(until >= clock, until <= clock + LONGEST_BEAT_MS)
+        return select(t.nodes.c.id).where(until >= clock, until <= clock + MAX_HEARTBEAT_MS)
 
     # --- identities ---
 
@@ -407,7 +407,7 @@ class SqlStore:
             update(t.identities).where(c.id == identity).values(name=name).returning(c.id)
         )
 
-    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
             await self._run_write(lambda one: expiry.note_seen(one, t.identities, identities, day))
         )
@@ -436,7 +436,7 @@ class SqlStore:
 
     # --- room expiry ---
 
-    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
             await self._run_write(lambda one: expiry.note_seen(one, t.rooms, rooms, day))
         )

@@ -46,7 +46,7 @@ class GroupWriter:
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
         self._queue: deque[tuple[Op, asyncio.Future[str | None]]] = deque()
-        self._wake = asyncio.Event()
+        self._update_search = asyncio.Event()
         self._closed = False
 
     async def write(self, op: Op) -> str | None:
@@ -57,15 +57,15 @@ class GroupWriter:
             raise StoreUnavailable("too many writes are waiting")
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._queue.append((op, future))
-        self._wake.set()
+        self._update_search.set()
         return await future
 
     async def run(self) -> None:
         """Commits groups until cancelled; queued and later operations fail as StoreUnavailable."""
         try:
             while True:
-                await self._wake.wait()
-                self._wake.clear()
+                await self._update_search.wait()
+                self._update_search.clear()
                 while self._queue:
                     if await self._commit_one_group() >= BUSY_GROUP:
                         await asyncio.sleep(GATHER_S)

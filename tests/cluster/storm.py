@@ -11,7 +11,7 @@ from typing import Any
 from tests.cluster.running import Cluster, Member
 from tests.oracle.history import History, Message, Way, check
 from tests.server.test_two_nodes import heals, make_rooms
-from tests.support.load import CrowdClient, read_everything
+from tests.support.load import LoadClient, read_everything
 
 #: Time after which a client that has not caught up never will.
 HANGS_S = 60.0
@@ -86,7 +86,7 @@ class Storm:
         self._earlier, self._earlier_acks, self._history = self.moves, self.acks, Recording()
         seed = f"{self._seed}, chapter {self._chapters}"
         clients = [
-            CrowdClient(
+            LoadClient(
                 name, self._urls, self._history, self._seed * 1000 + self._chapters, LINKED_S,
                 self._gives_up_s
             )
@@ -133,7 +133,7 @@ class Storm:
         for one in self._history.entries:
             if one.way == "in" and one.message["t"] == "event":
                 highest[one.message["room"]] = max(highest[one.message["room"]], one.message["v"])
-        scout = CrowdClient("scout", [url], self._history, 0)
+        scout = LoadClient("scout", [url], self._history, 0)
         link = await scout.link(0)
         for room in rooms:
             await scout.join(link, room, highest[room])

@@ -16,7 +16,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.settings import Settings
 from server.web.api import Api, make_app
-from tests.support.fake_server import Client, World
+from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
 from tests.support.room_log import altered, raises
 
@@ -38,7 +38,7 @@ async def refused(node: Node, target: str) -> tuple[int, str]:
 @asynccontextmanager
 async def matches(
     count: int = 1,
-    world: World | None = None,
+    world: FakeServer | None = None,
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
@@ -81,7 +81,7 @@ async def test_a_broken_game_is_left_out() -> None:
         return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
 
     with structlog.testing.capture_logs() as logs:
-        async with serve(World(find_game=find)) as node:
+        async with serve(FakeServer(find_game=find)) as node:
             games = (await get(node, "/api/games"))["games"]
             assert [game["id"] for game in games] == [one for one in game_ids() if one != "sticks"]
     assert [line["game"] for line in logs if line["event"] == "game left out"] == ["sticks"]
@@ -190,7 +190,7 @@ async def test_a_match_whose_game_is_gone_can_be_read() -> None:
             raise UnknownGame(f"there is no game {game_id}")
         return load_game(game_id)
 
-    async with matches(world=World(find_game=find)) as (node, _, ids):
+    async with matches(world=FakeServer(find_game=find)) as (node, _, ids):
         gone = True
         match = await get(node, f"/api/matches/{ids[0]}")
         assert len(match["moves"]) == 5
@@ -209,7 +209,7 @@ async def test_a_store_that_does_not_answer() -> None:
 
 async def test_a_server_error_reveals_no_details() -> None:
     """A server error gets 500 server.fault; only the log has the details."""
-    world = World()
+    world = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node:
             world.store.matches = raises  # type: ignore[assignment,method-assign]
@@ -233,7 +233,7 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
     """
     ahead = [0]
     async with asking(
-        Api(World().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
+        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
     ) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
             assert (await client.get("/readyz")).status == status
@@ -246,7 +246,9 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
 async def test_draining() -> None:
     """/readyz is 503 once the end begins; /livez stays 200."""
     draining = False
-    async with asking(Api(World().ports("n1"), Limits(Settings()), lambda: draining)) as client:
+    async with asking(
+        Api(FakeServer().ports("n1"), Limits(Settings()), lambda: draining)
+    ) as client:
         assert (await client.get("/readyz")).status == 200
         draining = True
         answer = await client.get("/details")
@@ -257,7 +259,7 @@ async def test_draining() -> None:
 
 async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
     """Only the metrics port says why a node is not ready, and what its store says."""
-    world = World()
+    world = FakeServer()
     async with asking(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:
         world.store.fail("check")
         assert await (await client.get("/readyz")).json() == {"status": "not ready"}

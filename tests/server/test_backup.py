@@ -242,7 +242,7 @@ async def test_after_a_restore_the_days_count_anew(
     """
     async with database.open() as store:
         await store.create_room(new_room("r1"))
-        await store.saw_rooms(["r1"], TODAY)
+        await store.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
             await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
         await store.mark_sat("sat")

@@ -38,7 +38,7 @@ from tests.server.test_remote_engines import (
     taken,
 )
 from tests.support.clock import until
-from tests.support.fake_server import World
+from tests.support.fake_server import FakeServer
 
 #: A text that a bad worker wants people to read.
 POISON = "ev\u202eil\x1b[2J<b>words</b>"
@@ -336,7 +336,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
 
     Nothing of the liars' words is shown or stored.
     """
-    world = World()
+    world = FakeServer()
     world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
@@ -368,7 +368,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
 
 async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
     """The match ends as a failure with a reason in our words."""
-    world = World()
+    world = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(world, broker, "n1"))

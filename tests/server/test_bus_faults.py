@@ -33,8 +33,8 @@ from tests.server.test_bus_contract import KEY, flowing
 from tests.server.test_metrics import numbers
 from tests.server.test_two_nodes import HANGS_S, NAMES, QUICK, heals, hesitant, make_rooms
 from tests.support.clock import moment, stopped_clock
-from tests.support.fake_server import World
-from tests.support.load import CrowdClient, read_everything
+from tests.support.fake_server import FakeServer
+from tests.support.load import LoadClient, read_everything
 from tests.support.log_entries import new_database
 from tests.support.mqtt_proxy import mqtt_proxy
 from tests.support.node import Node, Socket, serve
@@ -42,7 +42,7 @@ from tests.support.node import Node, Socket, serve
 LAG_S = 2.0
 
 
-class Nodes(World):
+class Nodes(FakeServer):
     """Nodes with one bus each."""
 
     def __init__(self, store: Store | None = None) -> None:
@@ -79,7 +79,7 @@ async def play(
     history = History()
     async with two_nodes(world, broker, broker) as nodes:
         urls = [f"ws://{node.host}/ws" for node in nodes]
-        clients = [CrowdClient(name, urls, history, seed) for name in NAMES]
+        clients = [LoadClient(name, urls, history, seed) for name in NAMES]
         rooms = await make_rooms(clients)
         troubling = asyncio.create_task(trouble)
         await asyncio.gather(*(client.play(commands) for client in clients))

@@ -24,7 +24,15 @@ from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
 from tests.server.test_bus_contract import KEY, flowing
 from tests.support.clock import stopped_clock, until
-from tests.support.fake_server import BadBus, Client, FaultyStore, Message, World, settle, virtual
+from tests.support.fake_server import (
+    Client,
+    FakeServer,
+    FaultyBus,
+    FaultyStore,
+    Message,
+    settle,
+    virtual,
+)
 
 #: Longer than the delays of presence (0.1 s) and lobby (0.25 s) messages.
 SOON_S = 0.6
@@ -56,7 +64,7 @@ def present(client: Client) -> tuple[list[bool], int]:
 
 
 @asynccontextmanager
-async def hubs(world: World, *names: str) -> AsyncIterator[list[Hub]]:
+async def hubs(world: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(world.hub(name)) for name in names]
 
@@ -69,7 +77,7 @@ async def test_the_lobby_is_the_same_everywhere() -> None:
     """A room that is made, filled, played and finished on one node shows so in the lobby of all
     nodes.
     """
-    async with hubs(World(), "n1", "n2", "n3") as (here, there, third):
+    async with hubs(FakeServer(), "n1", "n2", "n3") as (here, there, third):
         watchers = [
             await Watcher(hub, f"w{number}").watch()
             for number, hub in enumerate((here, there, third))
@@ -101,8 +109,8 @@ async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
     """With the bus cut, watchers on the other node see new, changed and removed rooms within
     seconds.
     """
-    world = World()
-    bus = world.bus = BadBus()
+    world = FakeServer()
+    bus = world.bus = FaultyBus()
     async with hubs(world, "n1", "n2") as (here, there):
         watcher = await Watcher(there, "w").watch()
         ada = Client(here, "ada")
@@ -130,7 +138,7 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
     """A node ignores another node's lobby entry of a room that is open here; reading the store does
     not set its ply back either.
     """
-    async with hubs(World(), "n1", "n2") as (here, there):
+    async with hubs(FakeServer(), "n1", "n2") as (here, there):
         ada = Client(here, "ada")
         room = await ada.create("tic-tac-toe", seats=(wire.MySeat(), wire.AiSeat(level=1)))
         await ada.ack(ada.join(room))
@@ -175,7 +183,7 @@ class SlowToList(FaultyStore):
 async def test_a_lobby_change_while_the_list_is_read() -> None:
     """A change that arrives while the list is read reaches the client that gets the list."""
     store = SlowToList()
-    async with hubs(World(store=store), "n1", "n2") as (here, there):
+    async with hubs(FakeServer(store=store), "n1", "n2") as (here, there):
         watcher = Watcher(there, "w")
         watching = asyncio.create_task(watcher.watch())
         await store.read.wait()
@@ -202,7 +210,7 @@ async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
 @virtual
 async def test_presence_is_that_of_all_nodes() -> None:
     """Clients that join and leave on other nodes change the presence here."""
-    async with hubs(World(), "n1", "n2") as (here, there):
+    async with hubs(FakeServer(), "n1", "n2") as (here, there):
         ada, ben, cyd, _ = await people(here, there)
         await asyncio.sleep(SOON_S)
         assert present(ada) == present(ben) == present(cyd) == ([True, True], 1)
@@ -218,8 +226,8 @@ async def test_presence_on_a_dead_node_ends(how: str) -> None:
     """Clients of a dead node disappear within seconds: at once if the node says goodbye, otherwise
     after its silence.
     """
-    world = World()
-    bus = world.bus = BadBus()
+    world = FakeServer()
+    bus = world.bus = FaultyBus()
     async with hubs(world, "n1") as (here,):
         async with AsyncExitStack() as stack:
             there = await stack.enter_async_context(world.hub("n2"))
@@ -242,8 +250,8 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
     """While the bus is away all nodes are silent, so the last known presence stays; clients that
     left disappear once it is back.
     """
-    world = World()
-    bus = world.bus = BadBus()
+    world = FakeServer()
+    bus = world.bus = FaultyBus()
     async with hubs(world, "n1") as (here,):
         async with AsyncExitStack() as stack:
             there = await stack.enter_async_context(world.hub("n2"))
@@ -260,8 +268,8 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
 @virtual
 async def test_lost_presence_is_repeated() -> None:
     """Presence is repeated every half minute, so a lost message is made up for."""
-    world = World()
-    bus = world.bus = BadBus()
+    world = FakeServer()
+    bus = world.bus = FaultyBus()
     async with hubs(world, "n1", "n2") as (here, there):
         ada, ben, _, room = await people(here, there)
         await asyncio.sleep(SOON_S)
@@ -287,8 +295,8 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
     """While messages do not flow, events of other nodes arrive within a second;
     otherwise heads are compared every 30 s.
     """
-    world = World().unlimited()
-    bus = world.bus = BadBus()
+    world = FakeServer().unlimited()
+    bus = world.bus = FaultyBus()
     async with hubs(world, "n1", "n2") as (here, there):
         ada, ben, _, room = await people(here, there)
         await settle()
@@ -323,7 +331,7 @@ async def test_a_will_hastens_the_takeover() -> None:
     """The store's heartbeat decides on a takeover; the news of a node's end only shortens the wait
     after it to 0.2 s.
     """
-    world = World()
+    world = FakeServer()
     world.settings = replace(world.settings, heartbeat_s=10.0)
     waiting = asyncio.Event()
 
@@ -357,7 +365,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
     """Lobby and presence on three nodes over a broker; when one is killed, its clients disappear
     within a second of its will.
     """
-    world = World()
+    world = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         buses: list[MqttBus] = []

@@ -32,7 +32,7 @@ from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load as crowd
-from tests.support.fake_server import FaultyStore, UnreliableStore, World, first_legal
+from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
 from tests.support.room_log import altered
 
 Patch = pytest.MonkeyPatch
@@ -66,7 +66,7 @@ class StoreWithoutCompareAndSet(FaultyStore):
         await super().append(append)
 
 
-def ack_before_commit(patch: Patch) -> World:
+def ack_before_commit(patch: Patch) -> FakeServer:
     acked: set[str] = set()
     real = RoomRunner._append
 
@@ -89,10 +89,10 @@ def ack_before_commit(patch: Patch) -> World:
     patch.setattr(crowd, "WAIT_S", 0.4)
     patch.setattr(RoomRunner, "_append", early)
     patch.setattr(runner_module, "refuse", silent)
-    return World(store=UnreliableStore(7, 0.03, after=False))
+    return FakeServer(store=UnreliableStore(7, 0.03, after=False))
 
 
-def shown_before_commit(patch: Patch) -> World:
+def shown_before_commit(patch: Patch) -> FakeServer:
     real = RoomRunner._append
 
     async def early(
@@ -107,15 +107,15 @@ def shown_before_commit(patch: Patch) -> World:
         await real(self, events, key, request)
 
     patch.setattr(RoomRunner, "_append", early)
-    return World(store=UnreliableStore(7, 0.03, after=False))
+    return FakeServer(store=UnreliableStore(7, 0.03, after=False))
 
 
-def lost_dedupe(patch: Patch) -> World:
+def lost_dedupe(patch: Patch) -> FakeServer:
     patch.setattr(RoomRunner, "_remember", lambda *_: None)
-    return World(store=StoreWithoutKeys())
+    return FakeServer(store=StoreWithoutKeys())
 
 
-def stale_ply_accepted(patch: Patch) -> World:
+def stale_ply_accepted(patch: Patch) -> FakeServer:
     real = rules._move
 
     def lenient(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
@@ -125,20 +125,20 @@ def stale_ply_accepted(patch: Patch) -> World:
         )
 
     patch.setattr(rules, "_move", lenient)
-    return World()
+    return FakeServer()
 
 
-def seat_taken_twice(patch: Patch) -> World:
+def seat_taken_twice(patch: Patch) -> FakeServer:
     def lenient(
         room: Room, actor: Actor, seat: int, new_id: Callable[[], str]
     ) -> list[wire.RoomEvent]:
         return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
 
     patch.setattr(rules, "_sit", lenient)
-    return World()
+    return FakeServer()
 
 
-def spectator_can_move(patch: Patch) -> World:
+def spectator_can_move(patch: Patch) -> FakeServer:
     def lenient(room: Room, actor: Actor) -> int:
         seat = room.seat_of(actor.identity)
         match = room.playing
@@ -149,20 +149,20 @@ def spectator_can_move(patch: Patch) -> World:
         return seat
 
     patch.setattr(rules, "_own_seat", lenient)
-    return World()
+    return FakeServer()
 
 
-def gap_in_v(patch: Patch) -> World:
+def gap_in_v(patch: Patch) -> FakeServer:
     real = RoomRunner._frames
 
     def gappy(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
         return real(self, [event for event in events if event.v % 11], player)
 
     patch.setattr(RoomRunner, "_frames", gappy)
-    return World()
+    return FakeServer()
 
 
-def gap_of_the_bus_skipped(patch: Patch) -> World:
+def gap_of_the_bus_skipped(patch: Patch) -> FakeServer:
     """A node that accepts another node's event as the next one after a gap."""
 
     async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
@@ -170,13 +170,13 @@ def gap_of_the_bus_skipped(patch: Patch) -> World:
             self._apply(list(grown.events))
             self._tell(list(grown.events))
 
-    patch.setattr(RoomRunner, "_grown", trusting)
-    return World()
+    patch.setattr(RoomRunner, "_on_events_appended", trusting)
+    return FakeServer()
 
 
-def ai_answer_to_an_old_position(patch: Patch) -> World:
+def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
     """Searches that are no longer wanted continue, and their answers are played."""
-    real = RoomRunner._wake
+    real = RoomRunner._update_search
 
     def lets_them_search(self: RoomRunner) -> None:
         self._ai = None
@@ -187,32 +187,32 @@ def ai_answer_to_an_old_position(patch: Patch) -> World:
         return await first_legal(job)
 
     any_answer_of_an_ai_is_taken(patch)
-    patch.setattr(RoomRunner, "_wake", lets_them_search)
+    patch.setattr(RoomRunner, "_update_search", lets_them_search)
     patch.setattr(test_two_nodes, "hesitant", slow)
-    return World()
+    return FakeServer()
 
 
-def hidden_event_leaked(patch: Patch) -> World:
+def hidden_event_leaked(patch: Patch) -> FakeServer:
     real = RoomRunner._frames
     patch.setattr(RoomRunner, "_frames", lambda self, events, player: real(self, events, False))
-    return World()
+    return FakeServer()
 
 
-def the_head_is_not_compared(patch: Patch) -> World:
-    return World(store=StoreWithoutCompareAndSet())
+def the_head_is_not_compared(patch: Patch) -> FakeServer:
+    return FakeServer(store=StoreWithoutCompareAndSet())
 
 
-def two_results(patch: Patch) -> World:
+def two_results(patch: Patch) -> FakeServer:
     def lenient(room: Room) -> Any:
         if room.match is None:
             raise CommandRejected(Code.MATCH_NONE, "no match")
         return room.match
 
     patch.setattr(rules, "_running", lenient)
-    return World()
+    return FakeServer()
 
 
-def rematch_without_an_offer(patch: Patch) -> World:
+def rematch_without_an_offer(patch: Patch) -> FakeServer:
     real = rules._rematch
 
     def eager(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
@@ -227,10 +227,10 @@ def rematch_without_an_offer(patch: Patch) -> World:
         return events
 
     patch.setattr(rules, "_rematch", eager)
-    return World()
+    return FakeServer()
 
 
-def a_rule_is_wrong(patch: Patch) -> World:
+def a_rule_is_wrong(patch: Patch) -> FakeServer:
     """The game of sticks, but the player who takes the last one wins."""
     real: Any = load_game("sticks").rules
 
@@ -239,10 +239,10 @@ def a_rule_is_wrong(patch: Patch) -> World:
             return load_game(game_id)
         return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING})
 
-    return World(find_game=find)
+    return FakeServer(find_game=find)
 
 
-def no_answer(patch: Patch) -> World:
+def no_answer(patch: Patch) -> FakeServer:
     def forgetful(request: Request, message: wire.Outgoing) -> None:
         if not (isinstance(message, wire.Error) and message.code is Code.MOVE_STALE):
             reply(request, message)
@@ -250,19 +250,19 @@ def no_answer(patch: Patch) -> World:
     patch.setattr(crowd, "WAIT_S", 0.4)
     patch.setattr(history, "ANSWER_S", 0.3)
     patch.setattr(runner_module, "reply", forgetful)
-    return World()
+    return FakeServer()
 
 
-def two_answers(patch: Patch) -> World:
+def two_answers(patch: Patch) -> FakeServer:
     def twice(request: Request, message: wire.Outgoing) -> None:
         reply(request, message)
         reply(request, message)
 
     patch.setattr(runner_module, "reply", twice)
-    return World()
+    return FakeServer()
 
 
-def old_state_after_a_change_of_node(patch: Patch) -> World:
+def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
     real = RoomRunner._join
 
     async def stale(self: RoomRunner, join: wire.Join, follower: Any) -> None:
@@ -279,7 +279,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
         follower.send(text_frame(format_message(ack)) + text_frame(format_message(joined)))
 
     patch.setattr(RoomRunner, "_join", stale)
-    return World()
+    return FakeServer()
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> World:
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
 async def test_the_checker_finds(
-    fault: Callable[[Patch], World], invariants: set[str], monkeypatch: Patch
+    fault: Callable[[Patch], FakeServer], invariants: set[str], monkeypatch: Patch
 ) -> None:
     """The crowd's history shows the fault, under the promise that it breaks; a single crowd may
     miss it, a dozen do not.
@@ -319,7 +319,7 @@ async def test_the_checker_finds(
     raise AssertionError(found[:5])
 
 
-async def faults_of(world: World) -> list[str]:
+async def faults_of(world: FakeServer) -> list[str]:
     async with asyncio.timeout(60):
         run = await play(COMMANDS, world=world, restart=False, healed_s=1.0)
     return history.check(run.history)
@@ -327,7 +327,7 @@ async def faults_of(world: World) -> list[str]:
 
 async def test_without_a_fault_the_checker_finds_none() -> None:
     """The same crowd over a correct server shows nothing."""
-    assert await faults_of(World()) == []
+    assert await faults_of(FakeServer()) == []
 
 
 # --- faults that only other tests meet ------------------------------------------------------------

@@ -27,7 +27,7 @@ from server.seats.remote import RemoteEngines
 from server.worker import EngineWorker
 from tests.server.test_bus_contract import KEY, flowing
 from tests.server.test_remote_engines import GAME, PATIENCE_S, job
-from tests.support.fake_server import Client, World
+from tests.support.fake_server import Client, FakeServer
 
 AI1 = wire.AiSeat(level=1)
 
@@ -293,7 +293,7 @@ class Duel:
 
 @asynccontextmanager
 async def node(
-    world: World, broker: Mosquitto, name: str
+    world: FakeServer, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
     """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
@@ -311,7 +311,7 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
 
     Every turn gets one move, no match fails, and all continue.
     """
-    world, chance = World(), random.Random(3)
+    world, chance = FakeServer(), random.Random(3)
     world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))

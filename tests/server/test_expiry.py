@@ -16,12 +16,12 @@ from server.protocol.codes import Close, Code
 from server.runtime.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
 from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, StoreUnavailable
-from tests.support.fake_server import Client, World, loop_ms, virtual
+from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
 from tests.support.node import Http, serve
 from tests.support.two_players import ME, OPEN
 
 
-class Later(World):
+class Later(FakeServer):
     """A world whose clock, with its store's, a test can advance."""
 
     ahead_ms = 0
@@ -45,7 +45,7 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
     await ada.ack(ada.chat(room, "is anybody there?"))
     ada.close()
     hub.put_idle_away(0)
-    await hub.look_for_old()
+    await hub.expire_once()
     return room
 
 
@@ -64,7 +64,7 @@ async def test_a_room_without_a_match_goes() -> None:
         watcher = Client(hub, "cyd")
         await hub.lobby.watch(watcher, b"")
         world.pass_days(ROOM_DAYS)
-        await hub.look_for_old()
+        await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
         world.pass_days(1)
         await asyncio.sleep(LOOK_S + 1)
@@ -86,12 +86,12 @@ async def test_a_visit_begins_the_days_anew() -> None:
             await visitor.ack(visitor.join(room))
             visitor.close()
             other.put_idle_away(0)
-            await hub.look_for_old()
+            await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
-        assert world.store.calls["saw_rooms"] == 5, "once a day and not at every visit"
+        assert world.store.calls["mark_rooms_seen"] == 5, "once a day and not at every visit"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
-        assert world.store.calls["saw_rooms"] == 5
+        assert world.store.calls["mark_rooms_seen"] == 5
 
 
 @virtual
@@ -106,8 +106,8 @@ async def test_a_room_that_is_open_stays() -> None:
         await ada.ack(ada.join(room))
         for _ in range(4 * ROOM_DAYS):
             world.pass_days(1)
-            await hub.look_for_old()
-            await other.look_for_old()
+            await hub.expire_once()
+            await other.expire_once()
         assert await ada.ack(ada.chat(room, "still here")) == 3
         assert await world.store.heads([room]) == {room: 3}
 
@@ -125,7 +125,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
         hub.put_idle_away(0)
         for _ in range(3):
             world.pass_days(1000)
-            await hub.look_for_old()
+            await hub.expire_once()
         assert await world.store.heads([room]) == {room: 6}
 
 
@@ -144,7 +144,7 @@ async def test_somebody_opens_a_room_as_it_goes() -> None:
         ada.say(join)
         ada.say(line)
         await world.store.waiting["events"].wait()
-        await hub.look_for_old()
+        await hub.expire_once()
         gate.set()
         for command in (join, line):
             assert (await ada.answer(command.id))["code"] == Code.ROOM_UNKNOWN
@@ -162,7 +162,7 @@ async def test_somebody_opens_a_room_before_it_goes() -> None:
         world.pass_days(ROOM_DAYS + 1)
         ada = Client(other, "ada")
         await ada.ack(ada.join(room))
-        await hub.look_for_old()
+        await hub.expire_once()
         assert await ada.ack(ada.chat(room, "hello?")) == 4
         assert await world.store.heads([room]) == {room: 4}
 
@@ -177,7 +177,7 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
         world.pass_days(40)
         await hub.beat()
         assert hub.clock_ahead_ms == 40 * DAY_MS
-        await hub.look_for_old()
+        await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
 
 
@@ -190,7 +190,7 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         world.pass_days(ROOM_DAYS + 1)
         world.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
-            await hub.look_for_old()
+            await hub.expire_once()
         await asyncio.sleep(LOOK_S + 1)
         assert await world.store.heads([room]) == {}
 
@@ -206,7 +206,7 @@ class PresenceReport:
     last_heard_s: float = math.inf
 
 
-async def let_go(world: World, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
+async def let_go(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
     """Lets that many days pass without anyone. Returns what is deleted."""
     cast(Later, world).pass_days(days)
     today = world.now_ms() // DAY_MS
@@ -233,11 +233,11 @@ async def test_guests_who_sat_stay() -> None:
         await watcher.ack(watcher.join(room))
         await watcher.ack(watcher.chat(room, "nice"))
         world.pass_days(GUEST_DAYS)
-        await hub.look_for_old()
+        await hub.expire_once()
         world.pass_days(1)
         left = []
         for name, (_, token) in people.items():
-            await hub.look_for_old()
+            await hub.expire_once()
             if await known_guest(hub.ports, token, None) is not None:
                 left.append(name)
         assert left == ["Maker", "Player"]
@@ -271,7 +271,7 @@ async def test_a_day_is_noted_once() -> None:
             for _ in range(4):
                 assert await known_guest(hub.ports, token, None) is not None
             world.pass_days(1)
-        assert world.store.calls["saw_identities"] == 2
+        assert world.store.calls["mark_identities_seen"] == 2
 
 
 @virtual
@@ -286,11 +286,11 @@ async def test_who_stays_connected_is_seen() -> None:
         await asyncio.sleep(1)
         for day in range(2 * GUEST_DAYS):
             if day == 3:
-                world.store.fail("saw_identities")
+                world.store.fail("mark_identities_seen")
             world.pass_days(1)
             await asyncio.sleep(world.settings.silence_s)
             assert await let_go(world, 0) == ()
-        assert world.store.calls["saw_identities"] == 2 * GUEST_DAYS + 1
+        assert world.store.calls["mark_identities_seen"] == 2 * GUEST_DAYS + 1
         watch.cancel()
         sessions._open.clear()
         assert await let_go(world) == (identity.id,)
@@ -342,9 +342,9 @@ async def test_a_guest_who_says_hello_at_that_moment() -> None:
         before, token = await guest(http)
         assert token is not None
         world.pass_days(GUEST_DAYS + 1)
-        gate = world.store.hold("saw_identities")
+        gate = world.store.hold("mark_identities_seen")
         asked = asyncio.create_task(guest(http, token))
-        await world.store.waiting["saw_identities"].wait()
+        await world.store.waiting["mark_identities_seen"].wait()
         assert await let_go(world, 0) == (before,)
         gate.set()
         after, fresh = await asked

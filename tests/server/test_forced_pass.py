@@ -17,7 +17,7 @@ from server.rooms.model import ForcedPass
 from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
-from tests.support.fake_server import Client, Fault, World, virtual
+from tests.support.fake_server import Client, FakeServer, Fault, virtual
 from tests.support.room_log import ADA, AI, BEN, ME, Played, chat, plain, seated
 
 #: Moves of Othello after which Black, the first side, has no move and White has.
@@ -131,7 +131,7 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def waiting_for_a_pass(world: World) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
+async def waiting_for_a_pass(world: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
     """A match in which Ada has to pass; she and Ben follow the room."""
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -150,7 +150,7 @@ def is_pass(message: dict[str, Any]) -> bool:
     )
 
 
-async def moves_of(world: World, room: str) -> list[StoredEvent]:
+async def moves_of(world: FakeServer, room: str) -> list[StoredEvent]:
     return [
         event
         for event in await world.store.events(room, 0)
@@ -165,7 +165,7 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
     All see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
-    world = World()
+    world = FakeServer()
     async with waiting_for_a_pass(world) as (_, room, ada, ben):
         (turn,) = [m for m in ada.of("turn") if m["ply"] == 8]
         assert [move["id"] for move in turn["moves"]] == ["pass"]
@@ -184,7 +184,7 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
 @virtual
 async def test_who_passes_in_time_passes_once() -> None:
     """A player's own pass in time cancels the server's."""
-    world = World()
+    world = FakeServer()
     async with waiting_for_a_pass(world) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))
         await asyncio.sleep(10)
@@ -198,7 +198,7 @@ async def test_a_forced_pass_survives_a_restart() -> None:
     followers.
     """
     for sole_node in (True, False):
-        world = World()
+        world = FakeServer()
         world.settings = Settings(sole_node=sole_node, workers=1)
         async with waiting_for_a_pass(world) as (_, room, _ada, _ben):
             pass
@@ -213,7 +213,7 @@ async def test_a_forced_pass_survives_a_restart() -> None:
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
     """Of two nodes with the room open, only the one that wrote last tries to pass."""
-    world = World()
+    world = FakeServer()
     async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -227,11 +227,11 @@ async def test_a_node_that_only_follows_does_not_pass() -> None:
 @virtual
 async def test_two_nodes_pass_once() -> None:
     """Two nodes that both believe they are responsible make one pass."""
-    world = World()
+    world = FakeServer()
     world.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
         await world.store.heartbeat("n1", -1)  # as if the first node had been silent
-        while await other.take_due_rooms(all_nodes=False) == 0:
+        while await other.take_over_due_rooms(all_nodes=False) == 0:
             await world.store.heartbeat("n1", -1)
         await asyncio.sleep(40)
         assert len(await moves_of(world, room)) == 9
@@ -241,7 +241,7 @@ async def test_two_nodes_pass_once() -> None:
 async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
     """There is one pass in the end when the store fails for a moment, before or after the write."""
     for fault in (Fault(), Fault(after=True)):
-        world = World()
+        world = FakeServer()
         async with waiting_for_a_pass(world) as (_, room, ada, _ben):
             world.store.fail("append", fault)
             await ada.until(is_pass)

@@ -18,7 +18,7 @@ from server.bus import work
 from server.bus.codec import Codec
 from server.ops import admin
 from server.protocol.messages import Move
-from tests.support.server_process import UNHURRIED, serving
+from tests.support.server_process import NO_RATE_LIMITS, serving
 
 GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
@@ -95,7 +95,7 @@ def verified(data: Path) -> dict[str, Any]:
 
 async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
     """Snapshots, boards, replays and lists are unchanged; a running match accepts its next move."""
-    async with serving(data, **UNHURRIED) as server:
+    async with serving(data, **NO_RATE_LIMITS) as server:
         seen = await joined(server.url)
         for name, messages in SEEN["joined"].items():
             assert is_in(messages, seen[name]), name

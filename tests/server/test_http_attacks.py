@@ -18,7 +18,7 @@ from server.net.listener import ConnectionSlots, ProtocolDetector
 from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.test_listener import SECURITY, UPGRADE
-from tests.support.fake_server import World, settle
+from tests.support.fake_server import FakeServer, settle
 from tests.support.node import WAIT_S, Http, Node, serve
 
 #: One megabyte of zeros in one kilobyte.
@@ -408,7 +408,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     writer.close()
 
 
-class AdjustableClock(World):
+class AdjustableClock(FakeServer):
     """A fake server whose clock the test sets."""
 
     ahead_ms = 0

@@ -17,14 +17,14 @@ from server.rooms.model import CommandRejected
 from server.runtime.hub import Hub, open_hub
 from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable
-from tests.support.fake_server import Client, Fault, Message, World, settle, virtual
+from tests.support.fake_server import Client, FakeServer, Fault, Message, settle, virtual
 from tests.support.room_log import altered, raises
 
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
 
-def world_with(**changes: Any) -> World:
-    world = World()
+def world_with(**changes: Any) -> FakeServer:
+    world = FakeServer()
     world.settings = replace(world.settings, **changes)
     return world
 
@@ -44,7 +44,7 @@ async def test_creating_again_gives_the_same_room() -> None:
 
     Another identity's id is its own.
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
         command = wire.Create(id="1", game="sticks", seats=(ME, AI1))
@@ -60,7 +60,7 @@ async def test_creating_again_gives_the_same_room() -> None:
 @virtual
 async def test_creating_at_once_makes_one_room() -> None:
     """I1: the same command ten times at once on two nodes creates one room."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as other:
         actor = Client(hub, "ada").actor
         command = wire.Create(id="1", game="sticks")
@@ -91,7 +91,7 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
     """A failure after the commit raises StoreError, and the same id gets the room that was
     created.
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         world.store.fail("create_room", Fault(after=True))
@@ -140,7 +140,7 @@ async def test_a_game_that_fails_at_the_start(
             raise SyntaxError("the plug-in does not even load")
         return altered(game_id, changes)
 
-    world = World(find_game=find)
+    world = FakeServer(find_game=find)
     async with world.hub() as hub:
         assert await code_of_create(Client(hub, "ada"), seats=(ME, AI1)) is code
         assert await world.store.rooms(9) == []
@@ -149,7 +149,7 @@ async def test_a_game_that_fails_at_the_start(
 @virtual
 async def test_an_unknown_game() -> None:
     """An unknown game is game.unknown, with the known ones."""
-    async with World().hub() as hub:
+    async with FakeServer().hub() as hub:
         with pytest.raises(
             CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe"
         ) as rejected:
@@ -225,7 +225,7 @@ async def test_so_many_rooms_and_no_more() -> None:
 @virtual
 async def test_a_hub_ends_with_everything_it_began() -> None:
     """A hub leaves no task of a search or room behind. Waiting clients get a refusal or nothing."""
-    world = World()
+    world = FakeServer()
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
@@ -250,7 +250,7 @@ async def test_a_hub_ends_with_everything_it_began() -> None:
 @virtual
 async def test_what_ends_the_block_comes_out_as_itself() -> None:
     """An exception inside the block is not wrapped in a group."""
-    world = World()
+    world = FakeServer()
     with pytest.raises(ZeroDivisionError):
         async with world.hub():
             raises()
@@ -259,7 +259,7 @@ async def test_what_ends_the_block_comes_out_as_itself() -> None:
 # --- wake-ups -------------------------------------------------------------------------------------
 
 
-async def stop_in_the_middle(world: World, count: int = 3) -> list[str]:
+async def stop_in_the_middle(world: FakeServer, count: int = 3) -> list[str]:
     """Rooms with the AI to move, on a node that has died without notice."""
 
     async def never(job: Job) -> str:
@@ -310,7 +310,7 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
 @virtual
 async def test_another_node_takes_over_when_one_is_silent() -> None:
     """Another node takes over after three missed heartbeats, not before."""
-    world = World()
+    world = FakeServer()
     rooms = await stop_in_the_middle(world)
     async with world.hub("n2"):
         await asyncio.sleep(1.5)
@@ -327,7 +327,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
     """Heartbeats use the store's clock, however wrong a node's own is, and each node knows its
     error.
     """
-    world = World()
+    world = FakeServer()
     thinking = asyncio.Event()
 
     async def never(job: Job) -> str:
@@ -362,7 +362,7 @@ async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
 @virtual
 async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
     """A node keeps playing when its heartbeat fails, and sends the next one as soon as it can."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
@@ -378,7 +378,7 @@ async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
 @virtual
 async def test_a_hub_that_cannot_begin_says_so() -> None:
     """A hub that cannot start raises StoreUnavailable itself."""
-    world = World()
+    world = FakeServer()
     world.store.down = True
     with pytest.raises(StoreError):
         async with open_hub(world.ports("n1")):
@@ -414,7 +414,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
     A room leaves it when its match is over and returns with the next.
     """
-    async with World().hub() as hub:
+    async with FakeServer().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         early = await ada.create("sticks")
         eve = await watch(hub)
@@ -445,7 +445,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 @virtual
 async def test_unlisted_rooms_are_never_told_of() -> None:
     """I15: an unlisted room is never in the list, in its changes, or in the list of matches."""
-    async with (world := World()).hub() as hub:
+    async with (world := FakeServer()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(visibility="unlisted")
@@ -465,7 +465,7 @@ async def test_unlisted_rooms_are_never_told_of() -> None:
 @virtual
 async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
     """A client that subscribes just when a room is created sees it, in the list or after it."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
 
@@ -489,7 +489,7 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
 @virtual
 async def test_leaving_the_lobby() -> None:
     """Nothing more is sent after leaving, or to a connection that closed while it subscribed."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         eve, gone = await watch(hub), Client(hub, "gone")
         hub.lobby.leave(eve)
@@ -511,7 +511,7 @@ async def test_a_lobby_survives_the_store() -> None:
 
     Changes continue afterwards.
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         eve = await watch(hub)
         world.store.fail("rooms")

@@ -15,7 +15,7 @@ from server.protocol.codes import Close, Code
 from server.rooms.model import CommandRejected
 from server.runtime.requests import Request
 from server.settings import SettingError, Settings, settings_from_env
-from tests.support.fake_server import Client, Fault, World, virtual
+from tests.support.fake_server import Client, FakeServer, Fault, virtual
 from tests.support.node import Http, Node, Response, serve
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -272,9 +272,9 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
 # --- rooms ----------------------------------------------------------------------------------------
 
 
-def crowded(**settings: Any) -> World:
+def crowded(**settings: Any) -> FakeServer:
     """A world without limits on identities, as if new guests were endless."""
-    world = World()
+    world = FakeServer()
     changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
     world.settings = replace(world.settings, **changes)
     return world

@@ -20,7 +20,7 @@ from server.protocol.codes import Close
 from server.protocol.messages import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.support.clock import stopped_clock
-from tests.support.fake_server import Client, World, first_legal
+from tests.support.fake_server import Client, FakeServer, first_legal
 from tests.support.node import Node, Socket, serve
 
 ME, OPEN = {"who": "me"}, {"who": "open"}
@@ -82,7 +82,7 @@ async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
     """A command that loses to another node counts as a conflict, and events that arrive show the
     bus's lag.
     """
-    world = World().unlimited()
+    world = FakeServer().unlimited()
     async with (
         serve(world, "n1", metrics_port=0) as one,
         serve(world, "n2", metrics_port=0) as two,
@@ -133,7 +133,7 @@ async def test_no_metric_names_anybody() -> None:
 
 async def test_the_log_has_the_id_of_a_command() -> None:
     """A commit (at level debug) and a store failure are logged with room and command id."""
-    world = World()
+    world = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(world) as node, node.guest() as ada, node.guest() as ben:
             room = await sit_down(ada, ben)
@@ -150,7 +150,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
 async def test_the_end_is_spread() -> None:
     """A stopping node admits nobody and closes its connections with 1012 spread over drain_s."""
     async with asyncio.TaskGroup() as tasks:
-        world = World()
+        world = FakeServer()
         loop = asyncio.get_running_loop()
         closed: list[float] = []
 
@@ -179,7 +179,7 @@ async def test_the_end_is_spread() -> None:
 
 async def test_another_node_takes_over_at_once() -> None:
     """A stopping node says so in the store, so another node takes over its due rooms at once."""
-    world = World()
+    world = FakeServer()
     world.settings = replace(world.settings, heartbeat_s=60.0)
     gone = asyncio.Event()
 

@@ -13,7 +13,7 @@ from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.rooms.rules import _ai
 from server.store.base import Identity
-from tests.support.fake_server import START_MS, World
+from tests.support.fake_server import START_MS, FakeServer
 
 #: Variants with Cyrillic, Greek, full-width, accented and otherwise similar letters.
 AI_NAMES = [
@@ -56,7 +56,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     """New guests and new names get name.refused with a sentence; an older guest keeps such a
     name.
     """
-    ports = World().ports("n1")
+    ports = FakeServer().ports("n1")
     await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for work in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),

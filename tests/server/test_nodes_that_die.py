@@ -11,8 +11,8 @@ import pytest
 
 from engine.search.job import Job
 from server.bus.base import (
+    BusCounters,
     BusMessage,
-    BusNumbers,
     EventsAppended,
     GapHandler,
     Heartbeat,
@@ -22,17 +22,17 @@ from server.bus.base import (
 )
 from server.protocol.codes import Code
 from server.protocol.messages import AiSeat, MySeat
-from server.runtime.hub import PROMISED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
+from server.runtime.hub import RESERVED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
 from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
 from tests.server.test_runner_nodes import LateStore
 from tests.support.fake_server import (
-    BadBus,
     Client,
+    FakeServer,
     Fault,
+    FaultyBus,
     FaultyStore,
-    World,
     first_legal,
     settle,
     virtual,
@@ -48,7 +48,7 @@ class BusConnection:
     lost silently.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FakeServer) -> None:
         self.bus = world.bus
         self.flows = True
         self.cut = False
@@ -67,8 +67,8 @@ class BusConnection:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return self.bus.on_gap(call)
 
-    def numbers(self) -> BusNumbers:
-        return BusNumbers()
+    def numbers(self) -> BusCounters:
+        return BusCounters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Member:
 
 @asynccontextmanager
 async def member(
-    world: World, name: str, now_ms: Callable[[], int] | None = None
+    world: FakeServer, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[Member]:
     connection, store = BusConnection(world), LateStore(world)
     async with world.hub(name, bus=connection, store=store, now_ms=now_ms or world.now_ms) as hub:
@@ -101,7 +101,7 @@ async def member(
 
 @asynccontextmanager
 async def two_members(
-    world: World | None = None,
+    world: FakeServer | None = None,
 ) -> AsyncIterator[tuple[Member, Member, str, Client, Client]]:
     """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
     world = world or patient()
@@ -116,9 +116,9 @@ async def two_members(
         yield one, two, room, ada, ben
 
 
-def patient(poll_s: float = HOUR_S) -> World:
+def patient(poll_s: float = HOUR_S) -> FakeServer:
     """A fake server whose nodes poll heads once an hour only."""
-    world = World()
+    world = FakeServer()
     world.settings = replace(world.settings, poll_s=poll_s)
     return world
 
@@ -341,7 +341,7 @@ async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
     """
     world = patient()
     async with two_members(world) as (_one, two, room, ada, ben):
-        assert isinstance(world.bus, BadBus)
+        assert isinstance(world.bus, FaultyBus)
         world.bus.faults = 1.0
         await ada.ack(ada.move(room, 0, "b2"))
         world.bus.faults = 0.0
@@ -495,7 +495,7 @@ async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
         for room in rooms:
             await ada.ack(ada.chat(room, "x"))
         ahead_ms = -3_600_000
-        await asyncio.sleep(PROMISED_S)
+        await asyncio.sleep(RESERVED_S)
         await ada.ack(ada.join(await ada.create()))
 
 

@@ -19,7 +19,7 @@ from server.runtime.projections import summary
 from server.store.base import Append, StoredEvent
 from tests.server.test_api import get
 from tests.server.test_runner_ai import against_ai
-from tests.support.fake_server import Client, World, virtual
+from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
 from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
 
@@ -106,7 +106,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     same way.
     """
     for age in ("new", "old", "gone"):
-        world = World()
+        world = FakeServer()
         if age != "new":
             append = world.store.append
 
@@ -144,7 +144,7 @@ async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
     """The lobby and `thinking` use the game's words: a match's length, and the number of the move
     that the AI searches.
     """
-    world = World()
+    world = FakeServer()
     async with against_ai(world) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)

@@ -44,7 +44,7 @@ def only_the_bus_knows_of_nodes(patch: Patch) -> None:
 
 
 def a_look_that_failed_is_done(patch: Patch) -> None:
-    real = Hub.look_at_heads
+    real = Hub.compare_heads
 
     async def once(self: Hub, rooms: set[str] | None = None) -> None:
         try:
@@ -52,7 +52,7 @@ def a_look_that_failed_is_done(patch: Patch) -> None:
         except StoreError:
             return
 
-    patch.setattr(Hub, "look_at_heads", once)
+    patch.setattr(Hub, "compare_heads", once)
     patch.setattr(Hub, "_compare_nodes", nothing)
 
 
@@ -95,7 +95,7 @@ def wake_ups_wait_for_the_clock(patch: Patch) -> None:
 
 
 def heartbeats_of_any_time_count(patch: Patch) -> None:
-    patch.setattr(memory, "LONGEST_BEAT_MS", 10**12)
+    patch.setattr(memory, "MAX_HEARTBEAT_MS", 10**12)
 
 
 def goodbyes_are_waited_for(patch: Patch) -> None:
@@ -105,9 +105,9 @@ def goodbyes_are_waited_for(patch: Patch) -> None:
 def a_start_gives_up_what_is_due(patch: Patch) -> None:
     async def once(self: Hub) -> None:
         with suppress(StoreError):
-            await self.take_due_rooms(all_nodes=True)
+            await self.take_over_due_rooms(all_nodes=True)
 
-    patch.setattr(Hub, "take_all_due_rooms", once)
+    patch.setattr(Hub, "take_over_all_due_rooms", once)
 
 
 DIES = test_nodes_that_die

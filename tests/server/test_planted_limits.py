@@ -72,7 +72,7 @@ def only_makers_count(patch: Patch) -> None:
 
 
 def no_place_is_promised(patch: Patch) -> None:
-    patch.setattr(hub_module, "PROMISED_S", 0.0)
+    patch.setattr(hub_module, "RESERVED_S", 0.0)
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:
@@ -146,13 +146,13 @@ def nobody_is_noted_to_have_sat(patch: Patch) -> None:
 
 def who_has_gone_is_known(patch: Patch) -> None:
     """Marking a guest as seen always seems to succeed."""
-    real = MemoryStore.saw_identities
+    real = MemoryStore.mark_identities_seen
 
     async def believing(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
         await real(self, identities, day)
         return frozenset(identities)
 
-    patch.setattr(MemoryStore, "saw_identities", believing)
+    patch.setattr(MemoryStore, "mark_identities_seen", believing)
 
 
 FOUND: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [

@@ -14,7 +14,7 @@ from server.protocol.codes import Code
 from server.web.replays import Replays
 from tests.server.test_api import get, matches
 from tests.server.test_http_attacks import AdjustableClock
-from tests.support.fake_server import World
+from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
 
 GAME = "tic-tac-toe"
@@ -216,7 +216,7 @@ async def test_drawing_is_limited_by_address() -> None:
     """One match too many gets 429 with Retry-After; cached views are free, and time restores the
     limit.
     """
-    world: World = AdjustableClock()
+    world: FakeServer = AdjustableClock()
     assert isinstance(world, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
     async with matches(4, world, settings=limits) as (node, _, ids):

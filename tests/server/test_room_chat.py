@@ -10,7 +10,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.model import CommandRejected
-from tests.support.fake_server import Client, Message, World, virtual
+from tests.support.fake_server import Client, FakeServer, Message, virtual
 from tests.support.room_log import ADA, BEN, CYD, Played, attempt
 from tests.support.two_players import playing
 
@@ -163,7 +163,7 @@ async def test_a_crowd_is_refused() -> None:
 @virtual
 async def test_the_settings_hold() -> None:
     """The settings change the limits or switch them off."""
-    world = World().unlimited()
+    world = FakeServer().unlimited()
     async with playing(world=world) as (_, _, room, ada, _):
         for _ in range(70):
             assert await refusal(ada, room) is None

@@ -120,7 +120,7 @@ class RoomMachine(RuleBasedStateMachine):
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return
-        match, seat = self.played.room.match, self.played.room.ai_asked()
+        match, seat = self.played.room.match, self.played.room.ai_offered_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._give(AI if seat is not None else actor, reply)
 

@@ -428,7 +428,7 @@ def test_an_ai_owes_an_answer_to_an_offer() -> None:
     played = created(seats=(ME, AI_SEAT))
     assert played.room.due_ms() is None
     played.do(ADA, plain(wire.OfferDraw))
-    assert (played.room.ai_asked(), played.room.due_ms()) == (1, played.now_ms)
+    assert (played.room.ai_offered_draw(), played.room.due_ms()) == (1, played.now_ms)
     yes = AiReply("d", played.match.id, 1, True)
     assert played.refuse(ADA, yes) is Code.SEAT_NONE
     assert played.refuse(AI, AiReply("d", "another", 1, True)) is Code.OFFER_NONE

@@ -8,7 +8,7 @@ import asyncio
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.room_runner import KEYS, MAILBOX_CAPACITY, TAIL
-from tests.support.fake_server import Client, World, settle, virtual
+from tests.support.fake_server import Client, FakeServer, settle, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- commit, then send ----------------------------------------------------------------------------
@@ -118,7 +118,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
     """I1: the store knows the key after a restart, even of a command that would be refused now."""
-    world = World()
+    world = FakeServer()
     async with playing(world=world) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
         await ben.ack(ben.move(room, 1, "a1"))
@@ -162,7 +162,7 @@ async def test_two_clients_may_use_the_same_id() -> None:
 @virtual
 async def test_the_id_of_create_may_be_used_in_the_room() -> None:
     """`create` is not a command of the room: the id `1` may create the room and then sit in it."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(key="1", seats=(OPEN, OPEN))
@@ -184,7 +184,7 @@ async def test_old_ids_are_asked_of_the_store() -> None:
     """Keys that the runner no longer remembers are looked up in the store, even for a command that
     would be accepted again.
     """
-    async with playing(world=World().unlimited()) as (world, _, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
@@ -221,7 +221,7 @@ async def test_a_mailbox_has_a_bound() -> None:
 @virtual
 async def test_memory_of_a_room_is_bounded() -> None:
     """I20: keys, tail and chat stay within their limits however long a room lives."""
-    async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(3 * KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))
         runner = hub.runner(room)

@@ -16,7 +16,7 @@ from server.rooms.model import AI_IDENTITY
 from server.runtime.hub import Hub
 from server.seats import ai
 from server.store.base import CommandKey
-from tests.support.fake_server import Client, Fault, World, first_legal, settle, virtual
+from tests.support.fake_server import Client, FakeServer, Fault, first_legal, settle, virtual
 from tests.support.two_players import AI1, ME
 
 # --- the AI's seat --------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ from tests.support.two_players import AI1, ME
 
 @asynccontextmanager
 async def against_ai(
-    world: World, seats: Any = (ME, AI1)
+    world: FakeServer, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
     """A match of Ada, who follows the room, against the AI."""
     async with world.hub() as hub:
@@ -39,7 +39,7 @@ async def test_the_ai_moves() -> None:
     """The AI answers a person's move with a search of that position, and its analysis is stored
     with the move.
     """
-    world = World()
+    world = FakeServer()
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
@@ -69,7 +69,7 @@ def test_the_ai_answers_an_offered_draw(
 
     @virtual
     async def answered() -> None:
-        world = World()
+        world = FakeServer()
         world.engines.score = score
         async with against_ai(world) as (_, room, ada):
             await ada.ack(ada.move(room, 0, "b2"))
@@ -89,7 +89,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
     The answer comes when the store is back, or from the node that takes the room over.
     """
     for restart in (False, True):
-        world = World()
+        world = FakeServer()
         world.store.fail("thoughts")
         async with world.hub() as hub:
             ada = Client(hub, "ada")
@@ -102,7 +102,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
             assert len(ada.answers(offer.id)) == 1
         if restart:
             async with world.hub("n2") as hub:
-                await hub.take_due_rooms(all_nodes=True)
+                await hub.take_over_due_rooms(all_nodes=True)
                 ben = Client(hub, "ben")
                 await ben.ack(ben.join(room))
                 assert v is not None
@@ -117,7 +117,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
     """Two AI seats play by themselves, with one search a turn."""
-    world = World()
+    world = FakeServer()
     async with against_ai(world, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
         moves = [m for m in ada.events() if m["kind"] == "moved"]
@@ -137,7 +137,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
         (RulesChanged("other rules"), 1),
         (RuntimeError("a defect"), 1),
     ):
-        world = World()
+        world = FakeServer()
 
         async def fail(job: Job, error: Exception = error) -> str:
             raise error
@@ -158,7 +158,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 @virtual
 async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
     """An AI's move that cannot be played ends the match instead of leaving people waiting."""
-    world = World()
+    world = FakeServer()
 
     async def nonsense(job: Job) -> str:
         return move
@@ -174,7 +174,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     """I16: when the match ends during a search, the search is stopped, and a late answer changes
     nothing.
     """
-    world = World()
+    world = FakeServer()
     answer = asyncio.Event()
 
     async def stubborn(job: Job) -> str:
@@ -205,7 +205,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
 @virtual
 async def test_a_search_that_is_not_wanted_is_stopped() -> None:
     """A resignation cancels the search."""
-    world = World()
+    world = FakeServer()
     never = asyncio.Event()
 
     async def slow(job: Job) -> str:
@@ -234,7 +234,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
     then it is found.
     """
     for fault in (Fault(), Fault(after=True)):
-        world = World()
+        world = FakeServer()
         async with against_ai(world) as (_, room, ada):
             await ada.ack(ada.move(room, 0, "b2"))
             world.store.fail("append", fault)
@@ -246,7 +246,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 @virtual
 async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
     """The AI answers a person's move whose write only seemed to fail."""
-    world = World()
+    world = FakeServer()
     async with against_ai(world) as (_, room, ada):
         world.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
@@ -256,7 +256,7 @@ async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
 @virtual
 async def test_only_the_node_that_is_responsible_asks() -> None:
     """Of two nodes with the room open, the one that wrote last runs the AI's search."""
-    world = World()
+    world = FakeServer()
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
         again = Client(other, "ada")
         await again.ack(again.join(room))
@@ -273,7 +273,7 @@ async def test_only_the_node_that_is_responsible_asks() -> None:
 @virtual
 async def test_two_nodes_that_both_ask_make_one_move() -> None:
     """I16: when two nodes search, their answers have one id and the second one finds it used."""
-    world = World()
+    world = FakeServer()
     world.bus.cut = True  # type: ignore[attr-defined]
     answers = asyncio.Event()
 
@@ -286,7 +286,7 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
         await ada.ack(ada.move(room, 0, "b2"))
         await world.engines.asked.wait()
         await world.store.heartbeat("n1", -1)  # as if the first node had been silent
-        while await other.take_due_rooms(all_nodes=False) == 0:
+        while await other.take_over_due_rooms(all_nodes=False) == 0:
             await world.store.heartbeat("n1", -1)
         await asyncio.sleep(0.5)
         assert len(world.engines.jobs) == 2
@@ -300,7 +300,7 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
 @virtual
 async def test_the_ai_does_not_answer_at_once() -> None:
     """The AI leaves 350 ms to see the previous move, and 700 ms between two AI seats."""
-    world = World()
+    world = FakeServer()
     world.settings = type(world.settings)(sole_node=False)
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -316,7 +316,7 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
     """`thinking` reaches every follower on every node and those who join later, but not after the
     move.
     """
-    world = World()
+    world = FakeServer()
     answers = asyncio.Event()
 
     async def later(job: Job) -> str:
@@ -347,7 +347,7 @@ async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
 
     A shortened search is marked.
     """
-    world = World()
+    world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -370,7 +370,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
     """A room announces its game to the engines when it is created with an AI seat, or when an AI
     sits down.
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         await ada.create(seats=(ME, AI1))
@@ -386,7 +386,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 @virtual
 async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
     """A game that becomes ready together with the AI's move is reported ready last."""
-    world = World()
+    world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -399,7 +399,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
 @virtual
 async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
     """A player who was away when the game became ready is sent that it is."""
-    world = World()
+    world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))

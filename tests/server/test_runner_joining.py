@@ -10,13 +10,13 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.hub import Hub
 from server.runtime.room_runner import RESUME_LIMIT, TAIL
-from tests.support.fake_server import Client, World, settle, virtual
+from tests.support.fake_server import Client, FakeServer, settle, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- joining --------------------------------------------------------------------------------------
 
 
-async def rich_room(world: World, hub: Hub) -> tuple[str, int]:
+async def rich_room(world: FakeServer, hub: Hub) -> tuple[str, int]:
     """A room with a long history of every kind, lines to spectators included, and its head."""
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
@@ -42,7 +42,7 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
     """Resuming from any version gives the later events in order, hidden ones for players, from
     memory and from the store alike.
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as fresh:
         room, head = await rich_room(world, hub)
         log = await world.store.events(room, 0)
@@ -106,7 +106,7 @@ async def test_far_behind_is_a_snapshot() -> None:
     """A client more than 500 events behind, at since 0, or above the head (a restored backup)
     receives a snapshot.
     """
-    async with playing(world=World().unlimited()) as (_, hub, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME_LIMIT):
             await ada.ack(ada.chat(room, f"line {number}"))
         head = 4 + RESUME_LIMIT
@@ -131,7 +131,7 @@ async def test_far_behind_is_a_snapshot() -> None:
 @virtual
 async def test_behind_the_tail_is_read_from_the_store() -> None:
     """Events that memory no longer has come from the store."""
-    async with playing(world=World().unlimited()) as (world, hub, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
         client = Client(hub, "cyd")
@@ -220,7 +220,7 @@ async def test_an_unknown_room() -> None:
 
     A room that never existed and an unlisted one look the same (I15).
     """
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         for command in (
@@ -237,7 +237,7 @@ async def test_an_unknown_room() -> None:
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
     """I20: a connection that closes while it joins follows nothing, so the room can be closed."""
-    async with playing(world=World().unlimited()) as (world, hub, room, ada, ben):
+    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")
@@ -262,7 +262,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
 @virtual
 async def test_presence() -> None:
     """Presence says which seats are connected (AI seats always are) and how many others watch."""
-    world = World()
+    world = FakeServer()
     async with world.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
         room = await ada.create()

@@ -11,7 +11,7 @@ from server.protocol.codes import Code
 from server.runtime import room_runner as runner_module
 from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
-from tests.support.fake_server import Client, Fault, FaultyStore, World, virtual
+from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
 from tests.support.room_log import altered, raises
 from tests.support.two_players import playing
 
@@ -37,7 +37,7 @@ async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
 class LateStore(FaultyStore):
     """A second node's access to the same store, with late appends."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: FakeServer) -> None:
         super().__init__()
         self.__dict__.update(
             {**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}}
@@ -69,7 +69,7 @@ async def test_of_two_nodes_at_once_one_wins() -> None:
     """Of two nodes that decide at the same version, the loser reads the winner's events and
     decides again. No version is missing.
     """
-    async with playing(world=World().unlimited()) as (world, _, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
             cyd = Client(other, "cyd")
@@ -141,7 +141,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 async def test_a_full_mailbox_does_not_lose_news() -> None:
     """A bus message that finds the mailbox full makes the room read the log."""
     async with (
-        playing(world=World().unlimited()) as (world, _hub, room, ada, _),
+        playing(world=FakeServer().unlimited()) as (world, _hub, room, ada, _),
         world.hub("n2") as other,
     ):
         cyd = Client(other, "cyd")
@@ -280,7 +280,7 @@ async def test_a_game_that_fails_ends_the_command_only() -> None:
             {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)},
         )
 
-    async with playing(world=World(find_game=find)) as (_world, _, room, ada, _):
+    async with playing(world=FakeServer(find_game=find)) as (_world, _, room, ada, _):
         broken = True
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.GAME_FAULT
         assert await ada.ack(ada.chat(room, "what a pity")) == 5
@@ -295,7 +295,7 @@ async def test_a_game_that_cannot_be_drawn_can_be_played() -> None:
     def find(game_id: str) -> Any:
         return altered(game_id, {"view": raises, "move_view": raises, "board": raises})
 
-    async with playing(world=World(find_game=find)) as (_, _, room, ada, ben):
+    async with playing(world=FakeServer(find_game=find)) as (_, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
         await ben.event("moved")
         assert ben.of("view") == ben.of("turn") == []

@@ -17,7 +17,7 @@ from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
 from server.protocol.frames import text_frame
 from tests.support.clock import ends_within, until
-from tests.support.fake_server import World
+from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
 
 ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
@@ -107,7 +107,7 @@ async def test_hello_once() -> None:
 
 async def test_hello_without_a_store() -> None:
     """Without the store, hello gets store.retry and 1012."""
-    world = World()
+    world = FakeServer()
     async with serve(world) as node, node.socket() as one:
         world.store.fail("add_identity")
         await one.send(wire.Hello(protocol=1))
@@ -291,7 +291,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_leave_that_was_refused_is_no_leave() -> None:
     """A client whose leave a busy room refused is still removed when its connection closes."""
-    world = World()
+    world = FakeServer()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
         await cyd.ack("join", room=room)

@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection
 
 from server.net.session import GOODBYE_S, Session, Sessions
 from server.protocol.codes import Close
-from tests.support.fake_server import World, virtual
+from tests.support.fake_server import FakeServer, virtual
 from tests.support.node import serve
 
 #: The shipped setting.
@@ -46,7 +46,7 @@ async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -
     """All sessions are asked to reconnect, spread over the drain; those that answer close in order
     and the others are aborted, so that the end takes less than four seconds for any number of them.
     """
-    async with World().hub() as hub:
+    async with FakeServer().hub() as hub:
         sessions = Sessions(hub)
         sockets = [FakeSocket(0.05) for _ in range(20)] + [FakeSocket(None) for _ in range(mute)]
         sessions._open = {

@@ -12,7 +12,7 @@ import pytest
 from server.deploy.postgres import Postgres
 from server.store import expiry
 from server.store.base import (
-    EVERYBODY,
+    EVERYONE,
     SPECTATORS,
     Append,
     CommandKey,
@@ -211,7 +211,7 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
     ]
     for v, one in enumerate(ids, 1):
         body = msgspec.json.encode({"kind": "said", "text": one})
-        event = StoredEvent(v + 1, NOW_MS, EVERYBODY, body)
+        event = StoredEvent(v + 1, NOW_MS, EVERYONE, body)
         await store.append(
             Append("r1", v, (event,), "n1", None, CommandKey(one, one), (listing(one),))
         )
@@ -574,14 +574,14 @@ async def test_old_guests_who_never_sat_expire(store: Store) -> None:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
     await store.mark_sat("sat")
     await store.mark_sat("nobody")
-    assert await store.saw_identities(["seen", "nobody"], TODAY + 1) == {"seen"}
+    assert await store.mark_identities_seen(["seen", "nobody"], TODAY + 1) == {"seen"}
     assert await expire_guests(store, DaySpan(TODAY + 30, TODAY)) == []
     assert await expire_guests(store) == ["gone"]
     assert await expire_guests(store) == []
     assert await store.identity_by_token(b"gone") is None
     assert await store.identity_by_token(b"sat") == Identity("sat", "sat", TODAY)
     assert await store.identity_by_token(b"seen") == Identity("seen", "seen", TODAY + 1)
-    assert await store.saw_identities(["gone"], TODAY) == frozenset()
+    assert await store.mark_identities_seen(["gone"], TODAY) == frozenset()
 
 
 async def test_a_last_seen_day_never_decreases(store: Store) -> None:
@@ -589,8 +589,8 @@ async def test_a_last_seen_day_never_decreases(store: Store) -> None:
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     await store.create_room(new_room("r1"))
     for day in (TODAY + 5, TODAY - 5):
-        assert await store.saw_identities(["a1"], day) == {"a1"}
-        assert await store.saw_rooms(["r1"], day) == {"r1"}
+        assert await store.mark_identities_seen(["a1"], day) == {"a1"}
+        assert await store.mark_rooms_seen(["r1"], day) == {"r1"}
     assert await store.identity_by_token(b"hash") == Identity("a1", "Ada", TODAY + 5)
     assert await store.head("r1") == RoomHead(2, "n1", None, TODAY + 5)
 
@@ -604,8 +604,8 @@ async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) ->
     await store.create_room(new_room("played", projections=[started("m1"), finished("m1")]))
     await store.append(append("gone", 2, CommandKey("ada", "1")))
     names = ["gone", "seen", "played"]
-    assert await store.saw_rooms(names, TODAY) == frozenset(names)
-    await store.saw_rooms(["seen"], TODAY + 1)
+    assert await store.mark_rooms_seen(names, TODAY) == frozenset(names)
+    await store.mark_rooms_seen(["seen"], TODAY + 1)
     assert await expire_rooms(store, DaySpan(TODAY + 7, TODAY)) == []
     assert await expire_rooms(store) == ["gone"]
     assert await expire_rooms(store) == []
@@ -615,7 +615,7 @@ async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) ->
     assert await store.find_command("gone", CommandKey("ada", "1")) is None
     assert await store.created_room("ada", "gone") is None
     assert [room.room for room in await store.rooms(9)] == ["seen"]
-    assert await store.saw_rooms(["gone"], TODAY) == frozenset()
+    assert await store.mark_rooms_seen(["gone"], TODAY) == frozenset()
     with pytest.raises(Conflict):
         await store.append(append("gone", 3))
     assert await store.create_room(new_room("again", create_id="gone")) is None, (
@@ -641,7 +641,7 @@ async def test_a_round_goes_page_by_page(store: Store) -> None:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
         await store.create_room(new_room(name))
     await store.mark_sat("n3")
-    await store.saw_rooms(names, TODAY)
+    await store.mark_rooms_seen(names, TODAY)
     assert await store.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
     assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
     assert await store.expire_rooms("n1", SPAN, 3) == Page(("n2", "n3", "n4"), "n4")
@@ -656,12 +656,12 @@ async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
     for name in names:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
         await store.create_room(new_room(name))
-    await store.saw_rooms(names, TODAY)
+    await store.mark_rooms_seen(names, TODAY)
     rooms, guests, seen_rooms, seen_guests, appended = await asyncio.gather(
         asyncio.gather(*(expire_rooms(store) for _ in range(4))),
         asyncio.gather(*(expire_guests(store) for _ in range(4))),
-        store.saw_rooms(names[::2], SPAN.today),
-        store.saw_identities(names[1::2], SPAN.today),
+        store.mark_rooms_seen(names[::2], SPAN.today),
+        store.mark_identities_seen(names[1::2], SPAN.today),
         asyncio.gather(*(outcome(store.append(append(name, 2))) for name in names)),
     )
     gone = sorted(itertools.chain(*rooms))
@@ -690,9 +690,9 @@ async def test_a_deletion_checks_its_rows_again(
         for name in names:
             await store.create_room(new_room(name))
             await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-        await store.saw_rooms(names, TODAY)
-        await store.saw_rooms(["seen"], SPAN.today)
-        await store.saw_identities(["seen"], SPAN.today)
+        await store.mark_rooms_seen(names, TODAY)
+        await store.mark_rooms_seen(["seen"], SPAN.today)
+        await store.mark_identities_seen(["seen"], SPAN.today)
         await store.mark_sat("played")
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))

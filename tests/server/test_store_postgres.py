@@ -26,8 +26,8 @@ from server.store.sql import SqlStore
 from tests.support.clock import stopped_clock
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.log_entries import (
-    HASTY,
     NOW_MS,
+    QUICK_TIMING,
     append,
     entries,
     finished,
@@ -208,7 +208,7 @@ async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str
     the lock timeout, and the rest of their group is committed; later appends succeed.
     """
     async with (
-        open_postgres(postgres.url(database), HASTY) as store,
+        open_postgres(postgres.url(database), QUICK_TIMING) as store,
         postgres.session(database) as other,
     ):
         for room in ("r1", "r2"):
@@ -229,7 +229,7 @@ async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: 
     nothing.
     """
     async with (
-        open_postgres(postgres.url(database), HASTY) as store,
+        open_postgres(postgres.url(database), QUICK_TIMING) as store,
         postgres.session(database) as other,
     ):
         await store.create_room(new_room("r1"))
@@ -317,7 +317,7 @@ async def test_a_rolled_back_group_is_tried_again(
 
 @asynccontextmanager
 async def over_proxy(
-    postgres: Postgres, database: str, limits: Limits = HASTY
+    postgres: Postgres, database: str, limits: Limits = QUICK_TIMING
 ) -> AsyncIterator[tuple[SqlStore, FaultProxy]]:
     """A store behind a proxy with planned faults, with a room r1 at v 2."""
     async with (

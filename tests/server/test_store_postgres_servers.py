@@ -13,7 +13,7 @@ from server.store.base import CommandKey, StoreUnavailable
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock
-from tests.support.log_entries import HASTY, append, entries, insist, log, new_room, outcome
+from tests.support.log_entries import QUICK_TIMING, append, entries, insist, log, new_room, outcome
 
 # --- servers that go ------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
 # --- servers that cannot be used ------------------------------------------------------------------
 
 
-async def refusal(address: str, limits: Limits = HASTY) -> str:
+async def refusal(address: str, limits: Limits = QUICK_TIMING) -> str:
     """The reason why a store cannot be opened; asserts that no part of it holds the password."""
     with pytest.raises(StoreUnavailable) as caught:
         async with open_postgres(address, limits):
@@ -136,7 +136,7 @@ async def test_of_several_hosts_the_one_that_takes_writes_is_used(
 ) -> None:
     """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
-    async with open_postgres(f"{address}?target_session_attrs=read-write", HASTY) as store:
+    async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_TIMING) as store:
         await store.create_room(new_room("r1"))
         assert await store.events("r1", 0) == list(entries(1, 2))
 
@@ -160,7 +160,7 @@ async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
                 plain = server.url(database)
                 strict = f"{plain}?sslmode=verify-full&sslrootcert={tmp_path}/server.crt"
                 async with (
-                    open_postgres(strict, HASTY) as store,
+                    open_postgres(strict, QUICK_TIMING) as store,
                     server.session(database) as session,
                 ):
                     await store.create_room(new_room("r1"))
@@ -199,7 +199,7 @@ async def test_too_many_connections_are_reported(postgres: Postgres, database: s
                 .replace("plyroom:", "few:")
                 .replace(postgres.url(database).split(":")[2].split("@")[0], "few")
             )
-            async with open_postgres(address, HASTY) as store:
+            async with open_postgres(address, QUICK_TIMING) as store:
                 with pytest.raises(StoreUnavailable, match="too many connections"):
                     await store.head("r1")
                 assert "too many connections" in await refusal(address)
@@ -215,7 +215,7 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
     """
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
-        async with open_postgres(url, HASTY) as store:
+        async with open_postgres(url, QUICK_TIMING) as store:
             await store.create_room(new_room("r1"))
             await other.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
             try:

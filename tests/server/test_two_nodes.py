@@ -19,8 +19,8 @@ from server.store.base import Store
 from server.store.postgres import open_postgres
 from server.store.sql import open_sqlite
 from tests.oracle.history import READER, History, Message, check
-from tests.support.fake_server import BadBus, UnreliableStore, World, first_legal
-from tests.support.load import CrowdClient, read_everything
+from tests.support.fake_server import FakeServer, FaultyBus, UnreliableStore, first_legal
+from tests.support.load import LoadClient, read_everything
 from tests.support.log_entries import new_database
 from tests.support.node import serve
 
@@ -66,7 +66,7 @@ async def hesitant(job: Job) -> str:
 
 @asynccontextmanager
 async def nodes(
-    world: World, urls: list[str], names: list[str]
+    world: FakeServer, urls: list[str], names: list[str]
 ) -> AsyncIterator[list[AsyncExitStack]]:
     """Starts a node for each name; its exit stack ends it."""
     async with AsyncExitStack() as everything:
@@ -76,7 +76,7 @@ async def nodes(
         yield stacks
 
 
-async def start(world: World, stack: AsyncExitStack, name: str) -> str:
+async def start(world: FakeServer, stack: AsyncExitStack, name: str) -> str:
     """Starts a node; returns its WebSocket's address."""
     node = await stack.enter_async_context(serve(world, name, **QUICK))
     return f"ws://{node.host}/ws"
@@ -86,18 +86,18 @@ async def play(
     commands: int,
     seed: int = 1,
     store: Store | None = None,
-    world: World | None = None,
+    world: FakeServer | None = None,
     restart: bool = True,
     healed_s: float = HANGS_S,
 ) -> Crowd:
     """Plays four clients with a number of commands each over two nodes; one node dies half-way and
     comes back.
     """
-    world = world or World(store=store)
-    bus = BadBus(seed, faults=0.2)
+    world = world or FakeServer(store=store)
+    bus = FaultyBus(seed, faults=0.2)
     world.bus, world.engines.answer = bus, hesitant
     history, urls = History(), ["", ""]
-    clients = [CrowdClient(name, urls, history, seed) for name in NAMES]
+    clients = [LoadClient(name, urls, history, seed) for name in NAMES]
     async with nodes(world, urls, ["n1", "n2"]) as stacks:
         rooms = await make_rooms(clients)
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
@@ -120,12 +120,12 @@ async def play(
     return Crowd(history, rooms, healed)
 
 
-async def make_rooms(clients: list[CrowdClient]) -> list[str]:
+async def make_rooms(clients: list[LoadClient]) -> list[str]:
     """Makes two rooms for each pair of clients and one against the AI for each client; every client
     follows all of them on both nodes.
     """
     made: list[str] = []
-    people: list[tuple[CrowdClient, CrowdClient | None]] = [
+    people: list[tuple[LoadClient, LoadClient | None]] = [
         *((one, other) for one in clients for other in clients if one is not other),
         *((one, None) for one in clients),
     ]  # fmt: skip
@@ -155,7 +155,7 @@ async def make_rooms(clients: list[CrowdClient]) -> list[str]:
     return made
 
 
-async def insist(client: CrowdClient, number: int, message: Message) -> Message:
+async def insist(client: LoadClient, number: int, message: Message) -> Message:
     """Repeats a command until it is acknowledged."""
     while True:
         answer = await (await client.link(number)).ask(message)
@@ -163,7 +163,7 @@ async def insist(client: CrowdClient, number: int, message: Message) -> Message:
             return answer
 
 
-async def heals(history: History, clients: list[CrowdClient], within_s: float) -> bool:
+async def heals(history: History, clients: list[LoadClient], within_s: float) -> bool:
     """Whether every connection catches up in time once the bus works again."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
@@ -172,7 +172,7 @@ async def heals(history: History, clients: list[CrowdClient], within_s: float) -
     return False
 
 
-async def everybody_at_the_tail(history: History, clients: list[CrowdClient]) -> None:
+async def everybody_at_the_tail(history: History, clients: list[LoadClient]) -> None:
     while True:
         heads = Counter[str]()
         for one in history.entries:
@@ -183,7 +183,7 @@ async def everybody_at_the_tail(history: History, clients: list[CrowdClient]) ->
         await asyncio.sleep(0.1)
 
 
-class ManyStores(World):
+class ManyStores(FakeServer):
     """A fake server in which each node has its own store over one database."""
 
     def __init__(self, *stores: Store) -> None:
@@ -211,7 +211,7 @@ async def test_four_clients_with_a_thousand_commands_each(
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None
-        world: World | None = None
+        world: FakeServer | None = None
         if backend == "sqlite":
             store = await stack.enter_async_context(open_sqlite(new_database(tmp_path)))
         elif backend == "unreliable":

@@ -15,7 +15,7 @@ from server.store import schema
 from server.store.postgres import in_transaction, open_postgres
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
-from tests.support.fake_server import Client, World
+from tests.support.fake_server import Client, FakeServer
 from tests.support.log_entries import new_database
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ async def play_matches(store: SqlStore) -> list[str]:
     They are: a finished match and its rematch, a match against the AI, an unlisted room with chat
     among spectators, a match in progress, and a room that waits for an opponent.
     """
-    world = World(store=store)
+    world = FakeServer(store=store)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         open_seat = (wire.MySeat(), wire.OpenSeat())

@@ -18,8 +18,8 @@ from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
 from server.bus.base import (
     Bus,
+    BusCounters,
     BusMessage,
-    BusNumbers,
     GapHandler,
     Heartbeat,
     MessagesLost,
@@ -169,11 +169,13 @@ class FaultyStore(MemoryStore):
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
 
-    async def saw_identities(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        return await self._through("saw_identities", super().saw_identities(identities, day))
+    async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through(
+            "mark_identities_seen", super().mark_identities_seen(identities, day)
+        )
 
-    async def saw_rooms(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return await self._through("saw_rooms", super().saw_rooms(rooms, day))
+    async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
+        return await self._through("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
 
     async def mark_sat(self, identity: str) -> None:
         await self._through("mark_sat", super().mark_sat(identity))
@@ -209,7 +211,7 @@ class UnreliableStore(FaultyStore):
 # --- the bus
 
 
-class BadBus:
+class FaultyBus:
     """A bus that loses, duplicates, delays and reorders messages at random, from a seed.
 
     With `faults` 0 it does none of these. As the bus over MQTT does, it reports with a node's next
@@ -253,7 +255,7 @@ class BadBus:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return self._inner.on_gap(call)
 
-    def numbers(self) -> BusNumbers:
+    def numbers(self) -> BusCounters:
         return self._inner.numbers()
 
 
@@ -454,7 +456,7 @@ class Client:
 # --- everything together
 
 
-class World:
+class FakeServer:
     """One store and one bus with everything else that hubs need."""
 
     def __init__(
@@ -463,12 +465,12 @@ class World:
         self.settings = Settings(sole_node=False, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1)
         self.store = FaultyStore()
         self._store_override = store
-        self.bus: Bus = BadBus()
+        self.bus: Bus = FaultyBus()
         self.engines = ScriptedEngines()
         self.find_game = find_game
         self._ids = itertools.count(1)
 
-    def unlimited(self) -> "World":
+    def unlimited(self) -> "FakeServer":
         """Removes the limits on chat and addresses, for tests that only need many events."""
         self.settings = replace(self.settings, **limits.OFF)
         return self

@@ -109,7 +109,7 @@ class Link:
 
     numbers = itertools.count(1)
 
-    def __init__(self, client: "CrowdClient", connection: ClientConnection) -> None:
+    def __init__(self, client: "LoadClient", connection: ClientConnection) -> None:
         self.session = next(Link.numbers)
         self.rooms: dict[str, Known] = {}
         self.open = True
@@ -199,7 +199,7 @@ async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
     return None
 
 
-class CrowdClient:
+class LoadClient:
     """A client with one identity and a connection to each node at `urls`.
 
     A connection must open within `linked_s`. The client aborts one whose answer takes longer than
@@ -396,7 +396,7 @@ class CrowdClient:
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:
     """Records the final logs: joins every room from its first event on a fresh node."""
-    reader = CrowdClient(READER, [url], history, 0)
+    reader = LoadClient(READER, [url], history, 0)
     link = await reader.link(0)
     for room in rooms:
         await reader.join(link, room, 1)

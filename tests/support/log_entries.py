@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from server.store.base import (
-    EVERYBODY,
+    EVERYONE,
     Append,
     CommandKey,
     Conflict,
@@ -48,9 +48,7 @@ def _migrated() -> bytes:
 def entries(first_v: int, count: int = 1, at_ms: int = NOW_MS) -> tuple[StoredEvent, ...]:
     """A sequence of events."""
     body = b'{"kind":"said","identity":"ada","name":"Ada","text":"%d"}'
-    return tuple(
-        StoredEvent(v, at_ms, EVERYBODY, body % v) for v in range(first_v, first_v + count)
-    )
+    return tuple(StoredEvent(v, at_ms, EVERYONE, body % v) for v in range(first_v, first_v + count))
 
 
 def append(
@@ -105,7 +103,7 @@ def listing(text: str, listed: bool = True) -> Listing:
 
 
 #: Short limits, for tests that wait until the store gives PostgreSQL up.
-HASTY = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
+QUICK_TIMING = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
 
 
 async def outcome(work: Awaitable[object]) -> object:

@@ -16,7 +16,7 @@ from server.app import Running, open_node
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.web.pages import client_folder
-from tests.support.fake_server import Message, World
+from tests.support.fake_server import FakeServer, Message
 
 #: Seconds to wait for a message; only a test that hangs needs more.
 WAIT_S = 60.0
@@ -166,7 +166,7 @@ class Http:
 class Node:
     """A running server, and clients for it."""
 
-    def __init__(self, world: World, running: Running) -> None:
+    def __init__(self, world: FakeServer, running: Running) -> None:
         self.world = world
         self.running = running
         self.hub = running.hub
@@ -214,10 +214,10 @@ class Node:
 
 @asynccontextmanager
 async def serve(
-    world: World | None = None, node: str = "n1", **settings: Any
+    world: FakeServer | None = None, node: str = "n1", **settings: Any
 ) -> AsyncIterator[Node]:
-    """Runs a node on the stores of a `World`, with the test's settings."""
-    world = world or World()
+    """Runs a node on the stores of a `FakeServer`, with the test's settings."""
+    world = world or FakeServer()
     world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)
     async with open_node(world.ports(node), client_folder()) as running:
         yield Node(world, running)

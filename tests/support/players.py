@@ -25,10 +25,10 @@ from server.protocol.messages import (
 from tests.oracle.journal import Journal
 
 #: The timing of a client that reconnects sooner than people's, so that tests need not wait for it.
-HASTY = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
+QUICK_TIMING = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
 
 #: The timing of a client that repeats a command for as long as a database takes to recover.
-PATIENT = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
+PATIENT_TIMING = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
 
 #: Options for cheap matches of some twenty moves.
 LONG_STICKS = {"rows": "9-9-9-9"}
@@ -138,7 +138,7 @@ async def two_people(
     journal: Journal,
     seed: int,
     enough: asyncio.Event,
-    timing: Timing = HASTY,
+    timing: Timing = QUICK_TIMING,
 ) -> Model:
     """Lets two clients play each other until `enough` is set; returns the final model of both."""
     async with connect(url, timing=timing) as ada, connect(url, timing=timing) as bob:
@@ -165,7 +165,7 @@ async def person_and_ai(
     enough: asyncio.Event,
 ) -> Model:
     """Lets a client play the AI until `enough` is set; returns the final model."""
-    async with connect(url, timing=HASTY) as ada:
+    async with connect(url, timing=QUICK_TIMING) as ada:
         room = await make_room(ada, game, options, (MySeat(), AiSeat(level=level)))
         host = Player(ada, room, journal, seed, enough, host=True)
         await host.run()
@@ -181,7 +181,7 @@ async def ai_and_ai(
     enough: asyncio.Event,
 ) -> Model:
     """Lets the AI play itself until `enough` is set; returns a spectator's final model."""
-    async with connect(url, timing=HASTY) as ada:
+    async with connect(url, timing=QUICK_TIMING) as ada:
         room = await make_room(ada, game, options, (AiSeat(level=level), AiSeat(level=level)))
         host = Player(ada, room, journal, 0, enough, host=True)
         await host.run()

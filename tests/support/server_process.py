@@ -28,7 +28,7 @@ KILLED_FORKSERVER = re.compile(
     r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n"
 )
 #: Settings that lift every rate limit, for tests that are faster than people.
-UNHURRIED: dict[str, Any] = {
+NO_RATE_LIMITS: dict[str, Any] = {
     "messages_per_s": 1_000_000,
     "messages_burst": 1_000_000,
     "rooms_per_minute": 1_000_000,

@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 
 from server.protocol import messages as wire
 from server.runtime.hub import Hub
-from tests.support.fake_server import Client, World
+from tests.support.fake_server import Client, FakeServer
 
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
 
 @asynccontextmanager
 async def playing(
-    game: str = "tic-tac-toe", world: World | None = None
-) -> AsyncIterator[tuple[World, Hub, str, Client, Client]]:
+    game: str = "tic-tac-toe", world: FakeServer | None = None
+) -> AsyncIterator[tuple[FakeServer, Hub, str, Client, Client]]:
     """Ada against Ben, both following the room, before the first move."""
-    world = world or World()
+    world = world or FakeServer()
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game)

@@ -22,7 +22,7 @@ import click
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
 from server.bench.moves import Talk, connect
-from tests.support.server_process import UNHURRIED, serving
+from tests.support.server_process import NO_RATE_LIMITS, serving
 
 WAIT_S = 120.0
 PING_S = 5.0
@@ -88,7 +88,7 @@ async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, in
         for level in levels_of(game):
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
                 data, cache = Path(folder) / "data", Path(folder) / "code"
-                async with serving(data, workers=workers, cache=cache, **UNHURRIED) as server:
+                async with serving(data, workers=workers, cache=cache, **NO_RATE_LIMITS) as server:
                     found[game.id, level] = await first_move(
                         server.port, game.id, level, until_ready=level == 1
                     )
@@ -105,7 +105,7 @@ async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, in
             subprocess.run, warm, env=environment, check=True, stdout=subprocess.DEVNULL
         )
         async with serving(
-            Path(folder) / "data", workers=workers, cache=cache, **UNHURRIED
+            Path(folder) / "data", workers=workers, cache=cache, **NO_RATE_LIMITS
         ) as server:
             return {
                 (game.id, level): await first_move(server.port, game.id, level, until_ready=False)

@@ -15,8 +15,8 @@ from client.connection import connect
 from server.protocol.messages import AiSeat, MySeat
 from tests.oracle.journal import Journal
 from tests.support.documented import PAGE, install
-from tests.support.players import HASTY, Player, make_room
-from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, serving
+from tests.support.players import QUICK_TIMING, Player, make_room
+from tests.support.server_process import NO_RATE_LIMITS, ROOT, assert_no_traceback, serving
 
 GAME = "pong-hau-ki"
 
@@ -62,8 +62,8 @@ async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> 
     journal, enough = Journal(), asyncio.Event()
     enough.set()
     async with (
-        serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server,
-        connect(server.url, timing=HASTY) as ada,
+        serving(tmp_path / "data", workers=1, ai_pace_ms=0, **NO_RATE_LIMITS) as server,
+        connect(server.url, timing=QUICK_TIMING) as ada,
         asyncio.timeout(90),
     ):
         room = await make_room(ada, GAME, None, (MySeat(), AiSeat(level=2)))

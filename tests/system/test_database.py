@@ -13,9 +13,9 @@ from server.deploy.postgres import PASSWORD, SAFE, Postgres, private_postgres
 from server.protocol.codes import Code
 from server.protocol.messages import Chat, Join
 from tests.oracle.journal import Journal, read_postgres_logs
-from tests.support.players import LONG_STICKS, PATIENT, make_room, two_people
+from tests.support.players import LONG_STICKS, PATIENT_TIMING, make_room, two_people
 from tests.support.raw_websocket import RawSocket, raw_socket
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
@@ -57,7 +57,7 @@ async def test_a_database_outage_under_load_costs_no_move(
                     database=durable.url(database),
                     poll_s=HOUR_S,
                     silence_s=60.0,
-                    **UNHURRIED,
+                    **NO_RATE_LIMITS,
                 )
             )
             for n in range(NODES)
@@ -68,7 +68,13 @@ async def test_a_database_outage_under_load_costs_no_move(
             matches = [
                 tasks.create_task(
                     two_people(
-                        nodes[n % NODES].url, "sticks", LONG_STICKS, journal, 2 * n, enough, PATIENT
+                        nodes[n % NODES].url,
+                        "sticks",
+                        LONG_STICKS,
+                        journal,
+                        2 * n,
+                        enough,
+                        PATIENT_TIMING,
                     )
                 )
                 for n in range(MATCHES)
@@ -106,7 +112,7 @@ async def _room(
 ) -> str:
     """Creates a room for chat and joins every socket; `states` records its host's states."""
     host = await stack.enter_async_context(
-        connect(node.url, timing=PATIENT, on_state=states.append)
+        connect(node.url, timing=PATIENT_TIMING, on_state=states.append)
     )
     room = await make_room(host, "tic-tac-toe")
     for raw in raws:

@@ -13,7 +13,7 @@ from server.protocol.messages import AiSeat, Chat, Hello, Join, Move, Sit
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
 from tests.support.raw_websocket import RawSocket, raw_socket
-from tests.support.server_process import UNHURRIED, assert_no_traceback, eventually, serving
+from tests.support.server_process import NO_RATE_LIMITS, assert_no_traceback, eventually, serving
 
 SIZE = "4m"
 
@@ -68,7 +68,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
         small_disk, target_is_directory=True
     )  # so that the server's log is not on that disk
     async with (
-        serving(data, workers=1, ai_duel_pace_ms=0, **UNHURRIED) as server,
+        serving(data, workers=1, ai_duel_pace_ms=0, **NO_RATE_LIMITS) as server,
         raw_socket(server.port) as raw,
     ):
         await raw.hello()
@@ -124,7 +124,10 @@ async def _assert_newcomers_refused(port: int) -> None:
 
 async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
     """When standard error is on a full disk, the server loses its messages and keeps serving."""
-    async with serving(small_disk / "data", **UNHURRIED) as server, raw_socket(server.port) as raw:
+    async with (
+        serving(small_disk / "data", **NO_RATE_LIMITS) as server,
+        raw_socket(server.port) as raw,
+    ):
         await raw.hello()
         async with connect(server.url) as ada:
             room = await make_room(ada, "tic-tac-toe")

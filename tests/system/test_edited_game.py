@@ -12,8 +12,8 @@ from client.connection import connect
 from client.messages import Happened, RoomMessage
 from engine.games import tic_tac_toe
 from server.protocol.messages import AiSeat, Finished, Move, MySeat, Sit
-from tests.support.players import HASTY, make_room
-from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, serving
+from tests.support.players import QUICK_TIMING, make_room
+from tests.support.server_process import NO_RATE_LIMITS, ROOT, assert_no_traceback, serving
 from tests.system.test_workers import Opponent, is_move, workers
 
 RULES = (
@@ -53,10 +53,10 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
     on, also after a restart with the new data. A restart with rules that mean other moves freezes
     their room as `game.changed`.
     """
-    async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **UNHURRIED) as server:
+    async with serving(tmp_path / "data", workers=1, ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with (
-            connect(server.url, timing=HASTY) as ada,
-            connect(server.url, timing=HASTY) as bob,
+            connect(server.url, timing=QUICK_TIMING) as ada,
+            connect(server.url, timing=QUICK_TIMING) as bob,
         ):
             friends = await make_room(ada, "edited")
             await bob.command(Sit(id=bob.new_id(), room=friends, seat=1))
@@ -85,7 +85,7 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
         assert await server.stop() == 0
 
         await server.start()
-        async with connect(server.url, token, timing=HASTY) as ada:
+        async with connect(server.url, token, timing=QUICK_TIMING) as ada:
             await ada.command(Move(id=ada.new_id(), room=friends, ply=2, move="c2"))
             room = await make_room(ada, "edited", {}, (MySeat(), AiSeat(level=1)))
             async with aclosing(ada.follow(room)) as messages:
@@ -97,7 +97,7 @@ async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, 
         (site / "edited.py").write_text(RULES.replace('for row in "123"', 'for row in "321"'))
         await server.start()
         async with (
-            connect(server.url, token, timing=HASTY) as ada,
+            connect(server.url, token, timing=QUICK_TIMING) as ada,
             aclosing(ada.follow(friends)) as messages,
         ):
             person = Opponent(ada, friends, messages)

@@ -18,7 +18,7 @@ from tests.support.any_game import play_by_clicks, play_by_typing, play_with_poi
 from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 from tests.system.test_browser_pages import audit, fits
 
 pytestmark = [
@@ -41,7 +41,9 @@ async def chromium() -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("games") / "data"
-    async with serving(data, ai_pace_ms=0, ai_duel_pace_ms=0, workers=2, **UNHURRIED) as server:
+    async with serving(
+        data, ai_pace_ms=0, ai_duel_pace_ms=0, workers=2, **NO_RATE_LIMITS
+    ) as server:
         yield server
         assert_no_traceback(server)
 

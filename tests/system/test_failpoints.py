@@ -10,7 +10,7 @@ from server.process.failpoint import PLACES, kill_at, nowhere
 from server.settings import SettingError
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 #: Kills per failpoint; tests/cluster has more.
 KILLS = 2
@@ -30,7 +30,7 @@ async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
     """
     chance = random.Random(f"{place} {kills}")
     journal, enough = Journal(), asyncio.Event()
-    async with serving(tmp_path / "data", ai_pace_ms=0, **UNHURRIED) as server:
+    async with serving(tmp_path / "data", ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with asyncio.TaskGroup() as tasks:
             for n in range(5):
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))

@@ -15,7 +15,7 @@ from tests.oracle.journal import read_logs
 from tests.support.malformed_input import Nonsense
 from tests.support.players import make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 BATCH = 50
 ANSWERS = ("ack", "error", "pong")
@@ -152,7 +152,7 @@ async def test_malformed_input_of_every_kind_changes_nothing(tmp_path: Path, inp
     each broken frame ends its connection; there is no traceback, memory stays flat, and a good
     client is served all the time.
     """
-    settings = UNHURRIED | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
+    settings = NO_RATE_LIMITS | {"rooms_burst": 3, "rooms_per_minute": 1, "room_idle_s": 1}
     async with serving(tmp_path / "data", **settings) as server, victims(server) as people:
         before = read_logs(server.data)
         seen = await snapshots(server, people.rooms)

@@ -14,15 +14,15 @@ from client.model import Model
 from server.protocol.messages import AiSeat, Created
 from tests.oracle.journal import Journal, RoomLog, read_logs
 from tests.support.players import (
-    HASTY,
     LONG_STICKS,
+    QUICK_TIMING,
     ai_and_ai,
     make_room,
     person_and_ai,
     two_people,
 )
 from tests.support.server_process import (
-    UNHURRIED,
+    NO_RATE_LIMITS,
     ServerProcess,
     assert_no_traceback,
     eventually,
@@ -49,7 +49,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     chance = random.Random(seed)
     journal, enough = Journal(), asyncio.Event()
     async with serving(
-        tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **UNHURRIED
+        tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **NO_RATE_LIMITS
     ) as server:
         unwatched = await _unwatched_rooms(server)
         async with asyncio.TaskGroup() as tasks:
@@ -104,7 +104,7 @@ def _created_by(host: str) -> Created:
 
 async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, list[str]]:
     """Creates rooms in sequence; returns the host's identity and the acknowledged rooms."""
-    async with connect(url, timing=HASTY) as host:
+    async with connect(url, timing=QUICK_TIMING) as host:
         rooms = []
         while not enough.is_set():
             rooms.append(await make_room(host, "tic-tac-toe"))
@@ -135,9 +135,9 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
 async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
     """After a machine was suspended in the middle of matches, clients reconnect and play on."""
     journal, enough = Journal(), asyncio.Event()
-    async with serving(tmp_path / "data", **UNHURRIED) as server:
+    async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         states: asyncio.Queue[State] = asyncio.Queue()
-        async with connect(server.url, timing=HASTY, on_state=states.put_nowait):
+        async with connect(server.url, timing=QUICK_TIMING, on_state=states.put_nowait):
             assert await states.get() is State.CONNECTED
             async with asyncio.TaskGroup() as tasks:
                 for n in range(5):

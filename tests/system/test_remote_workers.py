@@ -26,7 +26,13 @@ from server.protocol.messages import AiSeat, Finished, MatchResult, Moved, MySea
 from tests.oracle.journal import Journal, read_logs
 from tests.server.test_remote_engines import ScriptedWorker
 from tests.support.players import make_room
-from tests.support.server_process import ROOT, UNHURRIED, assert_no_traceback, eventually, serving
+from tests.support.server_process import (
+    NO_RATE_LIMITS,
+    ROOT,
+    assert_no_traceback,
+    eventually,
+    serving,
+)
 from tests.support.worker_process import WorkerProcess, working
 from tests.system.test_workers import Opponent, is_move
 
@@ -59,7 +65,7 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
     """
     async with (
         mosquitto(tmp_path) as broker,
-        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        serving(tmp_path / "data", **bus_settings(broker.address), **NO_RATE_LIMITS) as server,
         connect(server.url) as ada,
     ):
         room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=3)))
@@ -84,7 +90,7 @@ async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
     async with (
         mosquitto(tmp_path) as broker,
         working(tmp_path, broker.address, "one", GAME) as one,
-        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        serving(tmp_path / "data", **bus_settings(broker.address), **NO_RATE_LIMITS) as server,
         connect(server.url) as ada,
     ):
         room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))
@@ -118,7 +124,7 @@ async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
     }
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(
-            serving(tmp_path / "data", **settings, **UNHURRIED)
+            serving(tmp_path / "data", **settings, **NO_RATE_LIMITS)
         )
         ada = await stack.enter_async_context(connect(server.url))
         room = await make_room(ada, "tic-tac-toe", {}, (AiSeat(level=1), MySeat()))
@@ -155,7 +161,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
     async with (
         mosquitto(tmp_path) as broker,
         working(tmp_path, broker.address, "good", game.id) as good,
-        serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED) as server,
+        serving(tmp_path / "data", **bus_settings(broker.address), **NO_RATE_LIMITS) as server,
         open_link(broker.address, "liar", work.worker_topic("liar")) as link,
         connect(server.url) as ada,
     ):
@@ -298,7 +304,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         server = await stack.enter_async_context(
-            serving(tmp_path / "data", **bus_settings(broker.address), **UNHURRIED)
+            serving(tmp_path / "data", **bus_settings(broker.address), **NO_RATE_LIMITS)
         )
         workers = [
             await stack.enter_async_context(working(tmp_path, broker.address, f"w{number}", GAME))

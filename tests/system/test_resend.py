@@ -19,7 +19,7 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
 from tests.support.players import make_room
 from tests.support.server_process import (
-    UNHURRIED,
+    NO_RATE_LIMITS,
     ServerProcess,
     assert_no_traceback,
     eventually,
@@ -89,7 +89,10 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
     The client sends the command again by itself and gets an ack with the v of the move in the log.
     """
     journal, chance = Journal(), random.Random(1)
-    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+    async with (
+        serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
+        fault_proxy(server.port) as proxy,
+    ):
         async with two_clients(server, proxy) as (ada, bob):
             duel = await start_duel(ada, bob)
             frame, ack = await _bytes_of_a_move(duel, ada, proxy, journal, chance)
@@ -136,7 +139,10 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
 ) -> None:
     """After a cut at any byte of the ack, event and view, every event arrives once and in order."""
     journal, lines = Journal(), 0
-    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+    async with (
+        serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
+        fault_proxy(server.port) as proxy,
+    ):
         async with connect(proxy.url, timing=STILL, jitter=at_once) as ada:
             room = await make_room(ada, "tic-tac-toe")
             seen = journal.seen[room, "ada"]
@@ -182,7 +188,10 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
     The client sends the same command to the next server and gets the ack with the same v; nothing
     happens twice.
     """
-    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+    async with (
+        serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
+        fault_proxy(server.port) as proxy,
+    ):
         async with two_clients(server, proxy) as (ada, bob):
             duel = await start_duel(ada, bob)
             command = Move(id="1", room=duel.room, ply=0, move=duel.next_move(random.Random(1)))
@@ -214,7 +223,7 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
 
     Both clients name every command "1", in two rooms each.
     """
-    async with serving(tmp_path / "data", **UNHURRIED) as server:
+    async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
             mine = await _room(ada, Create(id="1", game="sticks", options=SEATED))
             yours = await _room(bob, Create(id="1", game="sticks", options=SEATED))
@@ -254,7 +263,10 @@ async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_pat
 
     A command that was sent into the dead connection is executed once.
     """
-    async with serving(tmp_path / "data", **UNHURRIED) as server, fault_proxy(server.port) as proxy:
+    async with (
+        serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
+        fault_proxy(server.port) as proxy,
+    ):
         states: list[State] = []
         async with (
             connect(proxy.url, timing=QUICK, jitter=at_once, on_state=states.append) as ada,

@@ -14,7 +14,7 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import Player, make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, raw_socket
 from tests.support.server_process import (
-    UNHURRIED,
+    NO_RATE_LIMITS,
     ServerProcess,
     assert_no_traceback,
     eventually,
@@ -74,7 +74,7 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
     other clients have received every event.
     """
     journal = Journal()
-    async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
+    async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server, AsyncExitStack() as sockets:
         async with connect(server.url) as ada, connect(server.url) as bob:
             room = await make_room(ada, "tic-tac-toe")
             spectator = Player(bob, room, journal, 0, asyncio.Event(), host=False)
@@ -95,7 +95,7 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
 
 async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path: Path) -> None:
     """A client that requests long answers without reading them cannot fill the server's memory."""
-    async with serving(tmp_path / "data", **UNHURRIED) as server, AsyncExitStack() as sockets:
+    async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server, AsyncExitStack() as sockets:
         async with connect(server.url) as ada:
             room = await make_room(ada, "tic-tac-toe")
             for _ in range(50):

@@ -13,7 +13,7 @@ from server.protocol.codes import Close
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, ai_and_ai, person_and_ai, two_people
 from tests.support.raw_websocket import raw_socket
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 
 @pytest.mark.usefixtures("warm_engine")
@@ -29,7 +29,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     """
     journal, enough = Journal(), asyncio.Event()
     async with (
-        serving(tmp_path / "data", workers=1, **UNHURRIED) as server,
+        serving(tmp_path / "data", workers=1, **NO_RATE_LIMITS) as server,
         AsyncExitStack() as sockets,
     ):
         no_request, page, watcher = [

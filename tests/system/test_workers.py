@@ -17,7 +17,7 @@ from engine.rules.registry import load_game
 from server.protocol.messages import AiSeat, Chat, Move, Moved, MySeat, Thinking
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import make_room
-from tests.support.server_process import UNHURRIED, ServerProcess, assert_no_traceback, serving
+from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
 #: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
@@ -88,7 +88,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
     AI moves: tests/engine/test_pool.py.)
     """
     served = 0
-    async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **UNHURRIED) as server:
+    async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
             other = await make_room(bob, "tic-tac-toe")
             room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))

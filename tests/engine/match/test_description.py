@@ -4,7 +4,7 @@ import pytest
 
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
-from engine.match.features import techniques_of
+from engine.match.features import features_of
 from engine.match.making import make_player, plays_alike
 from engine.rules.registry import load_game
 from engine.search import layout
@@ -104,7 +104,7 @@ def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.Monkey
     usual = default_features(game)
 
     def chosen(text: str) -> int:
-        return techniques_of(parse_description(f"nodes=10{text}"), usual)
+        return features_of(parse_description(f"nodes=10{text}"), usual)
 
     assert usual == layout.ALL & ~layout.EXTENSIONS
     assert chosen("") == usual
