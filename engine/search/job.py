@@ -93,11 +93,15 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class Load(Struct, frozen=True):
-    """The load of a pool: searches running and waiting, and the workers that are ready."""
+    """The load of a pool: searches running and waiting, and the workers that are ready.
+
+    `other_rules` counts games that workers elsewhere offer with other rules than this server's.
+    """
 
     running: int
     waiting: int
     workers: int
+    other_rules: int = 0
 
 
 class SearchError(Exception):

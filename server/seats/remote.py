@@ -11,6 +11,7 @@ stays in this node's log.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 import msgspec
 import structlog
 
-from engine.game import Game
+from engine.game import Game, GameError, GameFault
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchFailed
 from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
@@ -231,7 +232,18 @@ class RemoteEngines:
     def load(self) -> Load:
         here = self._local.load() if self._local is not None else Load(0, 0, 0)
         cores = sum(worker.advert.cores for worker in self._present())
-        return Load(here.running + len(self._attempts), here.waiting, here.workers + cores)
+        running = here.running + len(self._attempts)
+        return Load(running, here.waiting, here.workers + cores, self._other_rules())
+
+    def _other_rules(self) -> int:
+        """Counts the games that present workers offer under another digest than this server's."""
+        count = 0
+        for worker in self._present():
+            offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
+            for game_id, offer in offers.items():
+                with contextlib.suppress(GameError, GameFault):  # this server cannot play the game
+                    count += offer.rules != self._find_game(game_id).digest
+        return count
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
         game = self._find_game(job.game)

@@ -85,6 +85,11 @@ class NodeCollector:
         yield GaugeMetricFamily(
             "plyroom_search_workers", "Search processes that are ready", load.workers
         )
+        yield GaugeMetricFamily(
+            "plyroom_worker_games_other_rules",
+            "Games that workers offer with other rules than this node's",
+            load.other_rules,
+        )
         bus = self._gauges.bus.numbers()
         yield GaugeMetricFamily(
             "plyroom_bus_flows",

@@ -262,7 +262,9 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
         with pytest.raises(EnginesAway):
             await here.search()
         await here.add_worker(games={"othello": Offer("x")})
-        await here.add_worker(games={GAME.id: Offer("another digest")})
+        assert here.engines.load().other_rules == 1
+        await here.add_worker(games={GAME.id: Offer("another digest"), "whist": Offer("unknown")})
+        assert here.engines.load().other_rules == 2
         with pytest.raises(EnginesAway):
             await here.search()
         with pytest.raises(RulesChanged):
