@@ -212,7 +212,7 @@ def check_permission(searcher: Searcher) -> None:
     for seed in range(8):
         without = outcome_of(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
         assert outcome_of(searched(searcher, "never", seed, 9)) == without
-        assert outcome_of(searched(searcher, "tense", seed, 9)) == without
+        assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
         assert outcome_of(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
         shallow = outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
         assert outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow

@@ -251,7 +251,7 @@ async def test_a_terminal_or_a_bot_is_told() -> None:
         url = f"http://{node.host}"
         async with connect(url) as one:
             with pytest.raises(
-                Unreachable, match="no more connections from your address now; try again in 10 s"
+                Unreachable, match="no more connections from your address; try again in 10 s"
             ):
                 async with connect(url):
                     raise AssertionError("it was let in")

@@ -115,10 +115,10 @@ def test_verdicts() -> None:
     """A verdict needs error bars on one side of zero, or a decided test."""
     assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
     assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
-    assert verdict(result(*[4, 0] * 5)) == "cannot be printed"
+    assert verdict(result(*[4, 0] * 5)) == "cannot be told"
     assert verdict(result(*[3, 1] * 450)) == "does not pay"
     assert verdict(result(*[2] * 900)) == "makes no difference"
-    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be printed"
+    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
 
 
 def test_techniques_by_game() -> None:
