@@ -33,7 +33,7 @@ from engine.solvers.base import (
 
 #: Plies of an opening book by default.
 BOOK_PLIES = 10
-#: The most plies of an opening book.
+#: Maximum number of plies of an opening book.
 MOST_BOOK_PLIES = 16
 #: The time limit of a position by default, in seconds.
 SECONDS = 60.0

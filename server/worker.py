@@ -102,7 +102,7 @@ class EngineWorker:
     # --- orders
 
     def _on_order(self, topic: str, payload: bytes) -> None:
-        """Takes an order from the broker."""
+        """Handles an order from the broker."""
         try:
             order = work.parse_order(payload)
         except Malformed as error:

@@ -1,7 +1,7 @@
-"""The rows of `engine.bench.table`: each measures a task of the engine beside its peers.
+"""The rows of `engine.bench.table`: each compares the engine with its peers in one task.
 
 Seconds are processor time. A peer either runs here, interleaved with our program, or has a
-published figure. A published figure comes from a similar machine but not from this run, so that its
+published figure. A published figure comes from a similar machine but not from this run, so the
 ratio is only a guide.
 """
 
@@ -130,7 +130,7 @@ def alpha_beta(depth: int, rounds: int) -> Row:
 
 
 def node_speed(rounds: int) -> Row:
-    """Nodes per second in the connect four searches of the signature, beside the search in C."""
+    """Nodes per second of the connect four searches of the bench, ours and the same search in C."""
     found = bench.compare(rounds)
     if found.ratio is None:
         raise Missing(NO_COMPILER)
@@ -220,7 +220,7 @@ def draughts(depth: int, rounds: int) -> list[Row]:
 
 
 def draughts_tables() -> Row:
-    """Generates all endgame tables anew and stores them."""
+    """Regenerates all endgame tables and stores them."""
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
     begun = time.process_time()
@@ -230,7 +230,7 @@ def draughts_tables() -> Row:
     return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=note)
 
 
-#: The positions of the chess row, in FEN: openings, middle games and endings.
+#: The positions of the chess row, in FEN: openings, middlegames and endgames.
 CHESS = (
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqkb1r/pppp1ppp/2n2n2/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4",
@@ -239,11 +239,11 @@ CHESS = (
     "2r3k1/1p3pp1/p3p2p/8/1P6/P3RN2/5PPP/2b3K1 b - - 3 30",
     "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 )
-#: Size of the table, as a power of two of entries: 16 MiB, as UCI programs get.
+#: Size of the table, as a power of two of entries: 16 MiB, the default of UCI programs.
 CHESS_BITS = 20
 #: Published figures, in millions of nodes per second.
 CHESS_PUBLISHED = (("gnuchess", 2.1), ("toga2", 1.7), ("Stockfish 15.1", 0.8), ("sunfish", 0.018))
-#: The UCI programs that run beside ours if they are installed.
+#: The UCI programs that run for comparison if they are installed.
 PROGRAMS = ("stockfish", "toga2")
 
 

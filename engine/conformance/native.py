@@ -1,4 +1,4 @@
-"""Checks that compile a game: its rules and the search must do the same compiled and uncompiled."""
+"""Checks of a compiled game: its rules and search give the same results as uncompiled."""
 
 import random
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SEARCH_LEAVES = 60_000
 #: The deepest depth that is checked, in plies.
 MAX_SEARCH_DEPTH = 15
-#: Positions on which every move is played, compiled and uncompiled.
+#: Positions in which every move is played, compiled and uncompiled.
 MOVED_POSITIONS = 400
 
 
@@ -112,7 +112,7 @@ class Both:
             )
 
     def check_hints(self, position: Position, moves: list[int]) -> None:
-        """The optional hooks of an ongoing state: tactical moves, stability, order and passing."""
+        """The optional hooks of an ongoing state: tactical moves, stability, move order, passes."""
         rules, state, words, where = (
             self.rules,
             position.state,
@@ -204,7 +204,7 @@ def check_no_floats(game: Game) -> None:
     """No variable of the compiled search is floating point: that is always a mix-up of signed and
     unsigned.
 
-    Only code that is compiled anew shows it, or its record in the cache.
+    It shows only when code is compiled, or in the record of that compilation in the cache.
     """
     from engine.compiler.native import compile_game
 
@@ -311,8 +311,8 @@ def check_report(position: Position, report: Report, plain: Plain) -> None:
 def depth_of_leaves(native: "NativeGame", position: Position) -> int:
     """The greatest depth at which a plain search has at most SEARCH_LEAVES leaves.
 
-    The leaves are counted: where a capture is forced, the number of moves in the root says nothing
-    about the tree below.
+    The leaves are counted: where a capture is forced, the number of moves at the root says little
+    about the size of the tree.
     """
     from engine.perft import perft
 
@@ -324,7 +324,7 @@ def depth_of_leaves(native: "NativeGame", position: Position) -> int:
 
 def minimax(position: Position, depth: int, ply: int) -> int:
     """The value of a position for its side to move, by a minimax without pruning, as the kernel's
-    contract promises it.
+    contract defines it.
     """
     rules, state = position.game.rules, position.state
     with np.errstate(over="ignore"):

@@ -43,7 +43,7 @@ ONE, NONE = U(1), U(0)
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
 ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
-# Where the weights stand in data/breakthrough.txt. Each multiplies a count of White's men less the
+# Offsets of the weights in data/breakthrough.txt. Each multiplies a count of White's men less the
 # same count of Black's.
 #: A man, by the rows behind it and the columns to the nearer side: 7 rows of 4 weights.
 PLACE = 0

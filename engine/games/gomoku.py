@@ -297,7 +297,7 @@ def _winning(stones: int, exact: bool) -> int:
 
 
 def _with_rows(s: State) -> State:
-    """The state with its counts of lines computed anew from its stones."""
+    """The state with its counts of lines recomputed from its stones."""
     state: State = (NONE,) * 12
     for bit in CELL_AT:
         owner = next((i for i in (0, 4) if s[i + (bit >> 6)] >> U(bit & 63) & ONE), None)

@@ -17,7 +17,7 @@ TITLE = "Hex"
 #: word bit 0 is the side to move and bit 1 the swap rule. `play` updates the joined stones, so that
 #: `status` sees a win at once.
 WORDS = 13
-MAX_MOVES = 121  # the swap is possible when one cell is filled, so it adds none
+MAX_MOVES = 121  # the swap is legal only when one cell is filled
 LEVELS = 7
 LEVEL_TABLE = (
     (1, 20, 80),
@@ -71,9 +71,9 @@ MIDDLE_FIRST = sorted(
 )
 ORDER = np.array(MIDDLE_FIRST, np.int64)
 
-#: The value of one stone of distance.
+#: Evaluation units for one stone of distance.
 STEP = 12
-#: The most meeting cells that `distance` counts; more are no better.
+#: The maximum number of meeting cells that `distance` counts; more do not help.
 WAYS = 5
 
 POSITION_TEXT = re.compile(r"([RB.]{11}(?:/[RB.]{11}){10}) (red|blue) (swap|no-swap)")
@@ -152,7 +152,7 @@ def joined(seed: Pair, stones: Pair) -> Pair:
 
 @rule
 def hold(held: Pair, stone: Pair, around: Pair, edge: Pair, stones: Pair) -> Pair:
-    """The stones joined to an edge after a stone is put down."""
+    """The stones joined to an edge after `stone` is placed; `held` were joined before."""
     if (stone[0] & edge[0]) | (stone[1] & edge[1]) | (around[0] & held[0]) | (around[1] & held[1]):
         return joined((held[0] | stone[0], held[1] | stone[1]), stones)
     return held
@@ -190,7 +190,10 @@ def key(s: State) -> np.uint64:
 
 @rule
 def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair:
-    """The cells reached with one more stone: on the edge, beside held stones, or by a sure way."""
+    """The cells reached with one more stone.
+
+    These are the empty cells on the edge, beside held stones, or in `sure` (safely connected).
+    """
     if held[0] | held[1]:
         beside = near(held)
         sure = (sure[0] | beside[0], sure[1] | beside[1])
@@ -202,7 +205,7 @@ def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair
 
 @rule
 def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
-    """The held stones, those with a sure way to them, and all stones connected to these."""
+    """The held stones, those in `sure` (safely connected to them), and all that these join."""
     seed = (held[0] | (stones[0] & sure[0]), held[1] | (stones[1] & sure[1]))
     if seed == held:
         return held
@@ -213,11 +216,11 @@ def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
 def distance(
     stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair
 ) -> int:
-    """How far a side is from joining its edges: STEP for each stone it needs against resistance.
+    """How far a side is from joining its edges: STEP for each stone that it needs.
 
-    Two regions grow in turn from the two edges; each cell where they can meet takes 1 off, up to
-    WAYS. The other side can close one of two ways. So the way to a cell is sure when the cell lies
-    beside two reached cells, and a single way costs one more stone.
+    Two regions grow alternately from the two edges; each cell where they can meet subtracts 1, up
+    to WAYS. The other side can block one of two connections. So a cell is safely connected when it
+    lies beside two reached cells (as in a bridge), and a single connection costs one more stone.
     """
     reached_a, reached_b, once_a, once_b, sure_a, sure_b = EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
     for steps in range(2 * SIZE):

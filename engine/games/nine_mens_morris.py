@@ -83,7 +83,7 @@ def _neighbours(point: int) -> int:
 
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
-#: Where the weights stand in DATA, which has them twice: for the placing and for the time after it.
+#: Offsets of the weights in DATA, which has them twice: for the placing and for the time after it.
 #: Having 0 to 9 men; an empty point that would close a mill of the side to move, and of the other
 #: side; a mill; a free step; a man that cannot step; a man where four lines meet; having the move.
 #: PHASE is the number of weights of one phase.

@@ -149,7 +149,7 @@ def play_ladder(
     concurrency: int,
     out: Callable[[str], None],
 ) -> None:
-    """Plays the games that the logs of a ladder lack, and passes a line on each step to `out`.
+    """Plays the games missing from a ladder's logs, and passes a line on each step to `out`.
 
     A complete step stands even if files of the game have changed since, provided that REPLAYED of
     its games come out the same. Raises LogError if they do not, for an incomplete step with other

@@ -22,7 +22,7 @@ def searcher_for(game: Game) -> Searcher:
 
 
 def plays_alike(description: Description, game: Game) -> bool:
-    """Whether the player's move depends on the moves so far only, and not on time or a seed."""
+    """Whether the player is deterministic: its moves depend on no time and no seed."""
     if description.kind == "level":
         level = level_of(game, int(description.value))
         return level.repeatable and not level.margin and not level.slip

@@ -115,7 +115,7 @@ class Openings:
     def _random(self) -> tuple[Opening | None, str]:
         """A random opening with its digest; None if the game ended within it.
 
-        An opening that the search sees decided is the least balanced, so that it is used only if
+        An opening that the search sees as decided is the least balanced, so it is used only if
         there is no other.
         """
         position = self._searcher.game.start(self._options)

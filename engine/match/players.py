@@ -234,8 +234,8 @@ class FixedDepthPlayer:
     """Plays the best move of a plain search to a fixed depth; the seed breaks ties.
 
     Two of them are the yardsticks of level 1. At depth 1 it is the greedy player: it sees the end
-    of a game, but not whether the opponent has a move left, so that it stalemates. At depth 2 it
-    sees the answers: it avoids stalemate when it is ahead, and it can mate.
+    of a game, but not whether the opponent has a move left, so it may stalemate. At depth 2 it
+    sees the replies: it avoids stalemate when it is ahead, and it can mate.
     """
 
     clock: Clock | None = None

@@ -102,7 +102,7 @@ def run_match(
     concurrency: int = 1,
     on_game: Callable[[Record], None] = lambda record: None,
 ) -> Summary | None:
-    """Plays the games that the log lacks up to `games` (an even number), or until the test decides.
+    """Plays the missing games of a log up to `games` (an even number), or until the test decides.
 
     If both players always play alike, the match ends when its openings repeat, because the games
     would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player

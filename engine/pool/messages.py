@@ -9,8 +9,8 @@ from engine.search.job import Info, Job, Result
 #: Largest command, in bytes. It must fit into an idle worker's pipe, so that a send never blocks.
 MAX_BYTES = 65_536
 
-#: The unit of compilation: the search kernel, which every search needs, or one of the additions
-#: that make it better.
+#: The unit of compilation: the search kernel, which every search needs, or an optional
+#: addition to it.
 Step = Literal["search", "solver", "persona"]
 
 #: Why a job has no answer. A "fault" is an error in the game's own rules.
@@ -21,8 +21,8 @@ class SearchCommand(Struct, frozen=True, tag=True):
     """Search this job; `time_ms` caps the job's own time on a retry.
 
     With `uncompiled` the worker runs the kernel as plain Python, because the machine code does not
-    exist yet. With `may_compile` the worker may compile the kernel itself, because the cache has
-    failed the pool.
+    exist yet. With `may_compile` the worker may compile the kernel itself, because workers have
+    missed it in the cache repeatedly.
     """
 
     number: int

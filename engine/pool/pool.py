@@ -62,7 +62,7 @@ IGNORED_CANCEL_S = 1.0
 WORTH_A_TRY_S = 0.1
 #: Pauses before a start in seconds, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
-#: Cache misses of a game that are answered by compiling it anew; after one more, workers may
+#: Cache misses of a game that are answered by recompiling it; after one more, workers may
 #: compile it themselves.
 MISSES_BEFORE_COMPILING = 1
 #: Rooms of which the pool remembers the worker that holds their table.
@@ -580,7 +580,7 @@ class Pool:
         return True
 
     def _on_not_compiled(self, slot: WorkerSlot) -> None:
-        """Has a game compiled anew that the cache has lost; it is searched uncompiled meanwhile.
+        """Recompiles a game that the cache has lost; until then it is searched uncompiled.
 
         If the workers miss it again, because they share no folder, they compile it themselves.
         """

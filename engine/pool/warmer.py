@@ -2,8 +2,9 @@
 
 The order is: the searches of the games that were requested, then their requested additions (a
 solver, the personas), then the rest at idle priority, with the searches of all games before any
-solver. Personas are compiled on request only, because few players use them. A request ends an idle
-compilation. A step that the cache holds is settled at once, without a process.
+solver. Personas are compiled on request only, because few players use them. A request preempts an
+idle compilation. A step is settled when it is ready or has failed; one that the cache holds is
+settled at once, without a process.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled as cold
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
-#: Processes that may die over a step before it fails.
+#: Processes that may die while they compile a step before the step fails.
 TRIES = 3
 #: Seconds that a step may take to compile.
 LOAD_S = 120.0
@@ -60,11 +61,11 @@ class _Running:
 
 
 class Warmer:
-    """Compiles games; `run` is its task. The games in `spare` are compiled without a request.
+    """Compiles games; `run` is its task. It compiles those in `spare` without a request.
 
     It calls `on_change(game, state)` at each change of the state of a game's search,
     `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when a compiling
-    process died.
+    process dies.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Warmer:
         await self._status((game_id, "search")).settled.wait()
 
     def forget(self, game_id: str) -> None:
-        """Makes a game cold again, because the cache has lost it, and requests it anew."""
+        """Makes a game cold again, because the cache has lost it, and requests it again."""
         for step in ("search", *ADDITIONS):
             self._statuses.pop((game_id, step), None)
         self._on_change(game_id, "cold")
@@ -178,7 +179,7 @@ class Warmer:
         )
 
     def _next(self) -> tuple[Key, bool] | None:
-        """The step to compile now; it settles the steps that the cache holds on the way."""
+        """The step to compile now; settles the steps before it that the cache holds."""
         for key, is_idle in self._order():
             if self._status(key).state == "cold" and not self._settle_from_cache(key):
                 return key, is_idle

@@ -53,7 +53,7 @@ IDLE_NICE = 10
 def main(pipe: Connection, control_words: Any, table_bytes: int) -> None:
     """Serves commands until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The server imports this module to name `main`; only the worker loads the compiler, here.
+    # The server imports this module to refer to `main`; only the worker imports the compiler.
     driver = import_module("engine.search.driver")
     Worker(driver, pipe, control_words, table_bytes).serve()
 
@@ -92,7 +92,7 @@ class Worker:
                     self._send_heartbeat()
                 command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
-                os._exit(0)  # the pool has ended, so that no caller waits for a running search
+                os._exit(0)  # the pool has ended, so no caller waits for the search
             if isinstance(command, SearchCommand):
                 self._loading = command.number
                 self._send_heartbeat()
@@ -115,8 +115,8 @@ class Worker:
     def _send_progress(self, number: int, look: Callable[[], Info | None]) -> None:
         """Reads a search's progress and sends it, both under one lock.
 
-        A completed depth waits until the companion has sent what it read, so that no report is
-        stale and none is lost.
+        The report of a completed depth waits until the companion has sent what it read, so the
+        pool receives the reports in order.
         """
         with self._progress_lock:
             info = look()
@@ -148,7 +148,7 @@ class Worker:
         return Answered(command.number, result)
 
     def _answer(self, command: SearchCommand, searcher: Any, personas: Any) -> Result:
-        """Runs the search, or the job's persona, and reports its progress meanwhile."""
+        """Runs the search, or the job's persona, and reports its progress."""
         hooks: dict[str, Any] = {
             "on_info": lambda info: self._send_progress(command.number, lambda: info),
             "watch": lambda running: self._watch(command.number, running),
@@ -188,7 +188,7 @@ class Worker:
     def _is_missing(self, command: SearchCommand) -> bool:
         """Whether this job would have to wait for a compilation in this worker.
 
-        It need not if the code is loaded, or in the cache and undamaged.
+        It does not if the code is loaded, or in the cache and intact.
         """
         if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
             return False
@@ -198,9 +198,9 @@ class Worker:
         return not code_cache.has_search(game.id, game.digest)
 
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
-        """The search of a game, loaded from the cache or compiled, without the game's solver.
+        """The search of a game, loaded from the cache or compiled.
 
-        The solver may not be compiled yet.
+        It comes without the game's solver, which may not be compiled yet.
         """
         key = (game_id, compiled)
         if key not in self._searchers:
@@ -228,7 +228,7 @@ class Worker:
     def _personas_of(self, searcher: Any) -> Any:
         """The personas of a game, loaded for the first job that needs one.
 
-        Few players are personas, so that loading them in advance would not pay.
+        Few players are personas, so loading them in advance is not worthwhile.
         """
         key = (searcher.game.id, searcher.is_compiled)
         if key not in self._personas:
@@ -238,7 +238,7 @@ class Worker:
         return self._personas[key]
 
     def _table(self, affinity: str, game_id: str) -> Any:
-        """The table of a room for a game; the least recently used tables make room for it."""
+        """The table of a room for a game; a new one may evict the least recently used ones."""
         key = (affinity, game_id)
         if key not in self._tables:
             self._tables[key] = self._driver.Table(TABLE_BITS)

@@ -12,7 +12,7 @@ from engine.game import Game, Rules, UnknownGame
 from engine.rules.digest import rules_digest
 from engine.rules.parts import files_of
 
-#: The entry points by which other distributions offer games.
+#: The entry point group in which other distributions register games.
 ENTRY_POINT_GROUP = "plyroom.games"
 #: The folder of the built-in games.
 GAMES = Path(__file__).resolve().parent.parent / "games"
@@ -36,7 +36,7 @@ def game_ids() -> list[str]:
 def load_game(game_id: str) -> Game:
     """The game of that id; UnknownGame names the available games.
 
-    Its rules file is read once in a process.
+    Its rules file is read once per process.
     """
     if game_id in BUILT_IN:
         module = import_module(BUILT_IN[game_id])

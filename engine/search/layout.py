@@ -21,7 +21,7 @@ MATE_BOUND = MATE - 1_000
 POLL_NODES = 2048
 #: The bounds of a score.
 EXACT, LOWER, UPPER = 0, 1, 2
-#: The depth of a table entry whose tree has no horizon: its value is right at every depth.
+#: The depth of a table entry whose tree was searched to its end: its value holds at every depth.
 COMPLETE = 255
 #: The plies that a COMPLETE entry counts when an entry is to be replaced.
 COMPLETE_WORTH = 4
@@ -55,7 +55,7 @@ COMPLETE_WORTH = 4
 ) = range(20)
 #: Where the best scores at the root are, W[LINES] of them, the best first.
 TOP = 32
-#: The most lines that a search can report.
+#: Maximum number of lines that a search can report.
 MAX_LINES = 31
 PV_LENGTH = TOP + MAX_LINES + 1
 PV = PV_LENGTH + MAX_PLY + 1

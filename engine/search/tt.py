@@ -1,8 +1,9 @@
 """The transposition table: entries of two words, the key XORed with the data word, and that word.
 
-The data word holds the score (16 bits), the depth (8), the bound (2), the age (6), that is the
-number of the search, and the index of the best move (16). When two threads tear an entry, its key
-does not match and a probe finds nothing (lockless hashing).
+The data word holds the score (16 bits), the depth (8), the bound (2), the age (6: the number of the
+search) and the index of the best move (16). When two threads write an entry at the same time, its
+two words may not belong together; then the key does not match and the probe misses (lockless
+hashing).
 """
 
 from typing import Any
@@ -31,9 +32,9 @@ from engine.search.layout import (
 
 
 def replacement_value(entry: np.uint64, W: Any) -> int:
-    """The worth of an entry: its depth in plies, less 8 for each search since.
+    """The value of keeping an entry: its depth in plies, minus 8 for each search since its own.
 
-    A COMPLETE tree may have been of any size and counts as COMPLETE_WORTH plies.
+    A COMPLETE entry counts as COMPLETE_WORTH plies, because its tree may have been of any size.
     """
     age: Any = np.int64((U(W[AGE]) - (entry >> U(26))) & LOW_6)
     plies: Any = np.int64((entry >> U(16)) & LOW_8)
@@ -43,7 +44,7 @@ def replacement_value(entry: np.uint64, W: Any) -> int:
 
 
 def tt_probe(k: np.uint64, W: Any, T: Any) -> int:
-    """The slot that holds this key, or else the first slot in which it may be stored."""
+    """The slot that holds this key, or else the first of the slots where it may be stored."""
     slot: Any = np.int64((k * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
     if (W[FEATURES] & BUCKETS) != 0 and T[slot] ^ T[slot + 1] != k:
         other = slot ^ 2
@@ -53,7 +54,7 @@ def tt_probe(k: np.uint64, W: Any, T: Any) -> int:
 
 
 def value_from_tt(entry: np.uint64, ply: int) -> int:
-    """The score of an entry at `ply`. The table stores distances to the end from its own state."""
+    """The score of an entry at `ply`. The table counts the plies to a win from its own state."""
     known: Any = np.int64(entry & LOW_16) - SCORE_SHIFT
     if known > MATE_BOUND:
         known -= ply
@@ -63,7 +64,7 @@ def value_from_tt(entry: np.uint64, ply: int) -> int:
 
 
 def cuts_off(known: int, entry: np.uint64, alpha: int, beta: int) -> int:
-    """1 if the score of an entry, with its bound, decides this window."""
+    """1 if the score and the bound of an entry cause a cut-off in this window."""
     known_bound = np.int64((entry >> U(24)) & LOW_2)
     if (
         known_bound == EXACT
@@ -79,8 +80,8 @@ def tt_store(
 ) -> None:
     """Stores a value with its bound, depth and best move.
 
-    Distances to the end are stored as counted from this state. Of the two slots that a key may
-    have, the less valuable one is replaced.
+    The plies to a win are stored as counted from this state, not from the root. Of the two slots
+    that a key may have, the less valuable one is replaced.
     """
     stored = best
     if best > MATE_BOUND:

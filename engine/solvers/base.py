@@ -135,7 +135,7 @@ class Solver(Protocol):
 class TableSolver(Solver, Protocol):
     """A solver with endgame tables, which its `prepare` loads, or generates if they are missing."""
 
-    #: The most pieces on the board in the tables.
+    #: Maximum number of pieces on the board in the tables.
     most_pieces: int
 
     @property

@@ -23,7 +23,7 @@ from engine.solvers.connect_four_book import (
 WON = 31
 #: The score of an entry that is lost at an unknown distance.
 LOST = -WON
-#: The most discs of such entries. No match ends by then, and with more discs a search finds the
+#: Maximum discs of such entries. No match ends by then, and with more discs a search finds the
 #: result in time.
 RESULT_DISCS = 6
 

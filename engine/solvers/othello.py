@@ -29,7 +29,7 @@ TABLE_BITS = 19
 #: The empty cells that the solver accepts in REACH_MS, the time in milliseconds for that, and the
 #: factor of the time for one more empty cell.
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
-#: The most empty cells without a time limit.
+#: Maximum number of empty cells without a time limit.
 MOST_EMPTY = 56
 FULL = (1 << 64) - 1
 #: Outside all scores.

@@ -43,7 +43,7 @@ LIST_MOVES = 36
 CELL, TURNED, ANSWERS, RANK, FIELDS = range(5)
 MEMORY_WORDS = LISTS + 64 * FIELDS * LIST_MOVES
 
-#: The most empty cells that are searched without table and lists.
+#: Maximum number of empty cells that are searched without table and lists.
 SHALLOW = 6
 SIGNATURES = {
     "mobility": "u8(u8, u8)",

@@ -34,7 +34,7 @@ class Plan:
     scale: Scale | None = None
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
-    #: The most nodes that are counted to find the size of plain minimax's tree.
+    #: Maximum number of nodes that are counted to find the size of plain minimax's tree.
     plain_limit: int = PLAIN_LIMIT
 
     @property

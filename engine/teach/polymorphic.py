@@ -1,9 +1,9 @@
 """The algorithms in their polymorphic form: each node is an object that knows how its side chooses.
 
 `Node.value` is a template method that loops over the moves. MaxNode, MinNode and MeanNode implement
-what differs: which value they prefer, which end of the window they move, and how they combine the
-values. `opposite` is the factory method for the other side. Once a node exists, no code tests whose
-turn it is.
+what differs: which value they prefer, which bound of the window they move, and how they combine
+the values. `opposite` is the factory method for the other side. Only the code that creates a node
+tests whose turn it is.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from engine.teach.trace import Number
 
 
 class Node(ABC):
-    """A node of the search tree; each subclass implements one side's way to choose.
+    """A node of the search tree; each subclass implements how one side chooses.
 
     `sides` maps MAX, MIN and chance to the classes that play them in this search.
     """
@@ -72,7 +72,7 @@ class Node(ABC):
         return self.another(self.sides["min" if state.kind == "max" else "max"])
 
     def another(self, side: "type[Node]") -> "Node":
-        """Returns a child node of some class with the same window."""
+        """Returns a child node of the given class with the same window."""
         return side(self.study, self.sides, self.prunes, self.alpha, self.beta)
 
     def is_closed(self) -> bool:
@@ -85,7 +85,7 @@ class Node(ABC):
 
     @abstractmethod
     def narrow(self, value: Number) -> None:
-        """Moves this side's end of the window."""
+        """Moves this side's bound of the window: raises alpha or lowers beta."""
 
     @abstractmethod
     def result(self) -> Number:
@@ -123,12 +123,12 @@ class MinNode(Node):
 
 
 class MeanNode(Node):
-    """Chance, or an opponent who may err: all values count the same, and none can be skipped."""
+    """Chance, or an opponent who may err: all moves are equally likely, and none can be pruned."""
 
     kind = "mean"
 
     def another(self, side: type[Node]) -> Node:
-        """Returns a child node with an open window, for its exact value counts."""
+        """Returns a child node with a full window, because the mean needs its exact value."""
         return side(self.study, self.sides, self.prunes)
 
     def is_closed(self) -> bool:

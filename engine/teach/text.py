@@ -10,7 +10,7 @@ from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
 WIDTH = 80
 #: The deepest ply that is indented; deeper lines show the number of the ply instead.
 DEEPEST_INDENT = 20
-#: The most visited nodes that are listed by name after the log.
+#: Maximum number of visited nodes that are listed by name after the log.
 LISTED = 400
 #: Why a node is a leaf of the search.
 REASONS = {"leaf": "game over", "depth": "search ends here"}

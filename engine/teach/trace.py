@@ -25,12 +25,12 @@ Number = int | float
 #: One number, or one for each player.
 Value = int | float | tuple[int | float, ...]
 
-#: The most nodes that a trace holds.
+#: Maximum number of nodes that a trace holds.
 MAX_TRACE_NODES = 20_000
 #: The most steps in a trace: each node is entered, left and returned, and may narrow and cut its
 #: parent once.
 MAX_STEPS = 5 * MAX_TRACE_NODES
-#: The most players, which is also the most utilities of a leaf.
+#: Maximum number of players, and so of utilities of a leaf.
 MAX_PLAYERS = 8
 
 #: Who chooses at a node: MAX, MIN, chance (mean), one of several players, or nobody (leaf).

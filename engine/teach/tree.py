@@ -15,11 +15,11 @@ from msgspec import Meta, Struct
 from engine.teach.errors import TreeError
 from engine.teach.trace import MAX_PLAYERS, Number, Value
 
-#: The most levels below the root.
+#: Maximum number of levels below the root.
 MAX_LEVELS = 64
-#: The most nodes of a tree.
+#: Maximum number of nodes of a tree.
 MAX_TREE_NODES = 20_000
-#: The most children of a node.
+#: Maximum number of children of a node.
 MAX_CHILDREN = 256
 #: The longest tree, in bytes as JSON, in characters as text.
 MAX_TREE_TEXT = 1 << 20

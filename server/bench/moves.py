@@ -408,7 +408,7 @@ async def first_page_s(process: Process) -> float:
 
 # --- the report -----------------------------------------------------------------------------------
 
-#: Settings without rate limits, with which idle rooms leave memory soon.
+#: Settings without rate limits, with which idle rooms are closed soon.
 UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
@@ -425,7 +425,7 @@ def server_command(data: Path) -> tuple[str, ...]:
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
-    """Runs the benchmark and prints every figure beside its aim."""
+    """Runs the benchmark and prints every figure with its target."""
     starts = []
     for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
@@ -577,7 +577,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
 
 
 async def _no_rooms(server: Process) -> bool:
-    """Whether the rooms of earlier matches have had time to leave memory."""
+    """Whether the rooms of earlier matches have had time to close."""
     return time.perf_counter() - server.started_s > 15
 
 

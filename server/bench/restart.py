@@ -189,7 +189,7 @@ async def clients(stack: AsyncExitStack, port: int, mute: bool) -> None:
 
 
 async def measure(rounds: int, rooms: int, due: int, workers: int, folder: Path) -> None:
-    """Runs the benchmark and prints every figure beside its aim."""
+    """Runs the benchmark and prints every figure with its target."""
     await fill(folder, rooms, due)
     ready: list[RunningServer] = []
     for _ in range(rounds + 1):

@@ -1,5 +1,5 @@
-"""The interface of the bus: how nodes notify each other of new events. The bus is a doorbell; the
-log is the truth.
+"""The interface of the bus: how nodes notify each other of new events. A message is only a hint;
+the log is authoritative.
 
 A bus may lose, duplicate, delay and reorder messages. A receiver that sees a gap drops what it has
 and reads the log.
@@ -23,8 +23,8 @@ class EventsAppended(Struct, frozen=True):
 
 
 class Ephemeral(Struct, frozen=True):
-    """A message that is not logged: a frame for all followers of a room, as of the AI's
-    thinking.
+    """A message that is not logged: a frame for all followers of a room, such as the
+    AI's thinking.
     """
 
     room: str
@@ -53,7 +53,7 @@ class LobbyChanged(Struct, frozen=True):
 
 
 class Heartbeat(Struct, frozen=True):
-    """A node's sign of life, published about once a second."""
+    """Shows that a node is alive; published about once a second."""
 
     node: str
 
@@ -77,7 +77,7 @@ NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 Receive = Callable[[RoomMessage], None]
 ReceiveNode = Callable[[NodeMessage], None]
-#: Receives the rooms (None: all) whose messages may have been missed.
+#: Is called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
@@ -100,7 +100,7 @@ class Bus(Protocol):
         """Whether messages get through at the moment, as far as the node can know."""
 
     def publish(self, message: BusMessage) -> None:
-        """Sends without waiting; never blocks, and never raises when the broker is away."""
+        """Sends without waiting; never blocks, and never raises when the broker is unreachable."""
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
         """Calls `receive` in the event loop for each message about the room, until the returned

@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Most attempts to deliver a message: one that was in flight whenever the connection broke may be
-#: the cause.
+#: Maximum number of attempts to deliver a message: one that was in flight whenever the connection
+#: broke may be the cause.
 TRIES = 3
 
 

@@ -86,7 +86,7 @@ class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The worker's sign of life for a search, published twice a second."""
+    """Shows that the worker still runs a search; published twice a second."""
 
     id: Id
     attempt: Try

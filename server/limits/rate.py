@@ -29,5 +29,5 @@ class Bucket:
         return max(0.0, (1 - self._tokens) / self._per_s)
 
     def full(self, now_s: float) -> bool:
-        """Whether the bucket is full, so that it need not be kept."""
+        """Whether the bucket is full; a full bucket need not be kept."""
         return self._tokens + max(0.0, now_s - self._at_s) * self._per_s >= self._burst

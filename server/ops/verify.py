@@ -1,8 +1,8 @@
 """Checks a store against itself: complete logs, legal moves, and rows that match their logs.
 
 Every move is played again by the rules, so the check finds the damage of a bad disk, of a manual
-repair, or of a bug of ours. Moves that cannot be checked (the match's rules have changed since, or
-its game is missing) are counted and are not problems.
+repair, or of a bug in the server. Moves that cannot be checked (the match's rules have changed
+since, or its game is missing) are counted and are not problems.
 """
 
 from collections.abc import Callable, Iterator, Sequence

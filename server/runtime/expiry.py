@@ -1,4 +1,4 @@
-"""Deletes guests who never took a seat, and rooms that never had a match, when unseen for long.
+"""Deletes guests who never took a seat, and rooms that never had a match, if not seen for long.
 
 Every node scans both tables again and again, a page at a time, and once a day marks the rooms that
 are open on it as seen. So a room that is open on any node, or a guest who is connected to one, was

@@ -89,7 +89,7 @@ class Followers:
         self.presence_changed()
 
     def on_presence(self, here: PresenceReport) -> None:
-        """Takes another node's report, and answers it if that node is new or asks."""
+        """Handles another node's report, and answers it if that node is new or asks."""
         is_new = here.node not in self._elsewhere
         self._elsewhere[here.node] = here
         self.presence_changed(publish=is_new or here.asks)

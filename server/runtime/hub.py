@@ -34,8 +34,8 @@ log = structlog.get_logger()
 
 #: Time between two sweeps over the open rooms, in seconds.
 SWEEP_S = 5.0
-#: Time for which a new room keeps its place so that its creator can join, in seconds. If idle rooms
-#: are closed sooner, that time counts.
+#: Time for which a new room's place in memory is reserved for its creator to join, in seconds. A
+#: shorter `room_idle_s` takes precedence.
 RESERVED_S = 10.0
 #: Sweeps between two presence reports of a room.
 REFRESHES = 6
@@ -43,14 +43,14 @@ REFRESHES = 6
 STALLED_POLL_S = 1.0
 #: Silence after which a node counts as gone, in seconds.
 SILENT_NODE_S = 4.0
-#: Margin after the database's statement timeout before a node that is gone can no longer commit, in
-#: seconds.
+#: Margin in seconds: a node that is gone can commit nothing more once the database's statement
+#: timeout and this margin have passed.
 GOODBYE_S = 1.0
 #: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
 #: seconds.
 COMPARE_HEADS_S = 0.2
 
-#: A round trip to the store that takes longer says too little of its clock, in ms.
+#: A round trip to the store that takes longer is not used to estimate the store's clock, in ms.
 QUICK_MS = 200
 
 
@@ -65,7 +65,7 @@ class Hub:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._create_buckets: dict[str, Bucket] = {}
         self.limits = Limits(ports.settings)
-        #: New rooms, and the loop time until which each keeps its place.
+        #: New rooms, and the loop time until which the place of each is reserved.
         self._reserved_until_s: dict[str, float] = {}
         #: The other nodes, and the loop time of the last message from each.
         self._last_heard_s: dict[str, float] = {}
@@ -76,7 +76,7 @@ class Hub:
         self._expiry = Expiry(ports)
         self._gap_rooms: set[str] | None = set()
         self._gap_seen = asyncio.Event()
-        #: Lead of this node's clock over the store's, in ms; negative when it lags.
+        #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
         self.clock_ahead_ms = 0
 
     def __len__(self) -> int:
@@ -118,9 +118,9 @@ class Hub:
         """Creates a room, once for each identity and command id.
 
         Its place is reserved until its creator has joined. Raises CommandRejected or StoreError
-        when there is no room.
+        when it creates no room.
         """
-        # This key is not the author's own: that belongs to their commands in the new room, which
+        # The prefix keeps this key apart from the actor's commands in the new room, one of which
         # may have the same id.
         key = CommandKey(f"create {actor.identity}", command.id)
         now_ms = self.ports.now_ms()
@@ -166,7 +166,7 @@ class Hub:
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
         """The new room with its log entries and events, after checking every limit.
 
-        Takes its place in memory.
+        Also takes a place in memory for the room.
         """
         try:
             game = self.ports.find_game(command.game)
@@ -285,7 +285,7 @@ class Hub:
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
-        if after_ms - before_ms <= QUICK_MS:  # a slow answer says too little of the store's clock
+        if after_ms - before_ms <= QUICK_MS:  # a slow round trip is a poor estimate
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
@@ -299,7 +299,7 @@ class Hub:
     async def take_over_all_due_rooms(self) -> None:
         """Takes over every due room, whichever node had it.
 
-        Runs beside the start of a node that is alone, so players do not wait for it.
+        Runs in the background when a node that is alone starts, so players do not wait for it.
         """
         while True:
             try:
@@ -351,7 +351,7 @@ class Hub:
             await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if frequent else period_s)
 
     async def expire(self) -> None:
-        """Deletes guests and rooms unseen for long, a page at a time, until cancelled."""
+        """Deletes guests and rooms not seen for long, page by page, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
@@ -360,7 +360,7 @@ class Hub:
                 log.warning("store unavailable", duty="expiry", error=str(error))
 
     async def expire_once(self) -> None:
-        """One step of the expiry. Raises StoreError when the store fails."""
+        """Deletes one page of guests and rooms. Raises StoreError when the store fails."""
         played_none = [
             one.room_id
             for one in self._runners.values()
@@ -371,7 +371,7 @@ class Hub:
     # --- the other nodes ---
 
     def on_node(self, message: NodeMessage) -> None:
-        """Takes a message about another node, from that node or from the broker."""
+        """Handles a message about another node, from that node or from the broker."""
         node = message.node
         if node == self.ports.node:
             return
@@ -412,10 +412,10 @@ class Hub:
         self._gap_seen.set()
 
     async def _compare_nodes(self) -> None:
-        """Doubts nodes that are alive in the store but unheard on the bus, and clears other doubts.
+        """Marks nodes doubtful that are alive in the store but silent on the bus; clears old marks.
 
-        A doubt lasts at least as long as the database may still run a statement of a node that is
-        gone. It ends when the node is heard again, or when its heartbeat has run out.
+        A mark stays at least as long as the database may still run a statement of a node that is
+        gone. It is cleared when the node is heard again, or when its heartbeat has run out.
         """
         alive = await self.ports.store.alive_nodes()
         unheard = alive - self._last_heard_s.keys() - {self.ports.node}
@@ -431,7 +431,7 @@ class Hub:
     def _forget_silent_nodes(self) -> None:
         """Drops nodes that have fallen silent: a killed node may leave nothing but silence.
 
-        While the bus is down, silence says nothing.
+        While the bus is down, silence means nothing.
         """
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
@@ -451,7 +451,7 @@ class Hub:
                 runner.publish_presence()
 
     def on_gap(self, rooms: frozenset[str] | None) -> None:
-        """The bus may have lost messages about these rooms, or about all (None)."""
+        """Compares these rooms, or all (None), with the store: the bus may have lost messages."""
         self._gap_rooms = (
             None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
         )
@@ -494,9 +494,9 @@ class Hub:
 
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
-    """A hub with its tasks.
+    """Opens the hub and runs its tasks.
 
-    At the end every room is cancelled, whatever it is doing: the log is the truth.
+    At the end every room is cancelled, whatever it is doing: the log holds all that was committed.
     """
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
@@ -517,7 +517,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
             yield hub
         except Exception as error:
-            failure = error  # raised below as itself: a task group would wrap it
+            failure = error  # raised below: a task group would wrap it in an ExceptionGroup
         finally:
             for unsubscribe in unsubscribes:
                 unsubscribe()

@@ -136,7 +136,7 @@ class RoomRunner:
         self._thinking = b""
         self._resync_timer: asyncio.TimerHandle | None = None
 
-    # --- from outside ---
+    # --- what the hub calls ---
 
     @property
     def room(self) -> Room | None:
@@ -155,7 +155,7 @@ class RoomRunner:
 
     @property
     def idle(self) -> bool:
-        """Whether the room can leave memory without anyone noticing."""
+        """Whether the room can be closed: it has no follower here and nothing to do."""
         return not (
             len(self._followers)
             or self._busy
@@ -174,7 +174,7 @@ class RoomRunner:
         return True
 
     def receive(self, message: RoomMessage) -> None:
-        """Takes another node's message about this room from the bus."""
+        """Handles a bus message of another node about this room."""
         if message.node == self._ports.node:
             return
         match message:
@@ -188,7 +188,7 @@ class RoomRunner:
                 self._followers.on_presence(message)
 
     def node_gone(self, node: str) -> None:
-        """Drops the presence that a node reported before it went."""
+        """Drops the presence that a node reported before it went down."""
         self._followers.node_gone(node)
 
     def publish_presence(self, asks: bool = False) -> None:
@@ -246,7 +246,7 @@ class RoomRunner:
                 log.warning("store unavailable", room=self.room_id, error=str(error))
                 message = "the store does not answer; send the same command again"
                 due = self._refuse_all(Code.STORE_RETRY, message) or due
-                if due:  # no client would retry it
+                if due:  # no client retries a TakeOver
                     await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
@@ -272,7 +272,7 @@ class RoomRunner:
         self._responsible = head.node == self._ports.node
 
     def _apply(self, events: list[StoredEvent]) -> None:
-        """Evolves the room by these events."""
+        """Applies these events to the room."""
         happened = [parse_event_body(event.body) for event in events]
         for event, what in zip(events, happened, strict=True):
             if self._room is None:
@@ -296,12 +296,12 @@ class RoomRunner:
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
-            # Nothing below waits or fails before the events are sent: events that were applied but
-            # not sent would be a gap.
+            # Nothing below awaits or fails before the events are sent: events that were applied but
+            # not sent would leave the followers with a gap.
             self._apply(page)
             self._responsible = head is not None and head.node == self._ports.node
             self._tell(page)
-            if self._responsible:  # a node that lacks more than these reads the log
+            if self._responsible:  # a node that is further behind reads the log
                 self._ports.bus.publish(
                     EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:]))
                 )
@@ -312,7 +312,7 @@ class RoomRunner:
     # --- serving ---
 
     async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
-        """Serves one mailbox item. A bug of ours costs that item, not the room."""
+        """Serves one mailbox item. A bug in the server fails that item, not the room."""
         try:
             if self._is_behind:
                 await self._catch_up()
@@ -454,7 +454,7 @@ class RoomRunner:
         )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
-        """The events that a command makes now.
+        """The events that a command produces in the current state.
 
         Raises CommandRejected or GameFault when there are none.
         """
@@ -464,7 +464,7 @@ class RoomRunner:
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _was_behind(self, key: CommandKey) -> bool:
-        """Whether the store knew more than this runner did when it rejected the command.
+        """Whether the store was ahead of this runner when it rejected the command.
 
         Catches up if so.
         """

@@ -197,7 +197,7 @@ async def tell_readiness(
         thoughts.readiness()
 
 
-#: Plies before which an AI accepts no draw, because its score says too little until then.
+#: Plies before which an AI accepts no draw, because its score is unreliable until then.
 DRAW_PLIES = 40
 
 

@@ -279,7 +279,7 @@ class RemoteEngines:
         except _Busy:
             worker.busy_until_s = _now_s() + BUSY_S
         except _Changed:
-            self._workers.pop(name, None)  # until it advertises anew
+            self._workers.pop(name, None)  # until it advertises again
         except _Failed as failed:
             log.warning(
                 "search failed at a worker",
@@ -316,7 +316,7 @@ class RemoteEngines:
     # --- choosing
 
     def _present(self) -> list[_Worker]:
-        """The workers with a recent advert; none while the broker is away."""
+        """The workers with a recent advert; none while the broker is unreachable."""
         if not self._link.flows:
             return []
         since_s = _now_s() - ADVERT_S
@@ -521,7 +521,7 @@ class RemoteEngines:
                     attempt.fail(_Lost("gone"))
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        """Fails the attempts when the broker is away, so that the local pool can search at once."""
+        """Fails the attempts when the broker is unreachable, so the local pool searches at once."""
         if topics is None and not self._link.flows and self._local is not None:
             for attempt in tuple(self._attempts.values()):
                 attempt.fail(_Lost("the broker is away"))

@@ -31,8 +31,8 @@ from server.store.writer import Op, Outcome
 log = structlog.get_logger()
 T = TypeVar("T")
 
-#: Most attempts to commit a group: it is sent again after rollbacks by concurrent transactions and
-#: after a broken connection.
+#: Maximum number of attempts to commit a group: it is sent again after a serialization failure or
+#: deadlock, and after a broken connection.
 TRIES = 5
 
 #: Planner settings of the writer's connection: one generic plan per statement that uses indexes and
@@ -100,7 +100,7 @@ async def in_transaction(
 
 
 async def upgrade_postgres(address: str) -> tuple[str | None, str]:
-    """Runs the migrations that a database lacks; returns the revisions before and after."""
+    """Runs the pending migrations of a database; returns the revisions before and after."""
     where = str(PostgresUrl(address))
     return await in_transaction(address, lambda connection: schema.migrate(connection, where))
 
@@ -121,8 +121,8 @@ class _Pool:
 
         @event.listens_for(self._engine.sync_engine, "checkout")
         def on_checkout(connection: Any, _record: Any, _proxy: Any) -> None:
-            # A restarted server has closed all connections; asyncpg knows that without a round
-            # trip.
+            # A server that restarted has closed all connections; asyncpg notices that without a
+            # round trip.
             if connection.driver_connection.is_closed():
                 raise DisconnectionError
 
@@ -257,7 +257,7 @@ class _Writer:
         return self._link
 
     async def _check_server(self, link: Any) -> None:
-        """Checks that the server takes writes and holds the same store: after a failover, the
+        """Checks that the server accepts writes and holds the same store: after a failover, the
         address may lead to another server.
         """
         if await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'"):
@@ -271,8 +271,8 @@ class _Writer:
             )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; returns each operation's outcome. Contended if a row of it existed
-        already.
+        """Commits a group; returns each operation's outcome. Raises Contended if one of its rows
+        existed already.
         """
         outcomes: dict[str, Outcome] = {}
         news = [op for op in ops if isinstance(op, NewRoom)]
@@ -326,7 +326,7 @@ class _Writer:
         return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
-        """Makes one attempt; closes a connection that does not answer or is not to be trusted."""
+        """Makes one attempt; drops a connection that does not answer or cannot be trusted."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):

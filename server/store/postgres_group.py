@@ -181,7 +181,7 @@ def _create_key(new: NewRoom) -> tuple[str, str]:
 
 
 def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
-    """The id of the room made before; None if it is this one, made by an unanswered attempt."""
+    """The id of the earlier room; None if it is this one, made when an answer was lost."""
     room = earlier.get(_create_key(new))
     return None if room == new.append.room else room
 

@@ -122,7 +122,7 @@ def sqlite_revision(path: Path) -> str | None:
 
 
 def upgrade_sqlite(path: Path) -> None:
-    """Runs the migrations that a SQLite file lacks; a file that is up to date costs one query.
+    """Runs the pending migrations of a SQLite file; costs one query if there is none.
     Raises StoreUnavailable for a file of a newer Plyroom whose schema does not suit this one.
     """
     if sqlite_revision(path) == HEAD:

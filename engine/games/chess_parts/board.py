@@ -36,10 +36,10 @@ BLACK = U(1 << 10)
 SIDE_SHIFT = U(10)
 CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
 NUMBER, NUMBER_ONE, NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
-#: Halfmove clocks: a draw can be claimed, and the match is drawn.
+#: The halfmove clocks at which a draw can be claimed and at which the match is drawn.
 CLAIM_PLIES, LIMIT_PLIES = 100, 150
 LIMIT = U(LIMIT_PLIES << 16)
-#: The clock from which the key includes it: a search can then reach the draw.
+#: The key includes the halfmove clock from this value on, since a search may then reach the draw.
 NEAR_LIMIT = U(LIMIT_PLIES - 40 << 16)
 GOLDEN = U(0x9E3779B97F4A7C15)
 
@@ -49,7 +49,7 @@ def _on_board(file: int, rank: int) -> bool:
 
 
 def _steps(*ways: tuple[int, int]) -> list[int]:
-    """For each square the squares one step away, in any of these ways."""
+    """For each square, the squares one step away in any of these directions."""
     return [
         sum(1 << (y + dy) * 8 + x + dx for dx, dy in ways if _on_board(x + dx, y + dy))
         for y in range(8)
@@ -58,7 +58,7 @@ def _steps(*ways: tuple[int, int]) -> list[int]:
 
 
 def _line(dx: int, dy: int) -> list[int]:
-    """For each square the other squares on the line through it in a direction."""
+    """For each square, the other squares on the line through it in a direction."""
     return _steps(*((dx * i, dy * i) for i in range(-7, 8) if i))
 
 
@@ -81,10 +81,10 @@ KNIGHT_STEPS = _words(
 KING_STEPS = _words(_steps((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)))
 #: The squares that a white pawn attacks from each square, then those that a black pawn attacks.
 PAWN_STEPS = _words(_steps((-1, 1), (1, 1)) + _steps((-1, -1), (1, -1)))
-#: Row, column, diagonal and antidiagonal through each square, without the square itself.
+#: Rank, file, diagonal and antidiagonal through each square, without the square itself.
 LINES = _words(_line(1, 0) + _line(0, 1) + _line(1, 1) + _line(1, -1))
-#: Where the columns, diagonals and antidiagonals begin in LINES. NINES and SEVENS are named after
-#: what a step along the line adds to a square.
+#: Where the files, diagonals and antidiagonals begin in LINES. NINES and SEVENS are named after the
+#: number that a step along the line adds to a square.
 FILES_OF, NINES_OF, SEVENS_OF = 64, 128, 192
 
 #: Where the words for castling rights, en passant squares and Black to move begin in HASHES.
@@ -93,7 +93,7 @@ RIGHTS_OF, PASSED_OF, BLACK_OF = 768, 784, 848
 #: and one for Black to move.
 HASHES = _words(0 if i == PASSED_OF else word for i, word in enumerate(_random_words(BLACK_OF + 1)))
 BLACK_HASH = HASHES[BLACK_OF]
-#: The castling rights that a move from or to a square leaves.
+#: The castling rights that remain after a move from or to a square, as a mask.
 KEPT = _words(15 & ~{0: 2, 4: 3, 7: 1, 56: 8, 60: 12, 63: 4}.get(square, 0) for square in range(64))
 
 # --- attacks
@@ -179,7 +179,7 @@ def unstable(s: State) -> int:
 def kind_at(s: State, bit: np.uint64) -> int:
     """The kind of the piece on `bit`, which must be occupied.
 
-    It is a sum without branches: no branch predictor can foresee which piece moves.
+    The code is branchless, because which piece moves is unpredictable.
     """
     knight, king = np.int64(s[KNIGHTS] & bit != ZERO), np.int64(s[KINGS] & bit != ZERO)
     diagonal, straight = np.int64(s[DIAGONALS] & bit != ZERO), np.int64(s[STRAIGHTS] & bit != ZERO)

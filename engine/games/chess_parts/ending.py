@@ -1,4 +1,4 @@
-"""The ends of a chess match, and the keys that make two positions equal."""
+"""How a chess match ends, and the keys by which positions count as equal."""
 
 import numpy as np
 
@@ -49,9 +49,9 @@ def cannot_mate(s: State) -> bool:
 
 @rule
 def drawn(s: State) -> int:
-    """1 when neither side can mate, or after 75 moves each without a capture or a pawn move.
+    """1 when neither side can mate, or after 75 moves by each without a capture or a pawn move.
 
-    Checkmate takes precedence over the 75 moves.
+    Checkmate takes precedence over the 75-move rule.
     """
     if cannot_mate(s):
         return 1

@@ -434,7 +434,7 @@ def may_pass(s: State) -> int:
 def pass_turn(s: State) -> State:
     """The state after a null move.
 
-    The clock restarts, so that no earlier position counts as repeated.
+    The clock restarts, so no earlier position counts as repeated.
     """
     hashed = s[HASH] ^ BLACK_HASH ^ HASHES[PASSED_OF + passed_square(s)]
     misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK

@@ -1,4 +1,4 @@
-"""The tapered evaluation of draughts, mixed by the number of pieces left."""
+"""The tapered evaluation of draughts, interpolated by the number of pieces left."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
 ODD_ROWS = U(sum(ROW_BITS[::2]))
 
-# Where the weights stand in data/draughts.txt: first one for each set of men in each of four pairs
-# of rows, as their owner sees them, then the rest. A weight by phase is a pair: the FIRST holds
-# with 24 pieces on the board, the LAST with none.
+# Offsets of the weights in data/draughts.txt: first a weight for each set of men in each of four
+# pairs of rows, as their owner sees them, then the rest. A tapered weight is a pair: the FIRST
+# applies with 24 pieces on the board, the LAST with none.
 MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
 KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
 MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
@@ -93,9 +93,9 @@ def evaluate(s: State, data: Any) -> int:
         first += value
         last += value
 
-    # 3. Mobility, the threats of the other side, and having the turn. When the side to move can
-    # capture it is about to win a man: the search plays that out, but a player that looks only one
-    # ply ahead needs the bonus.
+    # 3. Mobility, the threats of the other side, and the tempo. When the side to move can capture,
+    # it is about to win a man: the search resolves that, but a player that looks only one ply ahead
+    # needs the bonus.
     theirs = (other, mine, kings, s[3] ^ ONE)
     down, up = downward(s), upward(s)
     ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)

@@ -14,11 +14,11 @@ from engine.jit import U, lsb, popcount, rule
 # The tables have one byte for each position of two to TABLE_PIECES pieces with Black to move. A
 # position with White to move is looked up rotated. The bytes stand in slices by the men and kings
 # of both sides and by the number of Black's men on the first row, where no white man can be.
-#: The most pieces on the board in the tables.
+#: Maximum number of pieces on the board in the tables.
 TABLE_PIECES = 4
 #: The word of the game's data with the number of pieces that the tables behind it cover; 0: none.
 TABLES_AT = REST + 14
-#: The most plies in a row without a capture or a man's move in any win by the tables.
+#: Maximum number of plies in a row without a capture or a man's move in any won line of the tables.
 LONGEST_QUIET = 54
 MIDDLE_ROWS = BOARD & ~(FIRST_ROW | LAST_ROW)
 #: The binomial coefficients n over k.

@@ -1,4 +1,4 @@
-"""The tapered evaluation of international draughts, mixed by the number of pieces left."""
+"""The tapered evaluation of international draughts, interpolated by the number of pieces left."""
 
 from typing import Any
 
@@ -20,11 +20,11 @@ DIAGONAL = U(
 LEFT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
 RIGHT = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
 
-# Where the weights stand in the game's data: first one for each set of men in each pair of rows;
-# then for each of eight regions of eight squares one for each placing of both sides' men. The owner
-# of the men sees rows and regions from home; the regions reach to the sixth row. Then come weights
-# by the difference between the men on the two wings, and the rest. A weight by phase is a pair: the
-# FIRST holds with 40 pieces on the board, the LAST with none.
+# Offsets of the weights in the game's data: first a weight for each set of men in each pair of
+# rows; then, for each of eight regions of eight squares, one for each arrangement of both sides'
+# men. Rows and regions are counted from the owner's side; the regions cover the first six rows.
+# Then come weights by the difference between the men on the two wings, and the rest. A tapered
+# weight is a pair: the FIRST applies with 40 pieces on the board, the LAST with none.
 SETS, WAYS, REGIONS = 1024, 3**8, 8
 MEN_FIRST, MEN_LAST, REGION, BALANCE = 0, 5 * SETS, 10 * SETS, 10 * SETS + REGIONS * WAYS
 REST = BALANCE + 16
@@ -32,7 +32,7 @@ KING_FIRST, KING_LAST, DIAGONAL_KING, ONLY_KINGS, THREAT_FIRST, THREAT_LAST = ra
 MOBILITY_FIRST, MOBILITY_LAST, TURN_FIRST, TURN_LAST, TO_CAPTURE = range(REST + 6, REST + 11)
 #: A region of eight squares: four neighbouring columns in two pairs of rows.
 FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
-#: A set of eight squares, given as bits, as a number to base three with digits 1.
+#: For each set of eight squares, given as bits: the base-3 number with the same digits.
 TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
@@ -51,7 +51,7 @@ def reversed_board(pieces: np.uint64) -> np.uint64:
 
 @rule
 def sets_worth(men: np.uint64, data: Any) -> int:
-    """The value of the men as sets in pairs of rows; `men` is seen from their owner's side."""
+    """The value of the men as sets in pairs of rows, with the board seen from their side."""
     total = 0
     for i in range(5):
         total += data[SETS * i + np.int64((men >> U(11 * i)) & U(SETS - 1))]
@@ -89,7 +89,7 @@ def evaluate(s: State, data: Any) -> int:
     mine, other, kings = s[0], s[1], s[2]
     count = popcount(mine | other)
 
-    # 1. Men by their places, as each side sees them from home.
+    # 1. Men by their squares, each side's seen from its own side of the board.
     my_men, their_men = mine & ~kings, other & ~kings
     if (s[3] & ONE) == ZERO:
         me_mine, me_theirs = reversed_board(my_men), reversed_board(their_men)
@@ -116,9 +116,9 @@ def evaluate(s: State, data: Any) -> int:
         elif my_kings == ZERO:
             value -= data[ONLY_KINGS]
 
-    # 3. Mobility of men, the threats of the other side, and having the turn. When the side to move
-    # can capture it is about to win a man: the search plays that out, but a player that looks only
-    # one ply ahead needs the bonus.
+    # 3. Mobility of men, the threats of the other side, and the tempo. When the side to move can
+    # capture, it is about to win a man: the search resolves that, but a player that looks only one
+    # ply ahead needs the bonus.
     theirs = (other, mine, kings, s[3] ^ ONE)
     ahead = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
     ahead -= popcount(steps_of_men(theirs, False)) + popcount(steps_of_men(theirs, True))
@@ -128,7 +128,7 @@ def evaluate(s: State, data: Any) -> int:
     if unstable(s):
         value += data[TO_CAPTURE]
 
-    # 4. Three pieces or fewer hardly ever catch a single king, so the value is scaled down.
+    # 4. Three pieces or fewer hardly ever catch a lone king, so the value is scaled down.
     value += (first * count + last * (40 - count)) // 40
     if count <= 4 and (lonely(mine, other, kings) or lonely(other, mine, kings)):
         return int(value // 10)

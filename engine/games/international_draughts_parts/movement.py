@@ -57,10 +57,10 @@ def captures(
 ) -> int:
     """Writes the captures that continue from a square; they replace those that take fewer pieces.
 
-    Returns the description of the list, see FOUND. `ahead` is a direction to skip, because the call
-    for the next square in it covers it, or -1. A search for the worst position found 225 captures;
-    the list has room for more than twice as many, and `parse_position` rejects a position that
-    fills it.
+    Returns the description of the list, see FOUND. `ahead` is a direction to skip, or -1: the call
+    for the next square in that direction covers it. A search for the worst position found 225
+    captures; the list has room for more than twice as many, and `parse_position` rejects a position
+    that fills it.
     """
     for way in range(4):
         if way == ahead:
@@ -95,7 +95,7 @@ def captures(
 
 @rule
 def capture_nearby(s: State) -> np.uint64:
-    """The pieces that can capture an adjacent piece; kings may capture others as well."""
+    """The pieces that can capture an adjacent piece; `king_captures` finds distant ones."""
     other = s[1]
     free = BOARD & ~(s[0] | other)
     down = ((other >> NEAR) & (free >> NEAR_JUMP)) | ((other >> FAR) & (free >> FAR_JUMP))
@@ -173,7 +173,7 @@ def can_move(s: State) -> bool:
 
 @rule
 def lonely(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
-    """The pieces, 1 to 3 with a king among them, of a side against a single king; else 0."""
+    """The number of pieces, at most 3 and a king among them, against a lone king; else 0."""
     pieces = popcount(mine)
     return pieces if pieces <= 3 and mine & kings and popcount(other) == 1 and other & kings else 0
 
@@ -243,7 +243,7 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, by the kings that they take, then promotions."""
+    """Captures first, by the number of kings that they take, then promotions."""
     if m >= CAPTURE:
         return 2 + popcount(taken(m) & s[2])
     end = ONE << U((m >> 6) & 63)
