@@ -16,7 +16,7 @@ IDENTIFIERS = {
     "GUESSES": "STATIC_EVAL", "TECHNIQUE": "FEATURE", "TECHNIQUES": "FEATURES",
     "Grown": "EventsAppended", "Whisper": "Ephemeral", "Lapse": "GapHandler", "Author": "Actor",
     "Ticket": "PendingSearch", "News": "WorkerMessage", "Audience": "Followers",
-    "HASTE_S": "COMPARE_HEADS_S",
+    "HASTE_S": "DUE_ROOMS_RETRY_S",
 }  # fmt: skip
 #: Removed phrases, each with the reason.
 PHRASES = {

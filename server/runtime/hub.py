@@ -48,7 +48,7 @@ SILENT_NODE_S = 4.0
 GOODBYE_S = 1.0
 #: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
 #: seconds.
-COMPARE_HEADS_S = 0.2
+DUE_ROOMS_RETRY_S = 0.2
 
 #: A round trip to the store that takes longer is not used to estimate the store's clock, in ms.
 QUICK_MS = 200
@@ -348,7 +348,7 @@ class Hub:
             frequent = (
                 name == "heartbeat" and asyncio.get_running_loop().time() < self._frequent_until_s
             )
-            await asyncio.sleep(min(period_s, COMPARE_HEADS_S) if frequent else period_s)
+            await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if frequent else period_s)
 
     async def expire(self) -> None:
         """Deletes guests and rooms not seen for long, page by page, until cancelled."""
