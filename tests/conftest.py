@@ -4,7 +4,7 @@ Property tests have no deadline (the machine may be busy), and repeat exactly in
 --dist loadfile` (`make test`) a module's tests stay in one process, and the long modules begin
 first, so that all processes end at about the same time. No test depends on real time (see
 test_wall_clock.py): there are more processes than cores, because many tests wait for other
-programs. One folder of compiled code serves all processes of a run.
+programs. All processes of a run share one folder of compiled code.
 """
 
 import os
@@ -71,8 +71,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 def numpy_warns_of_overflow() -> Iterator[None]:
     """Clears the flag by which a command silences numpy's overflow warnings in the whole process.
 
-    A test may call such a command as a function. numpy's own setting ends with the test's context;
-    our flag must end with it.
+    A test may call such a command as a function. numpy's own setting ends with the test's context,
+    but the flag would stay.
     """
     yield
     overflow._overflow_ignored = False

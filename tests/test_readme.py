@@ -1,4 +1,4 @@
-"""The README says what is."""
+"""The rules files that README.md and the tutorial quote are those of the repository."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ def test_the_complete_game_of_the_tutorial_is_the_game() -> None:
 
 
 def test_the_lines_in_the_readme_are_of_the_game() -> None:
-    """The lines of a rules file that the README shows stand so in that file."""
+    """The lines of a rules file that the README shows are in that file."""
     shown = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert shown is not None
     assert shown.group(1) in (ROOT / "engine/games/tic_tac_toe.py").read_text()

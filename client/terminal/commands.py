@@ -10,7 +10,7 @@ from engine.view import MoveView, cell_ids
 
 
 class Word(Enum):
-    """The commands; a command's value always works, even where a move has its short form."""
+    """The commands. A command's value works even where its short form is a move."""
 
     BOARD = "board"
     MOVES = "moves"
@@ -41,7 +41,7 @@ SHORT = {
 }
 #: The commands by their words.
 LONG = {word.value: word for word in Word}
-#: Moves to list in an error message.
+#: How many moves an error message lists.
 WORDS_SHOWN = 12
 
 #: Text that may be a move in players' notation: "Nf3", "exd8=Q+", "0-0".
@@ -57,7 +57,7 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """Perhaps a move in the game's own notation, which only the server can parse."""
+    """Text that may be a move in the game's own notation, which only the server can parse."""
 
     text: str
 
@@ -79,7 +79,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """The line means nothing here, for this reason."""
+    """The line is neither a move, a message nor a command, or is ambiguous, for this reason."""
 
     reason: str
 
@@ -90,7 +90,7 @@ Action = Play | Try | Say | Do | Unclear
 def read_line(line: str, model: Model) -> Action | None:
     """The meaning of a line in this room; None for an empty one.
 
-    A move takes precedence over a command of the same letter.
+    A move takes precedence over a command with the same text.
     """
     text = line.strip()
     if not text:

@@ -1,5 +1,5 @@
-"""`make cluster`: runs the cluster of docker-compose.yml on this machine until Ctrl-C, or under a
-load to measure it.
+"""`make cluster`: runs the cluster of docker-compose.yml on this machine until Ctrl-C, or measures
+it under load.
 
 Nodes, workers, PostgreSQL, Mosquitto and the proxy run with the commands and settings of the
 compose file, on free ports of 127.0.0.1 and with their files in a temporary folder.
@@ -69,8 +69,8 @@ async def run(
 async def under_load(
     running: Cluster, pairs: int, seconds: float, per_s: float | None
 ) -> tuple[Load, dict[str, float]]:
-    """Runs a load through the proxy; returns its result, and each member's CPU time meanwhile in
-    seconds.
+    """Runs a load through the proxy; returns its result, and the CPU seconds that each process
+    took.
     """
     before = {member.name: member.cpu_s() for member in running.members}
     load = await play(running.port, running.nodes[0].pid, make_pair, pairs, seconds, per_s)
@@ -78,7 +78,7 @@ async def under_load(
 
 
 def report(running: Cluster, measured: tuple[Load, dict[str, float]]) -> None:
-    """The figures, one line each."""
+    """Prints the results, one line each."""
     load, cpu_s = measured
     click.echo(f"{load.per_s:9.0f} acknowledged moves a second")
     for name, share in (("p50", 0.5), ("p99", 0.99)):

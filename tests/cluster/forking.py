@@ -1,5 +1,5 @@
-"""Quick starts for nodes that are killed again and again: a process that has imported the server
-forks each new node. Such a start takes a tenth of the CPU time.
+"""Fast restarts for nodes that the tests kill repeatedly: a process that has imported the server
+forks each new node. A fork takes a tenth of the CPU time of a new process.
 
 The forking process reads one line of JSON per node with arguments, environment and a file for
 standard error. It writes the node's process id and, at its end, its exit code, one line each.
@@ -41,7 +41,8 @@ class ForkedProcess:
         return await asyncio.shield(self._ending)
 
     def send_signal(self, number: int) -> None:
-        # The forking process waits for it, so the id is not reused before its end is reported.
+        # The forking process waits for the child, so the pid is not reused before the exit code
+        # is reported.
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -86,7 +87,7 @@ def main() -> None:
     from server.app import load_games
 
     for module in ("server.bus.mqtt", "server.store.postgres"):
-        import_module(module)  # a cluster's node loads it later
+        import_module(module)  # a node of a cluster would import them later
     load_games()
     for line in sys.stdin:
         request = json.loads(line)

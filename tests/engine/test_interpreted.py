@@ -29,7 +29,7 @@ from engine.search.levels import level_of
 from engine.search.persona import Personas
 
 POSITIONS = 50
-#: Positions for each level; level 3 searches a thousand nodes and more, so a few are enough.
+#: Positions for each level. Level 3 searches over a thousand nodes in each, so a few are enough.
 OF_LEVEL = {1: POSITIONS, 2: POSITIONS, 3: 12}
 FULL = [
     (game_id, level)
@@ -60,7 +60,7 @@ def job_of(
 
 
 def wandered(game_id: str, count: int) -> list[tuple[Position, tuple[str, ...]]]:
-    """Positions of random matches, from the first move to near the end, each with its moves."""
+    """Positions of random matches, from the start to near the end, each with its moves."""
     chance = random.Random(f"interpreted {game_id}")
     found: list[tuple[Position, tuple[str, ...]]] = []
     while len(found) < count:
@@ -90,9 +90,7 @@ def seen(result: Result) -> tuple[object, ...]:
 def test_the_same_search_uncompiled(
     game_id: str, level: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
-    """Every level of the table gives the same answer, to the last node, with all features of the
-    game.
-    """
+    """Every level in FULL gives the same answer and node count, with all features of the game."""
     for seed, (position, tokens) in enumerate(wandered(game_id, OF_LEVEL[level])):
         job = job_of(position, tokens, level, seed)
         assert seen(asked(uncompiled(game_id), job)) == seen(asked(searcher_of(game_id), job)), (
@@ -101,8 +99,8 @@ def test_the_same_search_uncompiled(
 
 
 def test_levels_one_and_two_of_every_game() -> None:
-    """Levels 1 and 2 are played in full in every game; a top level, a job with its own limit and a
-    persona that searches ahead are not.
+    """The uncompiled search plays levels 1 and 2 at full strength in every game; but not the top
+    level, a job with its own limit, or a persona that searches ahead.
     """
     assert {game_id for game_id, level in FULL if level == 1} == {*game_ids()}
     assert {game_id for game_id, level in FULL if level == 2} == {*game_ids()}
@@ -119,8 +117,8 @@ def test_levels_one_and_two_of_every_game() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_both_bindings_see_the_same_game(game_id: str) -> None:
-    """The kernel's globals that `engine.compiler.native` sets are set uncompiled, with the same
-    numbers.
+    """The globals that `engine.compiler.native` sets in the kernel have the same values in the
+    uncompiled kernel.
     """
     game = load_game(game_id)
     for template in (kernel, expectimax):
@@ -132,8 +130,8 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
 
 
 def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
-    """A level that is not played in full is marked as warming, and ends when its time is over, even
-    before its nodes are.
+    """A level too strong for the uncompiled search is marked as warming, and its search ends when
+    its time is over, even below its node limit.
     """
     position, tokens = wandered("chess", 1)[0]
     told: list[Info] = []
@@ -159,7 +157,7 @@ def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
 
 
 def test_low_levels_have_all_the_time_that_they_take() -> None:
-    """A level that is played in full completes even when the job's time is over."""
+    """A level that plays at full strength completes its search even when the job's time is over."""
     position, tokens = wandered("draughts", 5)[4]
     job = job_of(position, tokens, 3)
     moments = iter(range(1_000_000))
@@ -171,7 +169,7 @@ def test_low_levels_have_all_the_time_that_they_take() -> None:
 
 
 def test_cancelling_ends_it_within_sixteen_nodes() -> None:
-    """Cancelling ends a search within 16 nodes, even in its first depth, as nothing else does."""
+    """Cancelling ends a search within 16 nodes, even at depth 1, where nothing else ends it."""
     position, _ = wandered("hex", 1)[0]
     control, searcher = Control(), Searcher(load_game("hex"), compiled=False)
     names = searcher.native._functions["root"].__globals__
@@ -194,7 +192,7 @@ def test_cancelling_ends_it_within_sixteen_nodes() -> None:
 @pytest.mark.parametrize("game_id", ["connect-four", "hex"])
 def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
     """Personas answer with a legal move, marked as warming if they search ahead, even when their
-    time is over at once.
+    time is over from the start.
     """
     position, tokens = wandered(game_id, 3)[2]
     personas = Personas(uncompiled(game_id))
@@ -206,7 +204,7 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
     def clock() -> float:
         for running in watched:
-            running.expire()  # before any depth but the first, which nothing stops
+            running.expire()  # before depth 2; no deadline stops depth 1
         return 0.0
 
     job = job_of(position, tokens, None, persona=persona)
@@ -216,15 +214,15 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
 
 def test_words_wrap_without_a_warning() -> None:
-    """Uncompiled words wrap as compiled ones do; numpy's setting is the same afterwards."""
+    """64-bit integers wrap around as in compiled code; numpy's error settings stay unchanged."""
     before = np.geterr()
     asked(uncompiled("othello"), job_of(load_game("othello").start(), (), 2))
     assert np.geterr() == before
 
 
 def test_progress_is_never_complete() -> None:
-    """Progress is measured in processor time and stays below 100 %; every built-in game has its
-    time.
+    """Progress is measured in processor time and stays below 100 %; every built-in game has its own
+    estimate of the total.
     """
     assert set(cold.CPU_S) == {*game_ids()}
     assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [

@@ -1,4 +1,6 @@
-"""The compiler and its code cache: damage heals, edits are noticed, a writable home is optional."""
+"""The compiler and its code cache: damaged files are replaced, edits are noticed, and no
+writable home is needed.
+"""
 
 import os
 import shutil
@@ -72,7 +74,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
 def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
-    """Damaged files are discarded and compiled again; they are never run."""
+    """Damaged code is discarded and compiled again; it never runs."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
     code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
@@ -124,7 +126,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
 
 
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PLYROOM_CACHE that names a file is not used, and the file stays as it is."""
+    """A PLYROOM_CACHE that names a file instead of a folder is ignored; the file is unchanged."""
     file = tmp_path / "file"
     file.write_text("somebody's")
     monkeypatch.setenv("PLYROOM_CACHE", str(file))
@@ -157,7 +159,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Code is run from the user's own folder only, and never through a link."""
+    """Only a folder that belongs to the user is used, and never through a symbolic link."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     link = tmp_path / "link"
@@ -264,7 +266,9 @@ def test_recursive_rules(tmp_path: Path) -> None:
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A recursive rule without a signature is refused by line and with the cure, in a cycle too."""
+    """A recursive rule without a signature is refused; the error names the line and says what to
+    add. So is indirect recursion.
+    """
     recursive = SOURCE.replace(
         "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
     )
@@ -283,7 +287,7 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
 
 
 def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
-    """A game from the cache still reports the floats that were seen when it was compiled."""
+    """A game from the cache still reports the variables that were typed as floats."""
     wrong = (
         "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
     )
@@ -296,7 +300,7 @@ def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
-    """An invalid signature is refused with the words that it may consist of."""
+    """The error for an invalid signature lists the type names that are allowed."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
     with pytest.raises(GameFault, match="'tuple' is none of state"):
@@ -314,7 +318,7 @@ def test_the_bit_helpers_are_the_same_compiled() -> None:
 
 
 def test_memory_is_checked() -> None:
-    """Compiled code accepts only contiguous 64-bit memory."""
+    """Compiled code accepts only contiguous arrays of 64-bit integers."""
     for array in (np.zeros(3, np.int32), np.zeros(6, np.int64)[::2], np.zeros(3)):
         with pytest.raises(TypeError):
             Memory(array)
@@ -359,8 +363,8 @@ def test_rules_must_be_an_imported_module() -> None:
 
 
 def test_each_part_of_a_game_has_its_own_lock() -> None:
-    """A process that loads the search does not wait for one that compiles the personas, nor the
-    other way round.
+    """A process that loads the search does not wait for one that compiles the personas, and
+    vice versa.
     """
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)

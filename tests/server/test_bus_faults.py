@@ -295,7 +295,7 @@ async def readiness(node: Node) -> Any:
 
 
 async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
-    """A node without its broker serves, reports the bus as away, and hears of the other node
+    """A node without its broker serves, reports the bus as away, and learns of the other node
     later.
     """
     broker = Mosquitto(tmp_path)

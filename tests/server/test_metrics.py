@@ -28,7 +28,7 @@ ME, OPEN = {"who": "me"}, {"who": "open"}
 
 @given(st.lists(st.floats(0, 10)))
 def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
-    """The cumulative counts are those of values up to each bound, and the total is their sum."""
+    """Each cumulative count is that of the values up to a bound; the total is the sum of all."""
     histogram = Histogram()
     for value in values:
         histogram.observe(value)
@@ -48,7 +48,7 @@ async def numbers(node: Node) -> dict[str, float]:
 
 
 async def sit_down(ada: Socket, ben: Socket) -> str:
-    """A room with a match of sticks between two people."""
+    """Creates a room with a match of sticks between two people; returns its id."""
     room = str((await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"])
     for one in (ada, ben):
         await one.ack("join", room=room)
@@ -79,8 +79,8 @@ async def test_metrics_count_what_happened() -> None:
 
 
 async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
-    """A command that loses to another node counts as a conflict, and events that arrive show the
-    bus's lag.
+    """A command that loses to another node counts as a conflict, and as one command when it is
+    committed.
     """
     world = FakeServer().unlimited()
     async with (
@@ -178,7 +178,7 @@ async def test_the_end_is_spread() -> None:
 
 
 async def test_another_node_takes_over_at_once() -> None:
-    """A stopping node says so in the store, so another node takes over its due rooms at once."""
+    """A stopping node ends its heartbeat in the store, so another node can take over at once."""
     world = FakeServer()
     world.settings = replace(world.settings, heartbeat_s=60.0)
     gone = asyncio.Event()
@@ -195,7 +195,7 @@ async def test_another_node_takes_over_at_once() -> None:
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:
-    """An invalid log level or port is refused with what was expected."""
+    """An invalid log level or port is refused, and the error names the setting."""
     found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
     assert (found.log, found.metrics_port) == ("debug", 9100)
     for variable, value in (

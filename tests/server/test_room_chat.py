@@ -58,7 +58,7 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
 
 
 def test_all_together(played: Played) -> None:
-    """The room has a limit of its own, whoever speaks."""
+    """The room has a limit for all speakers together."""
     say(played, *range(20_000, 20_020))
     assert (
         wait_of(played, 21_000, identity="ben")

@@ -245,7 +245,7 @@ def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
 
 
 def test_resigning() -> None:
-    """Resigning gives the win to the other side, whoever is to move, only while the match runs."""
+    """Resigning gives the win to the other side, on any turn, and only while the match runs."""
     played = created()
     assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
     played.do(BEN, sit(1))

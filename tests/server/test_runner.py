@@ -16,7 +16,7 @@ from tests.support.two_players import OPEN, playing
 
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
-    """I5: while the append waits, nobody hears of the move, on this node or another."""
+    """I5: while the append waits, nobody receives the move, on this node or another."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -62,7 +62,7 @@ async def test_a_move_is_told_with_picture_and_moves() -> None:
 
 @virtual
 async def test_a_refused_command_is_told_to_its_author_only() -> None:
-    """I2: a refused command logs nothing and only its author hears of it."""
+    """I2: a refused command logs nothing, and only its sender receives the refusal."""
     async with playing() as (world, _, room, ada, ben):
         heard = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN

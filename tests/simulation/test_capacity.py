@@ -39,7 +39,7 @@ def predictions(measured: Capacity) -> list[Predicted]:
 
 def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) -> None:
     """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
-    moves per second, and the cost of each.
+    moves per second, and the costs per move.
     """
     assert [one.measured.nodes for one in predictions] == [1, 3]
     for one in predictions:
@@ -102,7 +102,7 @@ def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
 
 
 def test_a_fit_finds_the_factors() -> None:
-    """A fit finds known factors, and approximates them in with_noise rows; no factor is below 0."""
+    """A fit finds known factors, and approximates them if values have noise; none is below 0."""
     chance = random.Random(2)
     rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
     factors = [2.0, 0.0, 5.0]
@@ -115,8 +115,8 @@ def test_a_fit_finds_the_factors() -> None:
 
 @pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
 def test_demand_adds_up(players: int) -> None:
-    """Demand grows with the players only; commands are moves and a little more; AIs move as often
-    as their opponents.
+    """Demand is proportional to the players; there are 5 % more operations than moves; AIs move as
+    often as their opponents.
     """
     habits = Habits()
     one, ten = demand(players, habits), demand(10 * players, habits)
@@ -141,13 +141,13 @@ def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
 
 
 def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path: Path) -> None:
-    """A measurement survives writing and reading."""
+    """A measurement that is written to a file is read back unchanged."""
     write_capacity(measured, tmp_path / "capacity.json")
     assert read_capacity(tmp_path / "capacity.json") == measured
 
 
 def test_numbers_are_rounded_to_two_digits() -> None:
-    """Numbers are rounded to two significant digits."""
+    """Numbers have two significant digits and commas between thousands."""
     assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
         "0",
         "0.032",

@@ -12,14 +12,14 @@ from server.bus.link import Link, Receive, _filters
 
 
 class MemoryBroker:
-    """All links' messages, in order; a status is retained, and cleared when its link dies."""
+    """Delivers each message to all links, in order. Retains statuses; a dead link's is cleared."""
 
     def __init__(self) -> None:
         self.links: list[MemoryLink] = []
         self.statuses: dict[str, bytes] = {}
 
     def link(self, name: str, status_topic: str) -> "MemoryLink":
-        """Creates a link that is connected."""
+        """Creates a connected link."""
         link = MemoryLink(self, name, status_topic)
         self.links.append(link)
         link._set_flows(True)
@@ -45,7 +45,7 @@ class MemoryBroker:
 
 
 class MemoryLink(Link):
-    """The contract of `server.bus.link.Link` over a `MemoryBroker`."""
+    """A `server.bus.link.Link` over a `MemoryBroker`."""
 
     def __init__(self, broker: MemoryBroker, name: str, status_topic: str) -> None:
         self._memory = broker

@@ -91,7 +91,7 @@ async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses
 
 
 async def play_to_the_end(person: Person, columns: str, chance: random.Random) -> None:
-    """Plays any moves against the AI until the match is over."""
+    """Plays random moves in these columns against the AI until the match is over."""
     over = person.page.locator(".state.over")
     while True:
         await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
@@ -239,7 +239,7 @@ async def walk_to_a_free_cell(person: Person) -> None:
 
 
 async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
-    """A finger creates, joins and plays; the board is visible without scrolling."""
+    """Two people create, join and play by touch; the board is visible without scrolling."""
     positions = some_match("tic-tac-toe", 5)
     async with (
         serving(tmp_path / "data") as server,
@@ -265,7 +265,9 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
 
 
 async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path: Path) -> None:
-    """The question appears beside the board; a move lets it lapse; both see the half points."""
+    """The offer appears beside the board and outlasts the offering side's own move; both see the
+    half points.
+    """
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, bob),
@@ -289,7 +291,7 @@ async def test_a_draw_is_offered_declined_and_agreed(chromium: Browser, tmp_path
 
 
 async def test_the_rules_can_be_read_during_a_match(chromium: Browser, tmp_path: Path) -> None:
-    """The rules open over the board, also by keyboard, and the match loses nothing."""
+    """The rules open over the board by keyboard, and Escape returns to the match."""
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP) as (ada,),

@@ -19,7 +19,7 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 NODES = 2
-#: Seconds between two polls, too long to help: a node that has no bus, and so never hears of the
+#: Seconds between two polls, too long to help: a node that has no bus, and so never learns of the
 #: other's moves, looks for them without the poll.
 HOUR_S = 3600.0
 MATCHES = 6

@@ -1,6 +1,7 @@
-"""Plays every game to its end in a browser and on a terminal, by a person and by AI seats.
+"""A person and AI seats play every game to its end, in a browser and on a terminal.
 
-The tests and the clients use legal moves only; no line of them knows any of the games.
+The tests and the clients choose among the legal moves that the server sends; neither has code for a
+particular game.
 """
 
 import re
@@ -81,7 +82,7 @@ async def is_as_the_rules_say(person: Person, game: str) -> None:
 async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """The person starts in the lobby and clicks; in mid-match the page fits and passes axe."""
+    """The person starts in the lobby and clicks; during the match the page fits and passes axe."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create(load_game(game).title, "The AI", level=1)
         await play_with_pointer(ada, 2)
@@ -98,7 +99,7 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
 async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """The person begins by touch, confirming small cells, at the next level; axe finds nothing."""
+    """The person begins by touch, confirming small cells, at level 2; axe finds no faults."""
     side = load_game(game).board(load_game(game).check_options({})).seats[1].name
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.create(

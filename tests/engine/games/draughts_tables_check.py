@@ -1,10 +1,11 @@
 """An independent check of the endgame tables of draughts, compiled with the rules.
 
-It puts pieces on squares one after the other, and compares the `probe` of each position with those
-of its successors. If all positions agree with their successors, the tables are right: among the
-positions with a wrong entry, the one that is nearest to its end disagrees with a successor.
+It sets up every position, and compares the result of `probe` with those of the position's
+successors. If all positions agree with their successors, the tables are right: among the positions
+with a wrong entry, the one that is nearest to the end of the game disagrees with a successor.
 
-G is the game's data with the tables, V has a word for each entry, A is room for lists of moves.
+G is the game's data with the tables, V holds counters and a word for each entry, A is a buffer for
+moves.
 """
 
 from typing import Any
@@ -66,7 +67,7 @@ def play(s: State, m: int) -> State:
 
 
 def value(s: State, G: Any) -> int:
-    """The entry of a position, as after a capture; a side without pieces has lost."""
+    """The entry of a position, with the draw counter at 0; a side without pieces has lost."""
     return LOST if s[0] == ZERO else probe((s[0], s[1], s[2], s[3] & ONE), G)
 
 
@@ -108,7 +109,7 @@ def look(s: State, G: Any, V: Any, A: Any) -> None:
 
 
 def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
-    """Puts `left` more pieces on squares in every way and compares each position."""
+    """Adds `left` more pieces in every way, and compares each position with its successors."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
             look(s, G, V, A)
@@ -129,7 +130,7 @@ def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> No
 
 
 def check(pieces: int, G: Any, V: Any, A: Any) -> int:
-    """Checks the positions of `pieces` pieces with either side to move; counts the wrong ones."""
+    """Checks all positions of `pieces` pieces, either side to move; returns how many are wrong."""
     place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
     place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
     return int(V[WRONG])
