@@ -33,11 +33,11 @@ UNLIMITED: dict[str, object] = {
 @click.option(
     "--pairs",
     type=click.IntRange(1, 5000),
-    help="Let so many pairs play tic-tac-toe and tell the figures.",
+    help="Number of pairs that play tic-tac-toe; prints the figures.",
 )
 @click.option("--seconds", default=10.0, help="Length of that load.")
 @click.option(
-    "--per-s", type=float, help="Moves a second over all pairs.  [default: as many as can be]"
+    "--per-s", type=float, help="Moves a second over all pairs.  [default: no limit]"
 )
 def main(nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None) -> None:
     """Starts a cluster on this machine."""

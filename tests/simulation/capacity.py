@@ -489,7 +489,7 @@ def costs_table(capacity: Capacity) -> str:
          f"{costs.node_group_s * us:.0f} us; {costs.node_wake_s * us:.0f} us"),
         ("database: each group; each operation in it",
          f"{costs.database_group_s * us:.0f} us; {costs.database_op_s * us:.0f} us"),
-        ("broker: an operation nobody else hears of; one that another node hears;"
+        ("broker: an operation without a receiver; one that another node receives;"
          " each time it wakes up",
          f"{costs.broker_here_op_s * us:.0f} us; {costs.broker_away_op_s * us:.0f} us;"
          f" {costs.broker_wake_s * us:.0f} us"),
@@ -550,7 +550,7 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 @click.option(
     "--players",
     type=click.IntRange(1000, 5_000_000),
-    help="Plan for so many.  [default: the tables]",
+    help="Number to plan for.  [default: the tables]",
 )
 @click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
 @click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
