@@ -36,9 +36,7 @@ UNLIMITED: dict[str, object] = {
     help="Number of pairs that play tic-tac-toe; prints the figures.",
 )
 @click.option("--seconds", default=10.0, help="Length of that load.")
-@click.option(
-    "--per-s", type=float, help="Moves a second over all pairs.  [default: no limit]"
-)
+@click.option("--per-s", type=float, help="Moves a second over all pairs.  [default: no limit]")
 def main(nodes: int, workers: int, pairs: int | None, seconds: float, per_s: float | None) -> None:
     """Starts a cluster on this machine."""
     asyncio.run(run(nodes, workers, pairs, seconds, per_s))
