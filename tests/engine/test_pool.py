@@ -746,7 +746,7 @@ def is_alive(pid: int) -> bool:
     """Whether a process runs; zombies do not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end between opening and reading
         return False
 
 
