@@ -100,12 +100,15 @@ async def play(
     return history
 
 
-async def kill_again_and_again(broker: Mosquitto, times: int) -> None:
+async def kill_again_and_again(broker: Mosquitto, times: int, world: "Nodes") -> None:
+    """Kills the broker that many times, then waits until every node has connected again."""
     for _ in range(times):
         await asyncio.sleep(0.4)
         await broker.kill()
         await asyncio.sleep(0.2)
         await broker.start()
+    while not all(bus.link.counts.connected > 1 for bus in world.buses.values()):
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ async def test_a_crowd_while_the_broker_is_killed(
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
         world = Nodes(store)
         history = await play(
-            world, broker.address, commands, 1, kill_again_and_again(broker, kills)
+            world, broker.address, commands, 1, kill_again_and_again(broker, kills, world)
         )
         assert check(history) == []
         assert all(bus.link.counts.connected > 1 for bus in world.buses.values())
