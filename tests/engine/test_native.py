@@ -192,7 +192,7 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
-        code = tmp_path / "m" / f"kernel.nega.{name}-1.py311.1.nbc"
+        code = tmp_path / "m" / f"kernel.alpha_beta.{name}-1.py311.1.nbc"
         code.write_text(name)
         code_cache.seal(tmp_path, name)
         os.utime(tmp_path / f"{name}.sums", (1000 + age, 1000 + age))
