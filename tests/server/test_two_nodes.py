@@ -225,11 +225,12 @@ async def test_four_clients_with_a_thousand_commands_each(
         crowd = await play(commands, store=store, world=world)
     assert check(crowd.history) == []
     assert crowd.healed, "I7: all are at the tail"
-    # The run must have been eventful.
+    # The run must have been eventful. A short one may never meet the rarest kind.
     assert crowd.count("ack") > 2 * commands
     assert crowd.count("error") > commands // 2
     assert crowd.count("event", kind="finished") > commands
     assert (crowd.count("error", code="store.retry") > 10) == (backend == "unreliable")
     messages = [one.message for one in crowd.history.entries]
     kinds = {message["kind"] for message in messages if message.get("t") == "event"}
-    assert kinds >= {"moved", "finished", "started", "said", "hidden", "offered", "declined"}
+    assert kinds >= {"moved", "finished", "started", "said", "hidden", "offered"}
+    assert commands < 300 or "declined" in kinds
