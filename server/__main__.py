@@ -18,7 +18,7 @@ from server.process import lean
 # isort: split
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
-from server.app import Running, open_server, place
+from server.app import Running, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
@@ -26,7 +26,7 @@ from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
 #: Hosts that mean every network of this machine, and the loopback address of each.
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
 @click.command()
@@ -68,10 +68,10 @@ def main(
     until_eof: bool,
 ) -> None:
     """Serves Plyroom: browsers, terminals and bots on one port."""
-    given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
+    options = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
-        chosen = {name: value for name, value in given.items() if value is not None}
-        settings = replace(settings_from_env(), **chosen)  # type: ignore[arg-type]
+        changes = {name: value for name, value in options.items() if value is not None}
+        settings = replace(settings_from_env(), **changes)  # type: ignore[arg-type]
         broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
@@ -135,15 +135,15 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 def _announce(settings: Settings, running: Running) -> None:
     """Prints the addresses of the server, for this machine and for others on its network."""
     port = running.port
-    here = ANYWHERE.get(settings.host, settings.host)
-    click.echo(f"Plyroom is at http://{_in_url(here)}:{port}/")
-    if settings.host in ANYWHERE and (address := _network_address(here)):
+    local_host = WILDCARD_HOSTS.get(settings.host, settings.host)
+    click.echo(f"Plyroom is at http://{_in_url(local_host)}:{port}/")
+    if settings.host in WILDCARD_HOSTS and (address := _network_address(local_host)):
         click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
     if running.metrics_port is not None:
         click.echo(
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
         )
-    click.echo(f"Everything is kept in {place(settings)}. Ctrl-C stops the server.")
+    click.echo(f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server.")
 
 
 def _in_url(host: str) -> str:
@@ -158,12 +158,12 @@ def _network_address(loopback: str) -> str | None:
     """
     # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and used by
     # nobody.
-    family, nobody = (
+    family, unused = (
         (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
     )
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((nobody, 9))
+            probe.connect((unused, 9))
         except OSError:
             return None
         address = str(probe.getsockname()[0])

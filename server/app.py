@@ -33,7 +33,7 @@ from server.process.watchdog import watch_loop
 from server.runtime.hub import Hub, open_hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
-from server.store.lock import exclusive
+from server.store.lock import lock_folder
 from server.store.sql import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
@@ -41,9 +41,9 @@ from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
 #: The name of the SQLite file in the data folder.
-DATABASE = "plyroom.sqlite3"
+DATABASE_FILE = "plyroom.sqlite3"
 #: Time that a stopping server gives HTTP requests in progress, in seconds.
-STOP_S = 1.0
+SHUTDOWN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     """
     load_games()
     # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
-    with nullcontext() if settings.database else exclusive(settings.data):
-        async with _over_store(settings, engines) as running:
+    with nullcontext() if settings.database else lock_folder(settings.data):
+        async with _open_with_store(settings, engines) as running:
             with watch_loop():  # not around the start, when imports block the loop and nobody waits
                 yield running
 
@@ -99,7 +99,7 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
-def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
+def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
     """The engines of this node: engine workers if there is a broker, and the local pool, if any."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
@@ -111,14 +111,14 @@ def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -
 
 
 @asynccontextmanager
-async def _over_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
+async def _open_with_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
         metrics = Metrics()
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus,
-            engines=engines_over(bus, node, engines, metrics), find_game=load_game,
+            engines=make_engines(bus, node, engines, metrics), find_game=load_game,
             now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             reached=kill_at(settings.failpoint),
         )  # fmt: skip
@@ -139,7 +139,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     Raises StoreUnavailable for an invalid address or a missing driver.
     """
     if not settings.database:
-        return open_sqlite(settings.data / DATABASE)
+        return open_sqlite(settings.data / DATABASE_FILE)
     try:
         from server.store.postgres import open_postgres
     except ImportError as error:
@@ -156,7 +156,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     return open_postgres(settings.database, limits)
 
 
-def place(settings: Settings) -> str:
+def data_location(settings: Settings) -> str:
     """Where the data is kept, without secrets."""
     if not settings.database:
         return os.path.abspath(settings.data)
@@ -173,13 +173,13 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
     draining = asyncio.Event()
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
-        watch = asyncio.create_task(sessions.run(), name="silent sessions")
+        watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
-        runner = web.AppRunner(application, shutdown_timeout=STOP_S)
+        runner = web.AppRunner(application, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         http = HttpConnections(runner, body_limit, settings.silence_s)
-        sweeps = asyncio.create_task(http.run(), name="stuck HTTP connections")
+        sweep_task = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
             token = cookie_token(
@@ -199,23 +199,25 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         try:
             async with (
-                _watched(hub, sessions, api) as watched,
+                _serve_metrics_port(hub, sessions, api) as metrics_port,
                 listen(
-                    settings, runner, http, serve_socket, gate.admit, gate.left, drain
+                    settings, runner, http, serve_socket, gate.admit, gate.release, drain
                 ) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
-                    yield Running(port, watched, hub, sessions)
+                    yield Running(port, metrics_port, hub, sessions)
                 finally:
                     draining.set()
         finally:
-            watch.cancel()
-            sweeps.cancel()
+            watch_task.cancel()
+            sweep_task.cancel()
             await runner.cleanup()
 
 
-def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
+def _serve_metrics_port(
+    hub: Hub, sessions: Sessions, api: Api
+) -> AbstractAsyncContextManager[int | None]:
     """Serves the operator's port, if one is set, and yields it.
 
     Prometheus's library is imported only for that.
@@ -255,7 +257,7 @@ class Gate:
         self._entered[socket] = address
         return None
 
-    def left(self, socket: ServerConnection) -> None:
+    def release(self, socket: ServerConnection) -> None:
         """Uncounts a connection that has closed, whether it was admitted or not."""
         address = self._entered.pop(socket, None)
         if address is not None:

@@ -22,7 +22,7 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
-class EnginesAway(SearchError):
+class EngineUnavailable(SearchError):
     """No engine for that game is connected at the moment. One may connect later."""
 
 
@@ -45,11 +45,11 @@ class Engines(Protocol):
         """How busy the engines are."""
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        """Searches and returns the result; calls `on_info` in the event loop meanwhile.
+        """Searches and returns the result. Calls `on_info` in the event loop with each info.
 
-        `time_ms` is the rest of the job's time when an earlier attempt has used some. Raises
-        SearchError when there is no result, EnginesAway when no engine is connected. Cancelling the
-        call stops the search.
+        `time_ms` is the time left for the job when an earlier attempt has used some of it. Raises
+        SearchError when there is no result, and EngineUnavailable when no engine is connected.
+        Cancelling the call stops the search.
         """
 
 
@@ -69,7 +69,7 @@ class NoEngines:
         return Load(0, 0, 0)
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        raise EnginesAway("this server has no engine")
+        raise EngineUnavailable("this server has no engine")
 
 
 class Follower(Protocol):

@@ -10,7 +10,7 @@ from pathlib import Path
 from server.address import parse_proxies
 
 #: Lines of chat that a room remembers for the limits of the chat.
-CHAT_JUDGED = 64
+CHAT_STAMPS = 64
 #: The values of `log`.
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -141,13 +141,13 @@ class Settings:
     limit_rooms_per_minute: int = 60
     #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10
-    #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_JUDGED.
+    #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_STAMPS.
     limit_chat: int = 4
-    #: Lines of chat that a room may receive in 10 s; at most CHAT_JUDGED.
+    #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
 
     @property
-    def alone(self) -> bool:
+    def is_sole_node(self) -> bool:
         """Whether this node is the only user of its store."""
         return not self.database if self.sole_node is None else self.sole_node
 
@@ -177,10 +177,10 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
                 f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected"
             )
     for name in ("limit_chat", "limit_chat_room"):
-        if changes.get(name, 0) not in range(CHAT_JUDGED + 1):
+        if changes.get(name, 0) not in range(CHAT_STAMPS + 1):
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]};"
-                f" a number from 0 (off) to {CHAT_JUDGED} was expected"
+                f" a number from 0 (off) to {CHAT_STAMPS} was expected"
             )
     if changes.get("log", "info") not in LOG_LEVELS:
         raise SettingError(

@@ -40,9 +40,9 @@ ALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
 #: Searches that may wait, per core.
-QUEUE = 2
+QUEUED_PER_CORE = 2
 #: Orders that are remembered, to recognise repeated ones.
-REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 
 
 class EngineWorker:
@@ -69,7 +69,7 @@ class EngineWorker:
         Searches, and servers on this machine, go first.
         """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._warm(), name="worker warming")
+            tasks.create_task(self._compile_games(), name="worker warming")
             while True:
                 self._changed.clear()
                 self.link.set_status(work.encode(self.advert()))
@@ -90,7 +90,7 @@ class EngineWorker:
         load = self._pool.load()
         return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting, warming)
 
-    async def _warm(self) -> None:
+    async def _compile_games(self) -> None:
         """Compiles the games one after the other."""
         for game in self._games:
             try:
@@ -138,7 +138,7 @@ class EngineWorker:
             self._refuse(order, "failed", f"this worker does not play {order.job.game}")
         elif order.job.rules != (rules := load_game(order.job.game).digest):
             self._refuse(order, "game.changed", f"the rules of {order.job.game} are {rules} here")
-        elif len(self._running) >= (1 + QUEUE) * self._cores:
+        elif len(self._running) >= (1 + QUEUED_PER_CORE) * self._cores:
             self._refuse(order, "busy", f"{len(self._running)} searches are here already")
         else:
             key = (order.id, order.attempt)
@@ -197,8 +197,8 @@ class EngineWorker:
         log.info("search refused", reason=reason, message=message)
         self._send(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
 
-    def _send(self, order: work.Search, news: work.WorkerMessage, kept: bool = False) -> None:
-        self.link.publish(work.news_topic(order.server), work.encode(news), kept=kept)
+    def _send(self, order: work.Search, message: work.WorkerMessage, kept: bool = False) -> None:
+        self.link.publish(work.news_topic(order.server), work.encode(message), kept=kept)
 
     async def close(self) -> None:
         """Cancels all searches. The servers learn of it when the advert disappears."""
@@ -220,11 +220,11 @@ def _can_load(game: str) -> bool:
     return True
 
 
-def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
-    """Adds a key, and drops the oldest one beyond REMEMBERED."""
-    known[key] = None
-    if len(known) > REMEMBERED:
-        del known[next(iter(known))]
+def _remember(keys: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
+    """Adds a key, and drops the oldest one beyond MAX_REMEMBERED."""
+    keys[key] = None
+    if len(keys) > MAX_REMEMBERED:
+        del keys[next(iter(keys))]
 
 
 @asynccontextmanager
@@ -317,10 +317,10 @@ def main(
     log_to_stderr(settings.log)
     ignore_overflow()
     cores = cores or max(1, settings.workers)
-    asyncio.run(_work(broker, name, cores, games))
+    asyncio.run(_run(broker, name, cores, games))
 
 
-async def _work(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
+async def _run(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

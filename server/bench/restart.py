@@ -25,7 +25,7 @@ import click
 import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
-from server.app import DATABASE
+from server.app import DATABASE_FILE
 from server.bench.moves import connect, cpu_seconds, report
 from server.protocol import messages as wire
 from server.rooms import rules
@@ -51,7 +51,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
     """Writes a store with `rooms` rooms in the middle of a match; in the first `due` of them an AI
     is to move.
     """
-    async with open_sqlite(folder / DATABASE) as store:
+    async with open_sqlite(folder / DATABASE_FILE) as store:
         for start in range(0, rooms, AT_ONCE):
             some = range(start, min(rooms, start + AT_ONCE))
             await asyncio.gather(
@@ -66,7 +66,7 @@ def _room(number: int, is_due: bool) -> NewRoom:
     second = wire.AiSeat(level=1) if is_due else wire.OpenSeat()
     made = wire.Create(id="create", game="tic-tac-toe", seats=(wire.MySeat(), second))
     events = rules.create(ADA, made, load_game("tic-tac-toe"), ids.__next__)
-    room = rules.first(f"room{number}", events[0], now_ms, load_game)
+    room = rules.initial_room(f"room{number}", events[0], now_ms, load_game)
     entries = [stored(room, events[0], now_ms)]
 
     def evolve(some: list[wire.RoomEvent]) -> None:

@@ -20,14 +20,14 @@ from sqlalchemy.exc import DBAPIError
 
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
-from server.app import DATABASE, place
+from server.app import DATABASE_FILE, data_location
 from server.ops.verify import verify as check
 from server.settings import SettingError, Settings, settings_from_env
 from server.store import backup as copies
 from server.store import schema
 from server.store.base import StoreError, StoreUnavailable
 from server.store.folder import make_folder
-from server.store.lock import exclusive
+from server.store.lock import lock_folder
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -79,7 +79,7 @@ def in_transaction(
             from server.store import postgres
 
             return asyncio.run(postgres.in_transaction(settings.database, work, snapshot))
-        path = settings.data / DATABASE
+        path = settings.data / DATABASE_FILE
         with schema.sqlite_engine(
             path, "BEGIN" if snapshot else "BEGIN IMMEDIATE"
         ).begin() as connection:
@@ -88,12 +88,12 @@ def in_transaction(
         raise click.ClickException(str(error)) from error
     except DBAPIError as error:
         raise click.ClickException(
-            f"the database {place(settings)} failed: {error.orig}"
+            f"the database {data_location(settings)} failed: {error.orig}"
         ) from error
 
 
 @contextmanager
-def progress(what: str) -> Iterator[copies.Told]:
+def progress(what: str) -> Iterator[copies.ReportProgress]:
     """Shows a progress bar on a terminal, and nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
@@ -171,7 +171,7 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
     settings = chosen(data, database)
     where = _place(settings)
     try:
-        lock = nullcontext() if settings.database else exclusive(settings.data)
+        lock = nullcontext() if settings.database else lock_folder(settings.data)
         with lock, file.open("rb") as packed, progress("rows") as report_progress:
             rows = in_transaction(
                 settings, lambda c: copies.restore(c, where, packed, report_progress)
@@ -234,9 +234,9 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
 
 def _existing(settings: Settings) -> str:
     """The place of a database. Raises ClickException if it does not exist."""
-    if not settings.database and not (settings.data / DATABASE).exists():
+    if not settings.database and not (settings.data / DATABASE_FILE).exists():
         raise click.ClickException(
-            f"there is no database {settings.data / DATABASE}; choose another: --data"
+            f"there is no database {settings.data / DATABASE_FILE}; choose another: --data"
         )
     return _place(settings)
 
@@ -244,7 +244,7 @@ def _existing(settings: Settings) -> str:
 def _place(settings: Settings) -> str:
     """The place of a database as text. Raises ClickException for an invalid address."""
     try:
-        return place(settings)
+        return data_location(settings)
     except StoreUnavailable as error:
         raise click.ClickException(str(error)) from error
 

@@ -224,7 +224,7 @@ class _RoomCheck:
         """Applies one entry and checks it."""
         before = self._room
         if before is None:
-            self._room = rules.first(self._id, event, row.at_ms, self._find_game)
+            self._room = rules.initial_room(self._id, event, row.at_ms, self._find_game)
         else:
             if row.at_ms < before.changed_ms:
                 self._say("I3", "its time is before that of the entry before it", row.v)

@@ -16,12 +16,12 @@ from server.protocol.messages import (
     RoomCommand,
     Visibility,
 )
-from server.settings import CHAT_JUDGED as CHAT_JUDGED
+from server.settings import CHAT_STAMPS as CHAT_STAMPS
 
 #: Seats of a room.
 SEATS = 2
 #: Lines of chat that a snapshot carries. The log has them all.
-CHAT_KEPT = 50
+SNAPSHOT_CHAT_LINES = 50
 
 #: The identity of AI seats and of the server's own commands. Clients' identities are random, so
 #: none can equal it.
@@ -119,7 +119,7 @@ class Match(Struct, frozen=True):
     #: The ply at which each seat last offered a draw; -1 for never.
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
-    first: int = 0
+    first_seat: int = 0
 
     @property
     def ply(self) -> int:
@@ -134,7 +134,7 @@ class Match(Struct, frozen=True):
         )  # fmt: skip
 
 
-class Said(Struct, frozen=True):
+class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, by which the pace of the chat is checked."""
 
     identity: str
@@ -161,8 +161,8 @@ class Room(Struct, frozen=True):
     match: Match | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    #: Authors and times of the last CHAT_JUDGED lines of chat.
-    said: tuple[Said, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS lines of chat.
+    chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
 
     @property
@@ -190,7 +190,7 @@ class Room(Struct, frozen=True):
         seat = match.position.turn
         return seat if match.seats[seat].kind == "ai" else None
 
-    def ai_offered_draw(self) -> int | None:
+    def ai_to_answer_draw(self) -> int | None:
         """The AI seat that has to answer an offer of a draw, or None."""
         match = self.playing
         if match is None or not self.offers:
@@ -216,9 +216,9 @@ class Room(Struct, frozen=True):
 
     def due_ms(self) -> int | None:
         """The room's wake-up time: `changed_ms` if an AI owes an answer or a pass is due."""
-        owed = (
+        is_due = (
             self.ai_to_move() is not None
-            or self.ai_offered_draw() is not None
+            or self.ai_to_answer_draw() is not None
             or self.forced_pass() is not None
         )
-        return self.changed_ms if owed else None
+        return self.changed_ms if is_due else None

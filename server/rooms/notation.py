@@ -10,7 +10,7 @@ from server.protocol.messages import Moved, Played
 from server.rooms.model import Match
 
 
-def played(event: Moved, game: Game | None, after: Position | None) -> Played:
+def played_move(event: Moved, game: Game | None, after: Position | None) -> Played:
     """The move of an event that led to the position `after`.
 
     Without a game or a position, only what the event carries.
@@ -26,9 +26,9 @@ def played(event: Moved, game: Game | None, after: Position | None) -> Played:
     return Played(event.move, text, number, event.forced)
 
 
-def length(game: Game | None, match: Match) -> str:
+def match_length(game: Game | None, match: Match) -> str:
     """The length of a match in words; "" before its first move."""
-    return length_text(game, match.ply, match.first) if match.ply else ""
+    return length_text(game, match.ply, match.first_seat) if match.ply else ""
 
 
 def first_seat(game: Game, start: str, options: dict[str, str]) -> int:

@@ -28,19 +28,19 @@ from server.protocol.messages import Occupant
 from server.rooms import notation
 from server.rooms.model import (
     AI_IDENTITY,
-    CHAT_JUDGED,
-    CHAT_KEPT,
+    CHAT_STAMPS,
     SEATS,
+    SNAPSHOT_CHAT_LINES,
     Actor,
     AiFailure,
     AiMove,
     AiReply,
+    ChatStamp,
     Command,
     CommandRejected,
     ForcedPass,
     Match,
     Room,
-    Said,
 )
 
 #: Returns a new id for a match.
@@ -73,7 +73,7 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
             case wire.MySeat():
                 seats[number] = Occupant(actor.identity, actor.name)
             case wire.AiSeat(level=level, persona=persona):
-                seats[number] = _ai(game, level, persona)
+                seats[number] = _ai_occupant(game, level, persona)
             case wire.OpenSeat():
                 continue
             case _:
@@ -81,7 +81,7 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
         events.append(wire.SeatTaken(number, seats[number]))  # type: ignore[arg-type]
     filled = [seat for seat in seats if seat is not None]
     if len(filled) == SEATS:
-        events.append(_started(start, new_id(), 1, filled))
+        events.append(_start_event(start, new_id(), 1, filled))
     return events
 
 
@@ -144,9 +144,11 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
         )
     if command.ply > match.ply:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if position.turn != seat:
-        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side(room, position.turn)} is to move")
+        raise CommandRejected(
+            Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, position.turn)} is to move"
+        )
     return _play(match, position, seat, command.move)
 
 
@@ -166,7 +168,7 @@ def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomE
 
 def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
     match = _running(room)
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     wanted = room.forced_pass()
@@ -180,7 +182,7 @@ def _ai_turn(
     room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
 ) -> Position:
     """The position, if the AI's answer for that match, seat and digest is still current."""
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     if match.id != match_id or match.digest != digest or position.turn != seat:
@@ -213,13 +215,13 @@ def _play(
 def _resign(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
-    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side(room, seat)} resigned")]
+    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
 def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     match = _running(room)
     seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _only_ai(room)):
+    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
         )
@@ -241,7 +243,7 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     reason = position.claim() if position.turn == seat else None
     if reason is None:
         raise CommandRejected(
@@ -255,11 +257,11 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     if 1 - seat in room.offers:
-        return [_agreed(match)]
-    wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] >= 0 and wait > 0:
+        return [_agree_draw(match)]
+    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
+    if match.draw_offers[seat] >= 0 and plies_to_wait > 0:
         raise CommandRejected(
-            Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves"
+            Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more moves"
         )
     return [wire.Offered(seat, "draw")]
 
@@ -268,19 +270,21 @@ def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
         raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
-    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
+    return (
+        [_agree_draw(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
+    )
 
 
 def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent]:
     match = _running(room)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
-    if match.id != command.match or room.ai_offered_draw() != command.seat:
+    if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
-    return [_agreed(match)] if command.accept else [wire.Declined(command.seat, "draw")]
+    return [_agree_draw(match)] if command.accept else [wire.Declined(command.seat, "draw")]
 
 
-def _agreed(match: Match) -> wire.Finished:
+def _agree_draw(match: Match) -> wire.Finished:
     return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
 
 
@@ -292,7 +296,7 @@ def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEv
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
-    return _take(room, seat, Occupant(actor.identity, actor.name), new_id)
+    return _take_seat(room, seat, Occupant(actor.identity, actor.name), new_id)
 
 
 def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -305,14 +309,16 @@ def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 
 
 def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
-    _host(room, actor)
+    _check_host(room, actor)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
-    return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
+    return _take_seat(
+        room, command.seat, _ai_occupant(_game(room), command.level, command.persona), new_id
+    )
 
 
 def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
-    _host(room, actor)
+    _check_host(room, actor)
     occupant = room.seats[seat]
     if occupant is None or occupant.kind != "ai":
         raise CommandRejected(Code.SEAT_EMPTY, "no AI sits there")
@@ -321,14 +327,16 @@ def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
     return [wire.SeatLeft(seat)]
 
 
-def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
+def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
     """The events of taking a seat, and of starting the match if it was the last free one."""
     game = _game(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
     filled = [one for one in seats if one is not None]
     if len(filled) == SEATS:
-        events.append(_started(_start(room, game), new_id(), _next_number(room), filled))
+        events.append(
+            _start_event(_start_position(room, game), new_id(), _next_number(room), filled)
+        )
     return events
 
 
@@ -342,7 +350,7 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if len(filled) < SEATS:
         raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
     seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _only_ai(room)):
+    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE,
             "only a player may offer a rematch, or the host of a match between AI seats",
@@ -351,7 +359,7 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
         return [wire.Offered(seat)]
-    return [_started(_start(room, game), new_id(), _next_number(room), filled[::-1])]
+    return [_start_event(_start_position(room, game), new_id(), _next_number(room), filled[::-1])]
 
 
 def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -361,7 +369,7 @@ def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
 
 
-def _start(room: Room, game: Game) -> Position:
+def _start_position(room: Room, game: Game) -> Position:
     """The start position of this room's matches.
 
     Its options may be those of an older version of the game.
@@ -372,13 +380,13 @@ def _start(room: Room, game: Game) -> Position:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
-def _started(
+def _start_event(
     start: Position, match_id: str, number: int, seats: Sequence[Occupant]
 ) -> wire.Started:
     return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
-def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+def _ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
@@ -432,7 +440,7 @@ def _running(room: Room) -> Match:
     return room.match
 
 
-def _playable(room: Room, match: Match) -> Position:
+def _playable_position(room: Room, match: Match) -> Position:
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN,
@@ -448,12 +456,12 @@ def _own_seat(room: Room, actor: Actor) -> int:
     return seat
 
 
-def _host(room: Room, actor: Actor) -> None:
+def _check_host(room: Room, actor: Actor) -> None:
     if actor.identity != room.host:
         raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
 
 
-def _only_ai(room: Room) -> bool:
+def _has_only_ai(room: Room) -> bool:
     return all(seat is not None and seat.kind == "ai" for seat in room.seats)
 
 
@@ -461,7 +469,7 @@ def _next_number(room: Room) -> int:
     return 1 if room.match is None else room.match.number + 1
 
 
-def _side(room: Room, seat: int) -> str:
+def _side_name(room: Room, seat: int) -> str:
     """The name of a side in the room's game."""
     try:
         return _game(room).board(room.options).seats[seat].name
@@ -472,7 +480,7 @@ def _side(room: Room, seat: int) -> str:
 # --- events -------------------------------------------------------------------------------------
 
 
-def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+def initial_room(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
     Raises ValueError for any other event.
@@ -508,8 +516,10 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
             return _evolve_moved(room, event)
         case wire.Said():
             line = wire.ChatLine(room.v, at_ms, event.name, event.text, event.to)
-            said = (*room.said[-(CHAT_JUDGED - 1) :], Said(event.identity, at_ms))
-            return replace(room, chat=(*room.chat[-(CHAT_KEPT - 1) :], line), said=said)
+            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], ChatStamp(event.identity, at_ms))
+            return replace(
+                room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
+            )
         case wire.SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
         case wire.SeatLeft():
@@ -535,13 +545,13 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     position, digest, frozen = None, "", None
     try:
         if room.game is not None:
-            position = _check_start(room.game.position(event.start, room.options), event.seats)
+            position = _check_turn(room.game.position(event.start, room.options), event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
-        position, frozen = None, _frozen_by(error)
+        position, frozen = None, _freeze_code(error)
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest,
-        room.v, room.changed_ms, first=position.turn if position is not None else 0,
+        room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
     # game stays missing.
@@ -571,28 +581,28 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     position, frozen = match.position, room.frozen
     if position is not None:
         try:
-            position = _check_start(position.replay(event.move), match.seats)
+            position = _check_turn(position.replay(event.move), match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
-            position, frozen = None, _frozen_by(error)
-    moves = (*match.moves, notation.played(event, room.game, position))
+            position, frozen = None, _freeze_code(error)
+    moves = (*match.moves, notation.played_move(event, room.game, position))
     match = replace(match, moves=moves, position=position, digest=event.digest)
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
 
 
-def _check_start(position: Position, seats: Sequence[Occupant]) -> Position:
+def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
     """The position, if it is the turn of one of these seats. Raises PositionError otherwise."""
     if len(seats) != SEATS or position.turn not in range(SEATS):
         raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
     return position
 
 
-def _frozen_by(error: GameError | GameFault) -> Code:
+def _freeze_code(error: GameError | GameFault) -> Code:
     return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
 
 

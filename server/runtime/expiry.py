@@ -25,10 +25,10 @@ PAGE = 500
 #: The first bytes of the log entry of a `started` event.
 STARTED = b'{"kind":"started"'
 #: Time between two steps, in seconds: 720,000 rows of each table a day.
-LOOK_S = 60.0
+EXPIRY_STEP_S = 60.0
 
 
-async def note_opened(
+async def mark_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
     """Marks a room that was just read as seen today.
@@ -45,7 +45,7 @@ async def note_opened(
     return bool(await ports.store.mark_rooms_seen([room], today))
 
 
-async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
+async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
     """Marks the players whom these events seat as permanent, before the events are written."""
     for event in events:
         if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
@@ -53,15 +53,15 @@ async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
 
 
 class Expiry:
-    """One node's share of the expiry. `look` is one step of it."""
+    """One node's share of the expiry. `run_step` is one step of it."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._rooms_after: str | None = None
         self._guests_after: str | None = None
-        self._noted_day: int | None = None
+        self._marked_day: int | None = None
 
-    async def look(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
+    async def run_step(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
         """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
 
         Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step
@@ -69,10 +69,10 @@ class Expiry:
         """
         store = self._ports.store
         today = day_of(self._ports.now_ms() - clock_ahead_ms)
-        if today != self._noted_day:
+        if today != self._marked_day:
             for batch in batched(sorted(open_rooms)):
                 await store.mark_rooms_seen(batch, today)
-            self._noted_day = today
+            self._marked_day = today
         guests = await store.expire_identities(
             self._guests_after or "", DaySpan(today, today - GUEST_DAYS), PAGE
         )
@@ -81,6 +81,6 @@ class Expiry:
             self._rooms_after or "", DaySpan(today, today - ROOM_DAYS), PAGE
         )
         self._rooms_after = rooms.next
-        if guests.gone or rooms.gone:
-            log.info("unseen for long", guests=len(guests.gone), rooms=len(rooms.gone))
-        return rooms.gone
+        if guests.deleted or rooms.deleted:
+            log.info("unseen for long", guests=len(guests.deleted), rooms=len(rooms.deleted))
+        return rooms.deleted

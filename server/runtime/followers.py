@@ -23,10 +23,10 @@ class Followers:
 
     __slots__ = (
         "_changed",
-        "_elsewhere",
         "_followers",
         "_last_presence",
         "_ports",
+        "_remote_reports",
         "_room",
         "_room_id",
         "_timer",
@@ -45,7 +45,7 @@ class Followers:
         self._changed = changed
         #: The followers here, and whether each holds a seat.
         self._followers: dict[Follower, bool] = {}
-        self._elsewhere: dict[str, PresenceReport] = {}
+        self._remote_reports: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last_presence = b""
 
@@ -62,12 +62,14 @@ class Followers:
     @property
     def watching(self) -> int:
         """The number of followers without a seat, on all nodes."""
-        return self._watching_here() + sum(here.watching for here in self._elsewhere.values())
+        return self._local_spectators() + sum(
+            here.watching for here in self._remote_reports.values()
+        )
 
     @property
-    def nodes(self) -> Iterable[str]:
+    def reporting_nodes(self) -> Iterable[str]:
         """The other nodes that have reported presence."""
-        return self._elsewhere
+        return self._remote_reports
 
     # --- changes ---
 
@@ -79,32 +81,32 @@ class Followers:
         """Removes a follower. Returns whether it was there."""
         if self._followers.pop(follower, None) is None:
             return False
-        self.presence_changed()
+        self.schedule_presence()
         return True
 
-    def seats_changed(self, room: Room) -> None:
+    def on_seats_changed(self, room: Room) -> None:
         """Updates which followers hold a seat."""
         for follower in self._followers:
             self._followers[follower] = room.seat_of(follower.identity) is not None
-        self.presence_changed()
+        self.schedule_presence()
 
     def on_presence(self, here: PresenceReport) -> None:
         """Handles another node's report, and answers it if that node is new or asks."""
-        is_new = here.node not in self._elsewhere
-        self._elsewhere[here.node] = here
-        self.presence_changed(publish=is_new or here.asks)
+        is_new = here.node not in self._remote_reports
+        self._remote_reports[here.node] = here
+        self.schedule_presence(publish=is_new or here.asks)
 
-    def node_gone(self, node: str) -> None:
+    def on_node_down(self, node: str) -> None:
         """Drops the report of a node that has gone."""
-        if self._elsewhere.pop(node, None) is not None:
-            self.presence_changed(publish=False)
+        if self._remote_reports.pop(node, None) is not None:
+            self.schedule_presence(publish=False)
 
     # --- sending ---
 
-    def presence_changed(self, publish: bool = True) -> None:
+    def schedule_presence(self, publish: bool = True) -> None:
         """Schedules a presence frame for the followers here, and reports to other nodes at once."""
         if publish:
-            self._publish_here()
+            self._publish_report()
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(
                 PRESENCE_DELAY_S, self._send_presence
@@ -113,16 +115,16 @@ class Followers:
     def publish_presence(self, asks: bool = False) -> None:
         """Reports this node's followers again, in case the other nodes missed it."""
         if self._followers:
-            self._publish_here(asks)
+            self._publish_report(asks)
 
     def send_ephemeral_to_all(self, frame: bytes) -> None:
         """Sends a frame that a slow reader may miss."""
         for follower in tuple(self._followers):
             follower.send_ephemeral(frame)
 
-    def presence(self, room: Room) -> bytes:
+    def presence_frame(self, room: Room) -> bytes:
         """The frame that says which seats are connected and how many spectators watch."""
-        elsewhere = (other.identities for other in self._elsewhere.values())
+        elsewhere = (other.identities for other in self._remote_reports.values())
         here = {follower.identity for follower in self._followers}.union(*elsewhere)
         seats = tuple(
             one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats
@@ -136,15 +138,15 @@ class Followers:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _watching_here(self) -> int:
+    def _local_spectators(self) -> int:
         return sum(not player for player in self._followers.values())
 
-    def _publish_here(self, asks: bool = False) -> None:
+    def _publish_report(self, asks: bool = False) -> None:
         seated = frozenset(
             follower.identity for follower, player in self._followers.items() if player
         )
         self._ports.bus.publish(
-            PresenceReport(self._room_id, self._ports.node, seated, self._watching_here(), asks)
+            PresenceReport(self._room_id, self._ports.node, seated, self._local_spectators(), asks)
         )
 
     def _send_presence(self) -> None:
@@ -153,7 +155,7 @@ class Followers:
         room = self._room()
         if room is None:
             return
-        frame = self.presence(room)
+        frame = self.presence_frame(room)
         if frame != self._last_presence:
             self._last_presence = frame
             self.send_ephemeral_to_all(frame)

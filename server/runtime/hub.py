@@ -23,7 +23,7 @@ from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Room
-from server.runtime.expiry import LOOK_S, Expiry
+from server.runtime.expiry import EXPIRY_STEP_S, Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.projections import projections, stored
 from server.runtime.requests import Request, Resync, TakeOver
@@ -38,7 +38,7 @@ SWEEP_S = 5.0
 #: shorter `room_idle_s` takes precedence.
 RESERVED_S = 10.0
 #: Sweeps between two presence reports of a room.
-REFRESHES = 6
+SWEEPS_PER_REFRESH = 6
 #: Time between two comparisons of the heads with the store while the bus is stalled, in seconds.
 STALLED_POLL_S = 1.0
 #: Silence after which a node counts as gone, in seconds.
@@ -51,7 +51,7 @@ GOODBYE_S = 1.0
 DUE_ROOMS_RETRY_S = 0.2
 
 #: A round trip to the store that takes longer is not used to estimate the store's clock, in ms.
-QUICK_MS = 200
+MAX_ROUND_TRIP_MS = 200
 
 
 class Hub:
@@ -75,7 +75,7 @@ class Hub:
         self._sweeps = 0
         self._expiry = Expiry(ports)
         self._gap_rooms: set[str] | None = set()
-        self._gap_seen = asyncio.Event()
+        self._gap_noticed = asyncio.Event()
         #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
         self.clock_ahead_ms = 0
 
@@ -125,14 +125,14 @@ class Hub:
         key = CommandKey(f"create {actor.identity}", command.id)
         now_ms = self.ports.now_ms()
         try:
-            room, entries, events = self._first_events(actor, command, now_ms, address)
+            room, entries, events = self._prepare_room(actor, command, now_ms, address)
         except CommandRejected:
             # A command that was acknowledged once is acknowledged again, whatever the limits say
             # now.
             earlier = await self.ports.store.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
-            return await self._created_before(earlier, key)
+            return await self._ack_earlier_room(earlier, key)
         append = Append(
             room=room.id, expected_v=0, events=entries, node=self.ports.node,
             due_ms=room.due_ms(), command=key, projections=projections(room, events, None),
@@ -148,20 +148,20 @@ class Hub:
             raise
         if earlier is not None:
             self.limits.places.free(room.id)
-            return await self._created_before(earlier, key)
+            return await self._ack_earlier_room(earlier, key)
         self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + RESERVED_S
         self._open(room.id, address, room)
-        self.lobby.changed(room.id)
+        self.lobby.on_room_changed(room.id)
         if room.has_ai:
             self.ports.engines.expect(room.game_id)
         return wire.Ack(command.id, room.v, room.id)
 
-    async def _created_before(self, room: str, key: CommandKey) -> wire.Ack:
+    async def _ack_earlier_room(self, room: str, key: CommandKey) -> wire.Ack:
         """The ack of a room that this command created earlier."""
-        made = await self.ports.store.find_command(room, key)
-        return wire.Ack(key.id, made[1] if made else None, room)
+        versions = await self.ports.store.find_command(room, key)
+        return wire.Ack(key.id, versions[1] if versions else None, room)
 
-    def _first_events(
+    def _prepare_room(
         self, actor: Actor, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
         """The new room with its log entries and events, after checking every limit.
@@ -181,9 +181,9 @@ class Hub:
                 Code.GAME_FAULT, "the rules of this game failed at the start"
             ) from fault
         self._make_place(address)
-        self._limit(actor.identity)
+        self._take_create_token(actor.identity)
         self.limits.rooms.take(address, now_ms / 1000)
-        room = rules.first(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
+        room = rules.initial_room(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
         entries = [stored(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)
@@ -191,7 +191,7 @@ class Hub:
         self.limits.places.take(room.id, address)
         return room, tuple(entries), events
 
-    def _limit(self, identity: str) -> None:
+    def _take_create_token(self, identity: str) -> None:
         """Takes a token for creating a room. Raises LimitExceeded if the identity has none."""
         settings = self.ports.settings
         now_s = self.ports.now_ms() / 1000
@@ -215,9 +215,9 @@ class Hub:
         """
         places = self.limits.places
         if places.is_full():
-            self._clear(self._runners)
+            self._close_idle(self._runners)
         elif places.is_full_for(address):
-            self._clear(places.of(address))
+            self._close_idle(places.of(address))
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
@@ -230,7 +230,7 @@ class Hub:
         if room_id not in self.limits.places:
             self._make_place(address)
             self.limits.places.take(room_id, address)
-        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.changed, known)
+        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.on_room_changed, known)
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
         return runner
@@ -248,23 +248,23 @@ class Hub:
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         return self._tasks.create_task(work, name=name)
 
-    def put_idle_away(self, after_s: float) -> None:
+    def close_idle_rooms(self, after_s: float) -> None:
         """Closes the rooms that have been idle for `after_s` seconds."""
         now_ms = self.ports.now_ms()
         for room_id, runner in tuple(self._runners.items()):
             # A time in the future means that the clock was set back.
-            needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
-            if runner.idle and not needed_lately:
+            was_needed_lately = now_ms - after_s * 1000 < runner.idle_since_ms <= now_ms
+            if runner.is_idle and not was_needed_lately:
                 self._close(room_id).cancel()
 
-    def _clear(self, rooms: Iterable[str]) -> None:
+    def _close_idle(self, rooms: Iterable[str]) -> None:
         """Closes those of the rooms that are idle, except new ones whose place is reserved."""
         now_s = asyncio.get_running_loop().time()
         for room_id in tuple(rooms):
             runner = self._runners.get(room_id)
             if (
                 runner is not None
-                and runner.idle
+                and runner.is_idle
                 and self._reserved_until_s.get(room_id, now_s) <= now_s
             ):
                 self._close(room_id).cancel()
@@ -278,15 +278,15 @@ class Hub:
 
     # --- periodic duties ---
 
-    async def beat(self) -> None:
+    async def write_heartbeat(self) -> None:
         """Writes this node's heartbeat and compares its clock with the store's."""
         before_ms = self.ports.now_ms()
-        theirs_ms = await self.ports.store.heartbeat(
+        store_ms = await self.ports.store.heartbeat(
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
-        if after_ms - before_ms <= QUICK_MS:  # a slow round trip is a poor estimate
-            self.clock_ahead_ms = (before_ms + after_ms) // 2 - theirs_ms
+        if after_ms - before_ms <= MAX_ROUND_TRIP_MS:  # a slow round trip is a poor estimate
+            self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
         """Takes over due rooms whose node is gone, or those of all nodes. Returns their number."""
@@ -312,14 +312,14 @@ class Hub:
 
     async def compare_heads(self, rooms: set[str] | None = None) -> None:
         """Compares open rooms (None: all of them) with the store, in case the bus lost events."""
-        looked_at = self._runners if rooms is None else rooms & self._runners.keys()
-        heads = await self.ports.store.heads(list(looked_at))
+        compared = self._runners if rooms is None else rooms & self._runners.keys()
+        heads = await self.ports.store.heads(list(compared))
         for room_id, head in heads.items():
             runner = self._runners.get(room_id)
             if runner is not None and runner.room is not None and runner.room.v < head:
                 runner.submit(Resync())
 
-    async def every(self, period_s: float, name: str) -> None:
+    async def run_periodically(self, period_s: float, name: str) -> None:
         """Runs one of the hub's duties periodically until cancelled.
 
         After a store failure it tries again the next time.
@@ -330,12 +330,12 @@ class Hub:
                     case "heartbeat":
                         self.ports.bus.publish(Heartbeat(self.ports.node))
                         self._forget_silent_nodes()
-                        await self.beat()
-                        if not self.ports.settings.alone:
+                        await self.write_heartbeat()
+                        if not self.ports.settings.is_sole_node:
                             await self.take_over_due_rooms(all_nodes=False)
-                            await self._compare_nodes()
+                            await self._check_silent_nodes()
                     case "sweep":
-                        self.put_idle_away(self.ports.settings.room_idle_s)
+                        self.close_idle_rooms(self.ports.settings.room_idle_s)
                         self._refresh_presence()
                         now_s = self.ports.now_ms() / 1000
                         self._create_buckets = {
@@ -345,15 +345,15 @@ class Hub:
                         }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
-            frequent = (
+            is_frequent = (
                 name == "heartbeat" and asyncio.get_running_loop().time() < self._frequent_until_s
             )
-            await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if frequent else period_s)
+            await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
 
     async def expire(self) -> None:
         """Deletes guests and rooms not seen for long, page by page, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(EXPIRY_STEP_S)
             try:
                 await self.expire_once()
             except StoreError as error:
@@ -361,12 +361,14 @@ class Hub:
 
     async def expire_once(self) -> None:
         """Deletes one page of guests and rooms. Raises StoreError when the store fails."""
-        played_none = [
+        rooms_without_match = [
             one.room_id
             for one in self._runners.values()
             if one.room is not None and one.room.match is None
         ]
-        self.lobby.gone(await self._expiry.look(played_none, self.clock_ahead_ms))
+        self.lobby.remove_rooms(
+            await self._expiry.run_step(rooms_without_match, self.clock_ahead_ms)
+        )
 
     # --- the other nodes ---
 
@@ -387,7 +389,7 @@ class Hub:
         self._last_heard_s[node] = asyncio.get_running_loop().time()
         match message:
             case LobbyChanged():
-                self.lobby.heard(message)
+                self.lobby.on_lobby_changed(message)
             case MessagesLost():
                 self.on_gap(None)
             case Heartbeat():
@@ -397,7 +399,7 @@ class Hub:
         """Drops a node that is gone."""
         self._last_heard_s.pop(node, None)
         for runner in self._runners.values():
-            runner.node_gone(node)
+            runner.on_node_down(node)
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:
@@ -409,23 +411,23 @@ class Hub:
         log.info("node in doubt", of=node)
         self._doubted_since_s[node] = asyncio.get_running_loop().time()
         self._gap_rooms = None
-        self._gap_seen.set()
+        self._gap_noticed.set()
 
-    async def _compare_nodes(self) -> None:
+    async def _check_silent_nodes(self) -> None:
         """Marks nodes doubtful that are alive in the store but silent on the bus; clears old marks.
 
         A mark stays at least as long as the database may still run a statement of a node that is
         gone. It is cleared when the node is heard again, or when its heartbeat has run out.
         """
         alive = await self.ports.store.alive_nodes()
-        unheard = alive - self._last_heard_s.keys() - {self.ports.node}
-        for node in unheard - self._doubted_since_s.keys():
+        silent = alive - self._last_heard_s.keys() - {self.ports.node}
+        for node in silent - self._doubted_since_s.keys():
             self._doubt(node)
         before_s = (
             asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
         )
         for node, since_s in tuple(self._doubted_since_s.items()):
-            if since_s < before_s and node not in unheard:
+            if since_s < before_s and node not in silent:
                 del self._doubted_since_s[node]
 
     def _forget_silent_nodes(self) -> None:
@@ -445,9 +447,12 @@ class Hub:
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._runners.values()):
-            for node in runner.nodes_here:
+            for node in runner.reporting_nodes:
                 self._last_heard_s.setdefault(node, now_s)
-            if self._last_heard_s and number % REFRESHES == self._sweeps % REFRESHES:
+            if (
+                self._last_heard_s
+                and number % SWEEPS_PER_REFRESH == self._sweeps % SWEEPS_PER_REFRESH
+            ):
                 runner.publish_presence()
 
     def on_gap(self, rooms: frozenset[str] | None) -> None:
@@ -458,7 +463,7 @@ class Hub:
         for room_id in self._runners if rooms is None else rooms:
             if runner := self._runners.get(room_id):
                 runner.publish_presence(asks=True)
-        self._gap_seen.set()
+        self._gap_noticed.set()
 
     async def watch_heads(self) -> None:
         """Compares the heads of rooms with the store, after a gap and periodically.
@@ -468,27 +473,27 @@ class Hub:
         """
         rooms: set[str] | None = None
         while True:
-            failed = False
+            has_failed = False
             try:
                 await self.compare_heads(rooms)
             except StoreError as error:
                 log.warning("store unavailable", duty="poll", error=str(error))
-                failed = True
-            rooms = await self._doubtful_rooms(failed)
+                has_failed = True
+            rooms = await self._wait_for_gap(has_failed)
 
-    async def _doubtful_rooms(self, failed: bool) -> set[str] | None:
+    async def _wait_for_gap(self, has_failed: bool) -> set[str] | None:
         """Waits until heads must be compared. Returns the rooms (None: all of them)."""
         poll_s = self.ports.settings.poll_s
-        unsure = failed or bool(self._doubted_since_s) or not self.ports.bus.flows
+        is_unsure = has_failed or bool(self._doubted_since_s) or not self.ports.bus.flows
         with suppress(TimeoutError):
-            async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if unsure else poll_s):
-                await self._gap_seen.wait()
-        called = self._gap_seen.is_set()
-        if not (called or unsure):
+            async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if is_unsure else poll_s):
+                await self._gap_noticed.wait()
+        was_woken = self._gap_noticed.is_set()
+        if not (was_woken or is_unsure):
             self.ports.metrics.polls += 1
-        rooms = self._gap_rooms if called and not failed else None
+        rooms = self._gap_rooms if was_woken and not has_failed else None
         self._gap_rooms = set()
-        self._gap_seen.clear()
+        self._gap_noticed.clear()
         return rooms
 
 
@@ -503,15 +508,17 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         hub = Hub(ports, tasks)
         settings = ports.settings
         duties: list[asyncio.Task[None]] = []
-        unsubscribes = (ports.bus.listen(hub.on_node), ports.bus.on_gap(hub.on_gap))
+        unsubscribe_all = (ports.bus.listen(hub.on_node), ports.bus.on_gap(hub.on_gap))
         try:
-            await hub.beat()
-            if settings.alone:
+            await hub.write_heartbeat()
+            if settings.is_sole_node:
                 duties.append(
                     tasks.create_task(hub.take_over_all_due_rooms(), name="hub due rooms")
                 )
             for name, period_s in (("heartbeat", settings.heartbeat_s), ("sweep", SWEEP_S)):
-                duties.append(tasks.create_task(hub.every(period_s, name), name=f"hub {name}"))
+                duties.append(
+                    tasks.create_task(hub.run_periodically(period_s, name), name=f"hub {name}")
+                )
             duties.append(tasks.create_task(hub.watch_heads(), name="hub poll"))
             duties.append(tasks.create_task(hub.expire(), name="hub expiry"))
             duties.append(tasks.create_task(hub.lobby.run(), name="lobby"))
@@ -519,12 +526,12 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         except Exception as error:
             failure = error  # raised below: a task group would wrap it in an ExceptionGroup
         finally:
-            for unsubscribe in unsubscribes:
+            for unsubscribe in unsubscribe_all:
                 unsubscribe()
             for task in [*duties, *hub._running.values()]:
                 task.cancel()
             ports.bus.publish(NodeDown(ports.node))
-    if not ports.settings.alone:
+    if not ports.settings.is_sole_node:
         with suppress(StoreError):
             # Other nodes may take over this node's due rooms at once.
             await ports.store.heartbeat(ports.node, -1)

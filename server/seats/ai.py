@@ -9,7 +9,7 @@ import structlog
 
 from engine.rules.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
-from server.ports import EnginesAway, Ports
+from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
@@ -20,7 +20,7 @@ from server.store.base import Thought
 THINKING_EVERY_MS = 100
 
 #: Time between two attempts while no engine is connected, in seconds.
-AWAY_S = 0.5
+ABSENT_RETRY_S = 0.5
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ def command_id(match: Match, v: int) -> str:
     return f"ai:{match.id}:{v}"
 
 
-def question(match: str, digest: str) -> str:
+def search_key(match: str, digest: str) -> str:
     """The first part of a search's key: an AI's answer names the same match and position."""
     return f"{match}:{digest}:"
 
@@ -82,26 +82,26 @@ class ThinkingReporter:
         self._send_frame = send
         self._sent_ms = 0
 
-    def waiting(self, warm: bool) -> None:
+    def report_waiting(self, warm: bool) -> None:
         """The search waits for a free worker, or for an engine that has compiled the game."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
-    def readiness(self) -> None:
+    def report_readiness(self) -> None:
         """Reports only how far the game is compiled. Clients keep the last analysis."""
         self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
 
-    def absent(self) -> None:
+    def report_absent(self) -> None:
         """No engine is connected. The match waits for one."""
         self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
 
-    def info(self, info: Info) -> None:
+    def report_info(self, info: Info) -> None:
         """The search has made progress."""
         now_ms = self._now_ms()
         if now_ms - self._sent_ms >= THINKING_EVERY_MS:
             self._sent_ms = now_ms
             self._send(self._thinking(info, "searching"))
 
-    def done(self, info: Info) -> None:
+    def report_done(self, info: Info) -> None:
         """The search has ended with this info."""
         self._send(self._thinking(info, "done"))
 
@@ -133,7 +133,7 @@ def reporter_of(
     )
 
 
-async def answer(
+async def find_move(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """The AI seat's command in this position, with its analysis.
@@ -141,20 +141,20 @@ async def answer(
     Retries a search that fails before giving up.
     """
     job = job_for(room, match, seat)
-    thoughts = reporter_of(ports, room, match, seat, send)
+    reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
-            thoughts.waiting(ports.engines.is_warm(job.game))
+            reporter.report_waiting(ports.engines.is_warm(job.game))
         try:
-            result = await ports.engines.search(job, thoughts.info)
-        except EnginesAway:
+            result = await ports.engines.search(job, reporter.report_info)
+        except EngineUnavailable:
             if not is_absent:
                 log.warning("no engine", room=room.id, game=job.game)
                 is_absent = True
-                thoughts.absent()
-            await asyncio.sleep(AWAY_S)
+                reporter.report_absent()
+            await asyncio.sleep(ABSENT_RETRY_S)
             continue
         except (RulesChanged, GameQuarantined) as error:
             reason = _reason(error)
@@ -164,9 +164,11 @@ async def answer(
             reason, tries, is_absent = _reason(error), tries + 1, False
             log.warning("search failed", room=room.id, game=job.game, error=str(error))
             continue
-        thoughts.done(result.info)
-        await _pace(ports, match, room.changed_ms)
-        return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
+        reporter.report_done(result.info)
+        await _wait_for_pace(ports, match, room.changed_ms)
+        return AiMove(key, match.id, seat, match.digest, result.move), _encode(
+            _stored_analysis(result)
+        )
     return AiFailure(key, match.id, seat, match.digest, reason), None
 
 
@@ -181,7 +183,7 @@ def _reason(error: SearchError) -> str:
             return "no engine found a move"
 
 
-async def tell_readiness(
+async def report_readiness(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> None:
     """Reports how far the game is compiled after the AI's move, until it is compiled.
@@ -189,12 +191,12 @@ async def tell_readiness(
     It runs for a game that was not compiled when the search started, so the last report is always
     that it is ready.
     """
-    thoughts = reporter_of(ports, room, match, seat, send)
+    reporter = reporter_of(ports, room, match, seat, send)
     is_ready = False
     while not is_ready:
         await asyncio.sleep(READY_EVERY_S)
         is_ready = ports.engines.warm_percent(room.game_id) == 100
-        thoughts.readiness()
+        reporter.report_readiness()
 
 
 #: Plies before which an AI accepts no draw, because its score is unreliable until then.
@@ -205,7 +207,7 @@ class _Score(msgspec.Struct):
     score: int = 0
 
 
-def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
+def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
     """The AI's answer to an offer of a draw.
 
     It accepts if it saw no advantage for itself at its last move, from ply DRAW_PLIES on.
@@ -216,17 +218,17 @@ def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> A
     return AiReply(f"draw:{match.id}:{room.v}", match.id, seat, accept)
 
 
-def _seen(result: Result) -> dict[str, object]:
+def _stored_analysis(result: Result) -> dict[str, object]:
     """The part of a result that is stored beside the move."""
-    seen = msgspec.to_builtins(result.info)
-    assert isinstance(seen, dict), "a struct becomes an object"
-    return {**seen, "move": result.move}
+    analysis = msgspec.to_builtins(result.info)
+    assert isinstance(analysis, dict), "a struct becomes an object"
+    return {**analysis, "move": result.move}
 
 
-async def _pace(ports: Ports, match: Match, last_ms: int) -> None:
+async def _wait_for_pace(ports: Ports, match: Match, last_ms: int) -> None:
     """Waits until people have had time to see the previous move."""
-    duel = all(occupant.kind == "ai" for occupant in match.seats)
-    pace_ms = ports.settings.ai_duel_pace_ms if duel else ports.settings.ai_pace_ms
+    is_duel = all(occupant.kind == "ai" for occupant in match.seats)
+    pace_ms = ports.settings.ai_duel_pace_ms if is_duel else ports.settings.ai_pace_ms
     left_ms = last_ms + pace_ms - ports.now_ms()
     if left_ms > 0:
         await asyncio.sleep(min(left_ms, pace_ms) / 1000)

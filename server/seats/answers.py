@@ -10,9 +10,9 @@ from engine.search.job import MATE, Info, Job, Result, SearchFailed
 
 #: Moves of the principal variation that are checked and shown during a search. Each costs a move
 #: generation.
-LINE_LIVE = 8
+LIVE_PV_MOVES = 8
 #: Moves of the principal variation that are kept with an answer.
-LINE_KEPT = 16
+STORED_PV_MOVES = 16
 #: Greatest depth that is believed, in plies.
 MAX_DEPTH = 1000
 #: Greatest count that is believed: a browser reads larger numbers in JSON inexactly.
@@ -21,7 +21,7 @@ MAX_COUNT = 2**53 - 1
 MAX_TIME_MS = 86_400_000
 
 
-class Untrue(Exception):
+class ImpossibleAnswer(Exception):
     """A worker's statement is impossible.
 
     The message is the server's own and quotes nothing of the worker's.
@@ -44,7 +44,7 @@ def position_of(job: Job, game: Game) -> Position:
 class Checker:
     """Checks the statements about one search of one position.
 
-    Its methods raise Untrue, or SearchFailed when the rules fail.
+    Its methods raise ImpossibleAnswer, or SearchFailed when the rules fail.
     """
 
     def __init__(self, position: Position) -> None:
@@ -57,49 +57,51 @@ class Checker:
         #: same.
         self._after: dict[tuple[str, ...], Position] = {}
 
-    def result(self, result: Result) -> Result:
+    def check_result(self, result: Result) -> Result:
         """The result, after checking that its move is a legal token and its info is possible."""
         if result.move not in self._tokens:
-            raise Untrue("an illegal move")
-        return replace(result, info=self.info(result.info, LINE_KEPT))
+            raise ImpossibleAnswer("an illegal move")
+        return replace(result, info=self.check_info(result.info, STORED_PV_MOVES))
 
-    def info(self, info: Info, line: int = LINE_LIVE) -> Info:
+    def check_info(self, info: Info, line: int = LIVE_PV_MOVES) -> Info:
         """The info with at most `line` moves of its variation, cut before the first illegal one."""
-        for number, most in (
+        for number, limit in (
             (info.depth, MAX_DEPTH),
             (info.nodes, MAX_COUNT),
             (info.nps, MAX_COUNT),
         ):
-            if not 0 <= number <= most:
-                raise Untrue("a count that cannot be")
+            if not 0 <= number <= limit:
+                raise ImpossibleAnswer("a count that cannot be")
         if not 0 <= info.time_ms <= MAX_TIME_MS:
-            raise Untrue("a time that cannot be")
+            raise ImpossibleAnswer("a time that cannot be")
         if any(abs(score) > MATE for score in (info.score, *(one.score for one in info.moves))):
-            raise Untrue("a score that cannot be")
-        named = {one.move for one in info.moves}
-        if len(named) != len(info.moves) or not named <= self._tokens:
-            raise Untrue("scores of moves that are not legal")
+            raise ImpossibleAnswer("a score that cannot be")
+        scored = {one.move for one in info.moves}
+        if len(scored) != len(info.moves) or not scored <= self._tokens:
+            raise ImpossibleAnswer("scores of moves that are not legal")
         if info.pv and info.pv[0] not in self._tokens:
-            raise Untrue("a line of play that is not legal")
-        return replace(info, pv=self._legal(info.pv[:line]))
+            raise ImpossibleAnswer("a line of play that is not legal")
+        return replace(info, pv=self._legal_prefix(info.pv[:line]))
 
-    def _legal(self, line: tuple[str, ...]) -> tuple[str, ...]:
+    def _legal_prefix(self, line: tuple[str, ...]) -> tuple[str, ...]:
         """The longest prefix of a variation that is legal."""
-        before, known, here = self._after, {}, self._root
+        before, known, position = self._after, {}, self._root
         for length, token in enumerate(line, 1):
             prefix = line[:length]
             after = before.get(prefix)
             if after is None:
                 try:
-                    plain, after, _ = here.advance(token)
+                    canonical, after, _ = position.advance(token)
                 except GameError:
                     line = line[: length - 1]
                     break
                 except GameFault as error:
                     raise SearchFailed(str(error)) from error
-                if plain != token:  # another spelling of a move: workers must answer with tokens
+                if (
+                    canonical != token
+                ):  # another spelling of a move: workers must answer with tokens
                     line = line[: length - 1]
                     break
-            known[prefix] = here = after
+            known[prefix] = position = after
         self._after = known
         return line

@@ -27,16 +27,16 @@ from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Advert, Malformed, Offer, Warming
-from server.ports import Engines, EnginesAway, OnInfo
+from server.ports import Engines, EngineUnavailable, OnInfo
 from server.process.metrics import Metrics
-from server.seats.answers import Checker, Untrue, position_of
+from server.seats.answers import Checker, ImpossibleAnswer, position_of
 
 log = structlog.get_logger()
 
 #: Workers that may lose a search before it falls back to the local pool or fails.
 TRIES = 3
 #: Time in which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
-TAKE_S = 1.0
+ACCEPT_S = 1.0
 #: Longest silence of a searching worker, in seconds. It reports twice a second.
 SILENCE_S = 1.5
 #: Grace period after the search's own time, in seconds.
@@ -48,18 +48,18 @@ ADVERT_S = 3.5
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
 #: Attempts after which a search fails.
-REFUSALS = 200
+MAX_ATTEMPTS = 200
 #: Time left below which the best move so far is the answer, in seconds.
-WORTH_A_TRY_S = 0.1
+MIN_RETRY_S = 0.1
 #: Rooms whose last worker is remembered.
-AFFINITIES = 10_000
+MAX_AFFINITIES = 10_000
 #: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
 #: second.
 PROGRESS_S = 0.08
 #: Workers whose faults are remembered.
-DISTRUSTED = 1000
+MAX_DISTRUSTED = 1000
 #: Longest quotation of a worker's words in the log, in characters.
-QUOTED = 200
+MAX_QUOTE = 200
 
 
 class _Lost(Exception):
@@ -70,7 +70,7 @@ class _Busy(Exception):
     """The worker has no free capacity."""
 
 
-class _Changed(Exception):
+class _OtherRules(Exception):
     """The worker has other rules than it advertised."""
 
 
@@ -125,16 +125,16 @@ class _PendingSearch:
     failed_at: set[str] = field(default_factory=set)
     #: Why the local pool has no answer.
     local_error: SearchFailed | None = None
-    checker: Checker | None = None
+    _checker: Checker | None = None
 
-    def check(self) -> Checker:
+    def checker(self) -> Checker:
         """The checker of this search's answers.
 
         Raises SearchFailed for a job that cannot be searched.
         """
-        if self.checker is None:
-            self.checker = Checker(position_of(self.job, self.game))
-        return self.checker
+        if self._checker is None:
+            self._checker = Checker(position_of(self.job, self.game))
+        return self._checker
 
     def left_s(self, now_s: float) -> float | None:
         """The rest of the job's own time in seconds, from its first search on, or None."""
@@ -209,36 +209,36 @@ class RemoteEngines:
 
     def is_warm(self, game_id: str) -> bool:
         remote = any(
-            self._offers(worker, worker.advert.games.get(game_id), game_id)
-            for worker in self._present()
+            self._is_offered(worker, worker.advert.games.get(game_id), game_id)
+            for worker in self._live_workers()
         )
         return remote or (self._local is not None and self._local.is_warm(game_id))
 
     def warm_percent(self, game_id: str) -> int:
         if self.is_warm(game_id):
             return 100
-        offers = [worker.advert.warming.get(game_id) for worker in self._present()]
-        here = [] if self._local is None else [self._local.warm_percent(game_id)]
-        return max([*here, *(offer.percent for offer in offers if offer is not None)], default=0)
+        offers = [worker.advert.warming.get(game_id) for worker in self._live_workers()]
+        local = [] if self._local is None else [self._local.warm_percent(game_id)]
+        return max([*local, *(offer.percent for offer in offers if offer is not None)], default=0)
 
     def expect(self, game_id: str) -> None:
         if self._local is not None:
             self._local.expect(game_id)
-        for worker in self._present():
+        for worker in self._live_workers():
             if game_id in worker.advert.warming:
                 topic = work.order_topic(worker.advert.worker)
                 self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
 
     def load(self) -> Load:
-        here = self._local.load() if self._local is not None else Load(0, 0, 0)
-        cores = sum(worker.advert.cores for worker in self._present())
-        running = here.running + len(self._attempts)
-        return Load(running, here.waiting, here.workers + cores, self._other_rules())
+        local = self._local.load() if self._local is not None else Load(0, 0, 0)
+        cores = sum(worker.advert.cores for worker in self._live_workers())
+        running = local.running + len(self._attempts)
+        return Load(running, local.waiting, local.workers + cores, self._other_rules())
 
     def _other_rules(self) -> int:
         """Counts the games that present workers offer under another digest than this server's."""
         count = 0
-        for worker in self._present():
+        for worker in self._live_workers():
             offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
             for game_id, offer in offers.items():
                 with contextlib.suppress(GameError, GameFault):  # this server cannot play the game
@@ -255,20 +255,20 @@ class RemoteEngines:
         if time_ms is not None and pending.level.limit.time_ms is not None:
             pending.begun_s = _now_s() - max(0, pending.level.limit.time_ms - time_ms) / 1000
         while True:
-            worker, here = self._choose(pending), self._local_engines(pending)
+            worker, local = self._choose(pending), self._local_engines(pending)
             if worker is not None:
-                if (result := await self._ask(pending, worker)) is not None:
+                if (result := await self._try_worker(pending, worker)) is not None:
                     return result
-            elif here is not None:
+            elif local is not None:
                 try:
-                    return await self._search_locally(pending, here)
+                    return await self._search_locally(pending, local)
                 except SearchFailed as error:
                     pending.local_error = error
             else:
                 self._check_answerable(pending)
                 await asyncio.sleep(BUSY_S)
 
-    async def _ask(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
+    async def _try_worker(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
         """Makes one attempt.
 
         Returns the answer, or None to try elsewhere. Raises SearchFailed after the last attempt.
@@ -278,7 +278,7 @@ class RemoteEngines:
             return await self._attempt(pending, worker)
         except _Busy:
             worker.busy_until_s = _now_s() + BUSY_S
-        except _Changed:
+        except _OtherRules:
             self._workers.pop(name, None)  # until it advertises again
         except _Failed as failed:
             log.warning(
@@ -288,15 +288,15 @@ class RemoteEngines:
                 reason=_quoted(str(failed)),
             )
             pending.failed_at.add(name)
-        except _Untrusted as bad:
-            self._distrust(name, game, str(bad))
+        except _Untrusted as distrust:
+            self._distrust(name, game, str(distrust))
         except _Lost as lost:
             self.counts.lost += 1
             pending.losses += 1
             log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(lost))
             pending.lost_by.add(name)
             return self._give_up(pending)
-        if pending.attempt >= REFUSALS:
+        if pending.attempt >= MAX_ATTEMPTS:
             raise SearchFailed("no worker has room for this search")
         return None
 
@@ -307,7 +307,7 @@ class RemoteEngines:
         if offered in self._distrusted.setdefault(name, set()):
             return
         self._distrusted[name].add(offered)
-        if len(self._distrusted) > DISTRUSTED:
+        if len(self._distrusted) > MAX_DISTRUSTED:
             del self._distrusted[next(iter(self._distrusted))]
         log.error(
             "worker not asked any more", worker=_quoted(name), game=game.id, reason=_quoted(reason)
@@ -315,14 +315,14 @@ class RemoteEngines:
 
     # --- choosing
 
-    def _present(self) -> list[_Worker]:
+    def _live_workers(self) -> list[_Worker]:
         """The workers with a recent advert; none while the broker is unreachable."""
         if not self._link.flows:
             return []
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
-    def _offers(
+    def _is_offered(
         self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
     ) -> bool:
         """Whether a worker's offer is for the game, with these rules if given, and trusted."""
@@ -330,32 +330,38 @@ class RemoteEngines:
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
 
-    def _able(self, pending: _PendingSearch) -> list[_Worker]:
+    def _compiled_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules compiled."""
         return [
-            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.games)
+            one
+            for one in self._eligible(pending)
+            if self._has_rules(pending, one, one.advert.games)
         ]
 
-    def _warming(self, pending: _PendingSearch) -> list[_Worker]:
+    def _compiling_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules but have not compiled them yet.
 
         They can search levels meanwhile.
         """
         return [
-            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)
+            one
+            for one in self._eligible(pending)
+            if self._has_rules(pending, one, one.advert.warming)
         ]
 
     def _eligible(self, pending: _PendingSearch) -> list[_Worker]:
         """The workers that have not failed at this search."""
         return [
-            worker for worker in self._present() if worker.advert.worker not in pending.failed_at
+            worker
+            for worker in self._live_workers()
+            if worker.advert.worker not in pending.failed_at
         ]
 
-    def _is_for(
+    def _has_rules(
         self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
     ) -> bool:
         job = pending.job
-        return self._offers(worker, offers.get(job.game), job.game, job.rules)
+        return self._is_offered(worker, offers.get(job.game), job.game, job.rules)
 
     def _local_engines(self, pending: _PendingSearch) -> Engines | None:
         """The local pool, if there is one and it has not failed at this search."""
@@ -364,18 +370,18 @@ class RemoteEngines:
     def _check_answerable(self, pending: _PendingSearch) -> None:
         """Raises the error of a search that no engine can answer now.
 
-        It is EnginesAway when none offers the game.
+        It is EngineUnavailable when none offers the game.
         """
-        if self._able(pending) or self._warming(pending):
+        if self._compiled_workers(pending) or self._compiling_workers(pending):
             return
         if pending.local_error is not None:
             raise pending.local_error
         job = pending.job
-        adverts = [worker.advert for worker in self._present()]
+        adverts = [worker.advert for worker in self._live_workers()]
         offers = [one.games.get(job.game) or one.warming.get(job.game) for one in adverts]
         if any(offer is not None and offer.rules == job.rules for offer in offers):
             raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
-        raise EnginesAway(f"no engine is there for {job.game}")
+        raise EngineUnavailable(f"no engine is there for {job.game}")
 
     def _choose(self, pending: _PendingSearch) -> _Worker | None:
         """The worker to try, or None for the local pool or when all are busy.
@@ -384,24 +390,26 @@ class RemoteEngines:
         the fastest. Workers that have compiled the game come before a local pool that has not. That
         pool comes before workers that have not.
         """
-        here = self._local_engines(pending)
-        if pending.losses >= TRIES and here is not None:
+        local = self._local_engines(pending)
+        if pending.losses >= TRIES and local is not None:
             return None
         now_s = _now_s()
-        able = self._able(pending)
-        if not able and here is None:
-            able = self._warming(pending)
-        is_ready_here = here is not None and (not able or here.is_warm(pending.job.game))
-        able = [worker for worker in able if worker.busy_until_s <= now_s]
-        able = [worker for worker in able if worker.advert.worker not in pending.lost_by] or able
-        free = [worker for worker in able if worker.load < 1]
-        if not free and is_ready_here and self._local_is_idle():
+        candidates = self._compiled_workers(pending)
+        if not candidates and local is None:
+            candidates = self._compiling_workers(pending)
+        is_local_ready = local is not None and (not candidates or local.is_warm(pending.job.game))
+        candidates = [worker for worker in candidates if worker.busy_until_s <= now_s]
+        candidates = [
+            worker for worker in candidates if worker.advert.worker not in pending.lost_by
+        ] or candidates
+        free = [worker for worker in candidates if worker.load < 1]
+        if not free and is_local_ready and self._local_is_idle():
             return None
         preferred = self._workers.get(self._affinity.get(pending.job.affinity, ""))
         if preferred is not None and preferred in free:
             return preferred
         return min(
-            free or able, key=lambda one: (one.load, -one.nps(pending.job.game)), default=None
+            free or candidates, key=lambda one: (one.load, -one.nps(pending.job.game)), default=None
         )
 
     def _local_is_idle(self) -> bool:
@@ -416,7 +424,7 @@ class RemoteEngines:
         name, now_s = worker.advert.worker, _now_s()
         left_s = pending.left_s(now_s)
         order = work.Search(
-            id=pending.id, attempt=pending.attempt, server=self._node, job=_anonymous(pending.job),
+            id=pending.id, attempt=pending.attempt, server=self._node, job=_hide_room(pending.job),
             deadline_ms=int(DEADLINE_S * 1000),
             time_ms=(
                 None if left_s is None or pending.begun_s is None
@@ -428,10 +436,10 @@ class RemoteEngines:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[pending.id] = _Attempt(
-            pending, name, answer, now_s + TAKE_S,
+            pending, name, answer, now_s + ACCEPT_S,
             is_compiled=pending.job.game in worker.advert.games
         )  # fmt: skip
-        self._prefer(pending.job.affinity, name)
+        self._remember_worker(pending.job.affinity, name)
         worker.own_searches += 1
         self._link.publish(work.order_topic(name), payload, kept=True)
         try:
@@ -459,7 +467,7 @@ class RemoteEngines:
             left_s = pending.left_s(now_s := _now_s())
             is_compiled = attempt.is_compiled  # an uncompiled game may take longer
             if left_s is not None and pending.begun_s is not None and is_compiled:
-                end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
+                end_s = min(end_s, max(now_s + left_s, ordered_s + MIN_RETRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:
                 raise _Lost("late" if end_s <= now_s else "silent")
@@ -471,7 +479,7 @@ class RemoteEngines:
         """After a lost attempt, the best move so far if no time or attempt is left, else None."""
         left_s = pending.left_s(_now_s())
         is_last = pending.losses >= TRIES and self._local_engines(pending) is None
-        is_late = left_s is not None and left_s < WORTH_A_TRY_S
+        is_late = left_s is not None and left_s < MIN_RETRY_S
         if pending.latest is not None and pending.latest.pv and (is_last or is_late):
             return best_so_far(pending.job, pending.game, pending.latest)
         if is_last:
@@ -480,20 +488,20 @@ class RemoteEngines:
 
     async def _search_locally(self, pending: _PendingSearch, local: Engines) -> Result:
         left_s = pending.left_s(_now_s()) if pending.begun_s is not None else None
-        time_ms = None if left_s is None else round(max(left_s, WORTH_A_TRY_S) * 1000)
+        time_ms = None if left_s is None else round(max(left_s, MIN_RETRY_S) * 1000)
         return await local.search(pending.job, pending.on_info, time_ms)
 
-    def _prefer(self, affinity: str, worker: str) -> None:
+    def _remember_worker(self, affinity: str, worker: str) -> None:
         self._affinity.pop(affinity, None)
         self._affinity[affinity] = worker
-        if len(self._affinity) > AFFINITIES:
+        if len(self._affinity) > MAX_AFFINITIES:
             del self._affinity[next(iter(self._affinity))]
 
     # --- from the broker
 
     def _on_advert(self, topic: str, payload: bytes) -> None:
         if not payload:
-            self._gone(topic)
+            self._on_worker_gone(topic)
             return
         try:
             advert = work.parse_advert(topic, payload)
@@ -512,7 +520,7 @@ class RemoteEngines:
         else:
             known.advert, known.last_heard_s = advert, _now_s()
 
-    def _gone(self, topic: str) -> None:
+    def _on_worker_gone(self, topic: str) -> None:
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:
             del self._workers[name]
             log.info("engine worker gone", worker=_quoted(name))
@@ -557,22 +565,22 @@ class RemoteEngines:
             return
         attempt.progress_at_s = now_s + PROGRESS_S
         try:
-            info = pending.check().info(info)
+            info = pending.checker().check_info(info)
             pending.latest = info
             if pending.begun_s is None:
                 pending.begun_s = now_s - info.time_ms / 1000
             pending.on_info(info)
-        except Untrue as untrue:
-            attempt.fail(_Untrusted(str(untrue)))
+        except ImpossibleAnswer as error:
+            attempt.fail(_Untrusted(str(error)))
         except Exception as error:
             attempt.fail(error)
 
     def _answered(self, attempt: _Attempt, result: Result) -> None:
         try:
-            attempt.answer.set_result(attempt.pending.check().result(result))
+            attempt.answer.set_result(attempt.pending.checker().check_result(result))
             self.counts.answered += 1
-        except Untrue as untrue:
-            attempt.fail(_Untrusted(str(untrue)))
+        except ImpossibleAnswer as error:
+            attempt.fail(_Untrusted(str(error)))
         except SearchFailed as error:
             attempt.fail(error)
 
@@ -594,7 +602,7 @@ def _refusal(reason: str, message: str) -> Exception:
         case "busy":
             return _Busy()
         case "game.changed":
-            return _Changed(message)
+            return _OtherRules(message)
         case "quarantined":
             return _Untrusted(f"it has the game in quarantine: {message}")
         case _:
@@ -603,10 +611,10 @@ def _refusal(reason: str, message: str) -> Exception:
 
 def _quoted(text: str) -> str:
     """A worker's words for the log: cut, and without control and format characters."""
-    return "".join(c if c.isprintable() else "?" for c in text[:QUOTED])
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
 
 
-def _anonymous(job: Job) -> Job:
+def _hide_room(job: Job) -> Job:
     """The job without the room's name, by which anyone could enter an unlisted room."""
     return msgspec.structs.replace(
         job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()

@@ -209,7 +209,7 @@ class Page(Struct, frozen=True):
     last row, or None after the last page.
     """
 
-    gone: tuple[str, ...]
+    deleted: tuple[str, ...]
     next: str | None
 
 

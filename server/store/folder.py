@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 #: All rights of other users than the owner.
-OTHERS = stat.S_IRWXG | stat.S_IRWXO
+OTHERS_RIGHTS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_folder(folder: Path) -> bool:
@@ -35,5 +35,5 @@ def others_may_read(folder: Path) -> bool:
     mode does not show the rights.
     """
     return os.name == "posix" and bool(
-        folder.stat().st_mode & OTHERS & ~(stat.S_IWGRP | stat.S_IWOTH)
+        folder.stat().st_mode & OTHERS_RIGHTS & ~(stat.S_IWGRP | stat.S_IWOTH)
     )

@@ -13,19 +13,19 @@ from server.store.folder import make_file, make_folder, others_may_read
 log = structlog.get_logger()
 
 #: The lock file in the data folder; it holds the server's process id.
-FILE = "plyroom.lock"
+LOCK_FILE = "plyroom.lock"
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Locks the folder until the block or process ends; StoreUnavailable if a server holds it."""
     try:
-        was_there = make_folder(folder)
-        make_file(folder / FILE)
-        file = (folder / FILE).open("a+")
+        existed = make_folder(folder)
+        make_file(folder / LOCK_FILE)
+        file = (folder / LOCK_FILE).open("a+")
     except OSError as error:
         raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
-    if was_there and others_may_read(folder):
+    if existed and others_may_read(folder):
         log.warning(
             "others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}"
         )

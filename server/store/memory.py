@@ -244,7 +244,7 @@ class MemoryStore:
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
         page = sorted(one for one in self._identities if one > after)[:limit]
-        gone = set()
+        deleted = set()
         for one in page:
             identity = self._identities[one]
             if one in self._sat:
@@ -252,10 +252,10 @@ class MemoryStore:
             if identity.seen_day is None:
                 self._identities[one] = replace(identity, seen_day=span.today)
             elif identity.seen_day < span.before_day:
-                gone.add(one)
+                deleted.add(one)
                 del self._identities[one]
-        self._tokens = {token: one for token, one in self._tokens.items() if one not in gone}
-        return Page(tuple(sorted(gone)), page[-1] if len(page) == limit else None)
+        self._tokens = {token: one for token, one in self._tokens.items() if one not in deleted}
+        return Page(tuple(sorted(deleted)), page[-1] if len(page) == limit else None)
 
     # --- room expiry ---
 
@@ -270,7 +270,7 @@ class MemoryStore:
         await asyncio.sleep(0)
         page = sorted(one for one in self._rooms if one > after)[:limit]
         played = {match.room for match in self._matches.values()}
-        gone = []
+        deleted = []
         for one in page:
             room = self._rooms[one]
             if one in played:
@@ -278,10 +278,10 @@ class MemoryStore:
             if room.seen_day is None:
                 room.seen_day = span.today
             elif room.seen_day < span.before_day:
-                gone.append(one)
+                deleted.append(one)
                 del self._rooms[one]
         self._created = {key: room for key, room in self._created.items() if room in self._rooms}
-        return Page(tuple(gone), page[-1] if len(page) == limit else None)
+        return Page(tuple(deleted), page[-1] if len(page) == limit else None)
 
     # --- lists ---
 

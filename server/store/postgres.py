@@ -24,7 +24,7 @@ from server.store import schema
 from server.store.base import Append, NewRoom, StoreError, StoreUnavailable
 from server.store.group import Contended
 from server.store.postgres_group import commit_appends, commit_rooms
-from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, connect, fault_of
+from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, classify, connect
 from server.store.sql import SqlStore
 from server.store.writer import Op, Outcome
 
@@ -171,7 +171,7 @@ def _reason(error: Exception) -> str:
 
 
 #: The query for the store's epoch.
-EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
+SELECT_EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 
 # --- the writer -----------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class _Writer:
                     "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING",
                     secrets.token_hex(8),
                 )
-                self._epoch = str(await link.fetchval(EPOCH))
+                self._epoch = str(await link.fetchval(SELECT_EPOCH))
                 return self._epoch
         except FAULTS as error:
             raise StoreUnavailable(
@@ -211,7 +211,7 @@ class _Writer:
         if await link.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL"):
             revision = await link.fetchval("SELECT version_num FROM alembic_version")
             needs = await link.fetchval("SELECT value FROM meta WHERE key = $1", schema.NEEDS)
-        schema.judge(revision, needs, str(self._url))
+        schema.check_revision(revision, needs, str(self._url))
         durable = (
             "SELECT current_setting('fsync') = 'on'"
             " AND current_setting('synchronous_commit') <> 'off'"
@@ -228,9 +228,9 @@ class _Writer:
                 async with asyncio.timeout(1.0):
                     await self._link.close()
             except FAULTS:
-                self._drop()
+                self._terminate()
 
-    def _drop(self) -> None:
+    def _terminate(self) -> None:
         if self._link is not None:
             self._link.terminate()
             self._link = None
@@ -265,7 +265,7 @@ class _Writer:
                 f"the database {self._url} is read-only (a standby?):"
                 " Plyroom needs the one that takes writes"
             )
-        if self._epoch is not None and await link.fetchval(EPOCH) != self._epoch:
+        if self._epoch is not None and await link.fetchval(SELECT_EPOCH) != self._epoch:
             raise StoreUnavailable(
                 f"the database {self._url} is another one than at the start: restart this server"
             )
@@ -275,13 +275,13 @@ class _Writer:
         existed already.
         """
         outcomes: dict[str, Outcome] = {}
-        news = [op for op in ops if isinstance(op, NewRoom)]
+        new_rooms = [op for op in ops if isinstance(op, NewRoom)]
         appends = [op for op in ops if isinstance(op, Append)]
-        if news:
+        if new_rooms:
             made = await self._commit_with_retries(
-                news, lambda link, some, skip_locked: commit_rooms(link, some)
+                new_rooms, lambda link, some, skip_locked: commit_rooms(link, some)
             )
-            outcomes |= zip((op.append.room for op in news), made, strict=True)
+            outcomes |= zip((op.append.room for op in new_rooms), made, strict=True)
         if appends:
             added = await self._commit_with_retries(appends, commit_appends)
             outcomes |= zip((op.room for op in appends), added, strict=True)
@@ -303,21 +303,27 @@ class _Writer:
                     _outcome_unknown(f"{link_error}; {error}") if link_error else error
                 ] * len(pending)
             except FAULTS as error:
-                fault = fault_of(error)
-                if fault is Fault.GONE and not link_error and not isinstance(error, TimeoutError):
+                fault = classify(error)
+                if (
+                    fault is Fault.CONNECTION_LOST
+                    and not link_error
+                    and not isinstance(error, TimeoutError)
+                ):
                     link_error = _reason(error)
                     outcomes = [_outcome_unknown(link_error)] * len(ops)
                     pending = [n for n in pending if _is_idempotent(ops[n])]
                     if pending:
                         continue
                     return outcomes
-                if fault is Fault.AGAIN:
+                if fault is Fault.CONFLICT:
                     continue
                 if fault is Fault.LOCKED and not skip_locked:
                     # Now commit the operations on unlocked rooms and report the others as locked.
                     skip_locked = True
                     continue
-                answers = [self._answer(error, fault, bool(link_error), len(ops))] * len(pending)
+                answers = [self._failed_outcome(error, fault, bool(link_error), len(ops))] * len(
+                    pending
+                )
             for n, answer in zip(pending, answers, strict=True):
                 outcomes[n] = answer
             return outcomes
@@ -332,23 +338,25 @@ class _Writer:
             async with asyncio.timeout(self._limits.answer_s):
                 return await commit(link, ops, skip_locked)
         except (*FAULTS, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) or fault_of(error) in (
-                Fault.GONE,
+            if isinstance(error, asyncio.CancelledError) or classify(error) in (
+                Fault.CONNECTION_LOST,
                 Fault.REFUSED,
             ):
-                self._drop()
+                self._terminate()
             raise
 
-    def _answer(self, error: Exception, fault: Fault, unsure: bool, count: int) -> Outcome:
+    def _failed_outcome(
+        self, error: Exception, fault: Fault, is_unknown: bool, count: int
+    ) -> Outcome:
         """The outcome after the last attempt; Contended if each operation should be tried alone."""
         match fault:
-            case Fault.GONE:
+            case Fault.CONNECTION_LOST:
                 return _outcome_unknown(
                     _reason(error) or f"no answer within {self._limits.answer_s:g} s"
                 )
-            case _ if unsure:
+            case _ if is_unknown:
                 return _outcome_unknown(_reason(error))
-            case Fault.TWICE:
+            case Fault.DUPLICATE_ROW:
                 raise Contended from error
             case Fault.MALFORMED if count > 1:
                 raise Contended from error
@@ -363,7 +371,7 @@ def _is_idempotent(op: Op) -> bool:
     return isinstance(op, NewRoom) or op.command is not None
 
 
-def _outcome_unknown(why: str) -> StoreUnavailable:
+def _outcome_unknown(reason: str) -> StoreUnavailable:
     return StoreUnavailable(
-        f"the connection to the database broke in the commit, whose outcome is unknown: {why}"
+        f"the connection to the database broke in the commit, whose outcome is unknown: {reason}"
     )

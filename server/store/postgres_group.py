@@ -157,23 +157,23 @@ def _outcome(append: Append, lost: asyncpg.Record | None) -> Outcome:
     return Conflict(f"room {append.room} is not at v {append.expected_v}")
 
 
-async def commit_rooms(connection: Any, news: list[NewRoom]) -> list[Outcome]:
+async def commit_rooms(connection: Any, new_rooms: list[NewRoom]) -> list[Outcome]:
     """Commits new rooms; the outcome is the id of the room that (host, create_id) made before, if
     any.
     """
     rows = _Rows()
-    for new in sorted(news, key=_create_key):
+    for new in sorted(new_rooms, key=_create_key):
         rows.add(new.append, (new.game, new.public, new.host, new.create_id, new.created_ms))
     parts = (rows.matches, rows.finished, rows.thoughts)
     statement = _create_statement(*map(bool, parts))
     lost = await _run(connection, statement, rows.heads, rows.events, *parts)
     if not lost:
-        return [None] * len(news)
+        return [None] * len(new_rooms)
     keys = [(row["host"], row["create_id"]) for row in lost]
     found = await connection.fetch(FIND_ROOMS, *map(list, zip(*keys, strict=True)))
     earlier = {(row["host"], row["create_id"]): row["id"] for row in found}
-    made = {new.append.room for new in news} - {row["room"] for row in lost}
-    return [None if new.append.room in made else _earlier(new, earlier) for new in news]
+    made = {new.append.room for new in new_rooms} - {row["room"] for row in lost}
+    return [None if new.append.room in made else _earlier(new, earlier) for new in new_rooms]
 
 
 def _create_key(new: NewRoom) -> tuple[str, str]:

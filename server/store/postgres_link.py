@@ -57,9 +57,9 @@ def _is_readable(address: str) -> bool:
         "@" in part for part in (parts.path, parts.query, parts.fragment)
     ):
         return False
-    found = [HOST.fullmatch(host) for host in hosts]
+    matches = [HOST.fullmatch(host) for host in hosts]
     return parts.netloc.count("@") <= 1 and all(
-        one is not None and int(one[2] or 0) < 65536 for one in found
+        one is not None and int(one[2] or 0) < 65536 for one in matches
     )
 
 
@@ -85,7 +85,7 @@ def _ms(seconds: float) -> str:
 
 async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     """Opens a connection with time limits on statements; StoreUnavailable says why it failed."""
-    served = {
+    server_settings = {
         "application_name": "plyroom",
         "statement_timeout": _ms(limits.statement_s),
         "lock_timeout": _ms(limits.lock_s),
@@ -99,7 +99,7 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     try:
         async with asyncio.timeout(limits.connect_s):
             return await asyncpg.connect(
-                url.secret, server_settings=served, max_cached_statement_lifetime=0
+                url.secret, server_settings=server_settings, max_cached_statement_lifetime=0
             )
     except TimeoutError:
         problem = f"no answer within {limits.connect_s:g} s"
@@ -135,20 +135,20 @@ class Fault(Enum):
     """What an error means for the transaction that it ended."""
 
     #: Rolled back because of a concurrent transaction: a retry may succeed.
-    AGAIN = auto()
+    CONFLICT = auto()
     #: Rolled back because a lock was not released in time.
     LOCKED = auto()
     #: Rolled back because a row of it existed already.
-    TWICE = auto()
+    DUPLICATE_ROW = auto()
     #: Rolled back because the server refused it.
     REFUSED = auto()
     #: Rolled back or never sent: PostgreSQL cannot hold that text.
     MALFORMED = auto()
     #: The connection broke: the outcome is unknown.
-    GONE = auto()
+    CONNECTION_LOST = auto()
 
 
-def fault_of(error: Exception) -> Fault:
+def classify(error: Exception) -> Fault:
     """Classifies an error of asyncpg or of the network below it."""
     if isinstance(error, asyncpg.DataError | UnicodeError):  # raised before sending
         return Fault.MALFORMED
@@ -158,12 +158,12 @@ def fault_of(error: Exception) -> Fault:
         or state[:2] in ("", "08")
         or state[:4] == "57P0"
     ):
-        return Fault.GONE
+        return Fault.CONNECTION_LOST
     match state:
         case "40001" | "40P01":
-            return Fault.AGAIN
+            return Fault.CONFLICT
         case "55P03":
             return Fault.LOCKED
         case "23505":
-            return Fault.TWICE
+            return Fault.DUPLICATE_ROW
     return Fault.MALFORMED if state[:2] == "22" else Fault.REFUSED

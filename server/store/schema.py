@@ -21,16 +21,16 @@ from server.store.folder import make_file
 #: import Alembic.
 HEAD = "0003"
 #: The oldest revision that this program can run on.
-LOWEST = "0003"
+MIN_REVISION = "0003"
 #: The key in `meta` of the oldest program revision that the schema suits.
 NEEDS = "needs"
 #: The PostgreSQL advisory lock of a running migration: "plyroom" in ASCII.
 MIGRATION_LOCK = 0x706C79726F6F6D
 #: Time that a migration waits for another one, in seconds.
-LOCK_S = 60
+MIGRATION_LOCK_S = 60
 
 
-def judge(revision: str | None, needs: str | None, where: str) -> None:
+def check_revision(revision: str | None, needs: str | None, where: str) -> None:
     """Raises StoreUnavailable, with advice, unless this program can run on that schema."""
     if revision is None:
         raise StoreUnavailable(
@@ -42,10 +42,10 @@ def judge(revision: str | None, needs: str | None, where: str) -> None:
             f" and needs a program of {needs or revision} or later, this one is of {HEAD}):"
             " start that one, or restore a backup from before"
         )
-    if revision < LOWEST:
+    if revision < MIN_REVISION:
         raise StoreUnavailable(
             f"the database {where} is at schema {revision},"
-            f" this Plyroom needs {LOWEST} or later: `plyroom migrate`"
+            f" this Plyroom needs {MIN_REVISION} or later: `plyroom migrate`"
         )
 
 
@@ -53,14 +53,14 @@ def revision_of(connection: Connection) -> str | None:
     """The migration that a database is at; None if it has no tables of Plyroom."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return str(found) if found is not None else None
+    value = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return str(value) if value is not None else None
 
 
-def needs_of(connection: Connection) -> str | None:
+def needed_program(connection: Connection) -> str | None:
     """The oldest program revision that the database's schema suits; None if it does not say."""
-    found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
-    return str(found) if found is not None else None
+    value = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
+    return str(value) if value is not None else None
 
 
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
@@ -94,12 +94,12 @@ def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
     newer schema that suits this program as it is.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
+        connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_S}s'"))
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
     before = revision_of(connection)
     if before is not None:
-        judge(max(before, LOWEST), needs_of(connection), where)
+        check_revision(max(before, MIN_REVISION), needed_program(connection), where)
     if before is None or before < HEAD:
         upgrade(connection)
         return before, HEAD
@@ -114,8 +114,8 @@ def sqlite_revision(path: Path) -> str | None:
     if not path.exists():
         return None
     with closing(sqlite3.connect(path, timeout=10)) as connection:
-        named = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
-        if not connection.execute(named).fetchone()[0]:
+        query = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+        if not connection.execute(query).fetchone()[0]:
             return None
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return str(row[0]) if row else None

@@ -60,7 +60,7 @@ from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 T = TypeVar("T")
 
 
-class Run(Protocol):
+class TransactionRunner(Protocol):
     """Runs a function in one transaction, off the event loop; an exception rolls back and
     propagates.
     """
@@ -83,7 +83,7 @@ HEADS_PER_QUERY = 5000
 ANSWER_S = 6.0
 
 #: Age at which the row of a dead node is deleted, in ms.
-FORGOTTEN_MS = 24 * 3_600_000
+DEAD_NODE_MS = 24 * 3_600_000
 
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
@@ -152,7 +152,7 @@ class _Threads:
         )
         _prepare_sqlite(self._engine, begin, busy_ms)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
-        self._held = threading.local()
+        self._thread_local = threading.local()
 
     def __enter__(self) -> Self:
         return self
@@ -181,21 +181,21 @@ class _Threads:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
-            done = asyncio.get_running_loop().run_in_executor(self._executor, work)
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError as error:
             raise StoreUnavailable("the store is closed") from error
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await done
+                return await future
         except TimeoutError as error:
             # A thread cannot be interrupted, so the operation may still happen: StoreUnavailable
             # means exactly that.
             raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
-        if not hasattr(self._held, "connection"):
-            self._held.connection = self._engine.connect()
-        return cast(Connection, self._held.connection)
+        if not hasattr(self._thread_local, "connection"):
+            self._thread_local.connection = self._engine.connect()
+        return cast(Connection, self._thread_local.connection)
 
 
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
@@ -244,8 +244,8 @@ class SqlStore:
     def __init__(
         self,
         commit: Commit,
-        write: Run,
-        read: Run,
+        write: TransactionRunner,
+        read: TransactionRunner,
         epoch: str,
         clock: Callable[[], ColumnElement[int]],
     ) -> None:
@@ -254,7 +254,7 @@ class SqlStore:
         self._read = read
         self._epoch = epoch
         self._clock = clock
-        self._takeover_unanswered = False
+        self._is_takeover_unanswered = False
         self.writer = GroupWriter(self._commit)
 
     @property
@@ -333,48 +333,52 @@ class SqlStore:
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
     ) -> list[str]:
         c = t.rooms.c
-        abandoned: ColumnElement[bool] = c.node != node
+        can_take_over: ColumnElement[bool] = c.node != node
         if not all_nodes:
-            abandoned = and_(abandoned, c.node.not_in(self._alive()))
-        if self._takeover_unanswered:
+            can_take_over = and_(can_take_over, c.node.not_in(self._alive()))
+        if self._is_takeover_unanswered:
             # An answer was lost: the rooms in it belong to this node, and no other would wake them.
-            abandoned = or_(abandoned, c.node == node)
+            can_take_over = or_(can_take_over, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
-        has_come = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
+        is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
         # PostgreSQL skips rooms that another node is about to take over or append to; SQLite has a
         # single writer.
         due = (
-            select(c.id).where(has_come, abandoned).limit(limit)
+            select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
         taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         try:
             rooms = [row[0] for row in await self._execute(taken)]
         except StoreUnavailable:
-            self._takeover_unanswered = True
+            self._is_takeover_unanswered = True
             raise
-        self._takeover_unanswered = False
+        self._is_takeover_unanswered = False
         return rooms
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        until = t.nodes.c.alive_until_ms
+        alive_until_ms = t.nodes.c.alive_until_ms
         alive_for_ms = min(alive_for_ms, MAX_HEARTBEAT_MS)
         alive_until = self._clock() + alive_for_ms
         known = (
             update(t.nodes)
             .where(t.nodes.c.id == node)
             .values(alive_until_ms=alive_until)
-            .returning(until)
+            .returning(alive_until_ms)
         )
         found = await self._execute(known)
         if not found:
             found = await self._execute(
-                insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until)
+                insert(t.nodes)
+                .values(id=node, alive_until_ms=alive_until)
+                .returning(alive_until_ms)
             )
             # A node has a new id after each start; the rows of long dead nodes are useless.
             await self._execute(
-                delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until)
+                delete(t.nodes)
+                .where(alive_until_ms < self._clock() - DEAD_NODE_MS)
+                .returning(alive_until_ms)
             )
         return int(found[0][0]) - alive_for_ms
 
@@ -382,8 +386,10 @@ class SqlStore:
         return frozenset(row[0] for row in await self._select(self._alive()))
 
     def _alive(self) -> Any:
-        clock, until = self._clock(), t.nodes.c.alive_until_ms
-        return select(t.nodes.c.id).where(until >= clock, until <= clock + MAX_HEARTBEAT_MS)
+        clock, alive_until_ms = self._clock(), t.nodes.c.alive_until_ms
+        return select(t.nodes.c.id).where(
+            alive_until_ms >= clock, alive_until_ms <= clock + MAX_HEARTBEAT_MS
+        )
 
     # --- identities ---
 
@@ -409,7 +415,7 @@ class SqlStore:
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._run_write(lambda one: expiry.note_seen(one, t.identities, identities, day))
+            await self._run_write(lambda one: expiry.mark_seen(one, t.identities, identities, day))
         )
 
     async def mark_sat(self, identity: str) -> None:
@@ -423,36 +429,36 @@ class SqlStore:
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_identities(after, limit))
-        old, new = expiry.old_and_new(rows, span)
+        old, new = expiry.split_rows(rows, span)
         if new:
-            await self._execute(expiry.first_seen(t.identities, new, span.today))
+            await self._execute(expiry.start_count(t.identities, new, span.today))
         ids = [row.id for row in old]
-        gone = (
+        deleted = (
             await self._run_write(lambda one: expiry.delete_identities(one, ids, span.before_day))
             if ids
             else []
         )
-        return expiry.page(rows, limit, gone)
+        return expiry.pass_result(rows, limit, deleted)
 
     # --- room expiry ---
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._run_write(lambda one: expiry.note_seen(one, t.rooms, rooms, day))
+            await self._run_write(lambda one: expiry.mark_seen(one, t.rooms, rooms, day))
         )
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_rooms(after, limit))
-        old, new = expiry.old_and_new(rows, span)
+        old, new = expiry.split_rows(rows, span)
         if new:
-            await self._execute(expiry.first_seen(t.rooms, new, span.today))
+            await self._execute(expiry.start_count(t.rooms, new, span.today))
         heads = {row.id: row.head for row in old}
-        gone = (
+        deleted = (
             await self._run_write(lambda one: expiry.delete_rooms(one, heads, span.before_day))
             if heads
             else []
         )
-        return expiry.page(rows, limit, gone)
+        return expiry.pass_result(rows, limit, deleted)
 
     # --- lists ---
 

@@ -17,7 +17,7 @@ Outcome = str | Exception | None
 Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 
 #: Most operations in one transaction.
-GROUP = 500
+MAX_GROUP = 500
 
 #: Group size from which more operations are expected soon; after such a group the writer waits for
 #: `GATHER_S`.
@@ -28,7 +28,7 @@ BUSY_GROUP = 6
 GATHER_S = 0.004
 
 #: Queue capacity, in operations; beyond it, `write` raises StoreUnavailable.
-QUEUE = 20_000
+MAX_QUEUED = 20_000
 
 
 def room_of(op: Op) -> str:
@@ -46,31 +46,31 @@ class GroupWriter:
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
         self._queue: deque[tuple[Op, asyncio.Future[str | None]]] = deque()
-        self._update_search = asyncio.Event()
-        self._closed = False
+        self._has_work = asyncio.Event()
+        self._is_closed = False
 
     async def write(self, op: Op) -> str | None:
         """Returns after the commit; raises the outcome if it is an exception."""
-        if self._closed:
+        if self._is_closed:
             raise StoreUnavailable("the store is closed")
-        if len(self._queue) >= QUEUE:
+        if len(self._queue) >= MAX_QUEUED:
             raise StoreUnavailable("too many writes are waiting")
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._queue.append((op, future))
-        self._update_search.set()
+        self._has_work.set()
         return await future
 
     async def run(self) -> None:
         """Commits groups until cancelled; queued and later operations fail as StoreUnavailable."""
         try:
             while True:
-                await self._update_search.wait()
-                self._update_search.clear()
+                await self._has_work.wait()
+                self._has_work.clear()
                 while self._queue:
                     if await self._commit_one_group() >= BUSY_GROUP:
                         await asyncio.sleep(GATHER_S)
         finally:
-            self._closed = True
+            self._is_closed = True
             while self._queue:
                 _resolve(self._queue.popleft()[1], StoreUnavailable("the store is closing"))
 
@@ -91,16 +91,16 @@ class GroupWriter:
 
     def _take_group(self) -> list[tuple[Op, asyncio.Future[str | None]]]:
         group: list[tuple[Op, asyncio.Future[str | None]]] = []
-        later: list[tuple[Op, asyncio.Future[str | None]]] = []
+        postponed: list[tuple[Op, asyncio.Future[str | None]]] = []
         rooms: set[str] = set()
-        while self._queue and len(group) < GROUP:
+        while self._queue and len(group) < MAX_GROUP:
             op, future = self._queue.popleft()
             if room_of(op) in rooms:
-                later.append((op, future))
+                postponed.append((op, future))
             else:
                 rooms.add(room_of(op))
                 group.append((op, future))
-        self._queue.extendleft(reversed(later))
+        self._queue.extendleft(reversed(postponed))
         return group
 
 

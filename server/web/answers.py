@@ -30,7 +30,7 @@ class ApiError(Exception):
         self.retry_after_s = retry_after_s
 
 
-def too_many(limit: LimitExceeded) -> ApiError:
+def too_many_requests(limit: LimitExceeded) -> ApiError:
     """The 429 refusal for an address that exceeds a limit."""
     return ApiError(HTTPStatus.TOO_MANY_REQUESTS, limit.code, limit.message, limit.retry_s)
 
@@ -57,7 +57,7 @@ def refusal_answer(error: ApiError) -> web.Response:
     return response
 
 
-def number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+def query_number(request: web.Request, name: str, default: int, least: int, most: int) -> int:
     """A number of the query string; ApiError unless it is from `least` to `most`."""
     text = request.query.get(name)
     if text is None:

@@ -20,7 +20,14 @@ from server.ports import Ports
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
-from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusal_answer, too_many
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    raw_answer,
+    refusal_answer,
+    too_many_requests,
+)
 from server.web.cookies import cookie_token
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
@@ -32,9 +39,9 @@ COOKIE_AGE_S = 400 * 24 * 3600
 #: Most bytes of a request body, for the routes that take one.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
 #: Largest difference to the store's clock of a ready node, in ms: the clocks of games would suffer.
-CLOCK_MS = 250
+MAX_CLOCK_DIFFERENCE_MS = 250
 #: Path prefixes that cost almost nothing and are exempt from the rate limit.
-FREE = ("/livez", "/static/")
+UNLIMITED_PATHS = ("/livez", "/static/")
 
 _decode = msgspec.json.decode
 
@@ -120,7 +127,7 @@ class Api:
                 "error": str(error),
             }
         ahead_ms = self._clock_ahead_ms()
-        if abs(ahead_ms) > CLOCK_MS:
+        if abs(ahead_ms) > MAX_CLOCK_DIFFERENCE_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
         # Degraded: the nodes learn of each other's events late, from the store.
         if not self.ports.bus.flows:
@@ -138,7 +145,7 @@ class Api:
                 address = request[ORIGIN].address
                 identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = json_answer({"identity": identity.id, "name": identity.name})
@@ -159,7 +166,7 @@ class Api:
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
@@ -284,11 +291,11 @@ def _limits(rate: Rates, ports: Ports) -> Any:
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not request.path.startswith(FREE):
+        if not request.path.startswith(UNLIMITED_PATHS):
             try:
                 rate.take(request[ORIGIN].address, ports.now_ms() / 1000)
             except LimitExceeded as limit:
-                raise too_many(limit) from limit
+                raise too_many_requests(limit) from limit
         return await handler(request)
 
     return middleware

@@ -81,7 +81,7 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused
     return None
 
 
-def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
+def remaining_body_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
     """The bytes of a body that are still to come; None if unknown."""
     if "Expect" in message.headers:
         return 0  # the client waits for 100 Continue and sends no body
@@ -96,11 +96,11 @@ class HttpConnection(web.RequestHandler):
     __slots__ = (
         "_body_limit",
         "_dropped_bytes",
+        "_last_bytes",
         "_last_sweep",
-        "_left",
-        "_owed_bytes",
+        "_on_close",
         "_refused",
-        "_tail",
+        "_remaining_bytes",
         "_wire",
     )
 
@@ -108,7 +108,7 @@ class HttpConnection(web.RequestHandler):
         self,
         server: web.Server,
         body_limit: BodyLimit,
-        left: Callable[[], None],
+        on_close: Callable[[], None],
         keepalive_s: float,
     ) -> None:
         super().__init__(
@@ -120,11 +120,11 @@ class HttpConnection(web.RequestHandler):
             keepalive_timeout=keepalive_s,
         )
         self._body_limit = body_limit
-        self._left = left
+        self._on_close = on_close
         self._refused: StreamReader | None = None
-        self._owed_bytes: int | None = None
+        self._remaining_bytes: int | None = None
         self._dropped_bytes = 0
-        self._tail = b""
+        self._last_bytes = b""
         self._wire: asyncio.Transport | None = None
         self._last_sweep = (0, 0)
 
@@ -135,7 +135,7 @@ class HttpConnection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._stop_lingering()
-        self._left()
+        self._on_close()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
         """Waits for the request that is being answered, but not for a refused request's body."""
@@ -146,18 +146,18 @@ class HttpConnection(web.RequestHandler):
         """Parses incoming bytes, up to the first request that is refused by its head."""
         start = 0
         while self._refused is None:
-            known = len(self._messages)
+            parsed_count = len(self._messages)
             super().data_received(data[start : start + PIECE_BYTES])
             start += PIECE_BYTES
-            self._refuse_first(known)
+            self._refuse_first(parsed_count)
             if start >= len(data):
                 break
         if self._refused is not None:
             self._drop(data[start:])
 
-    def _refuse_first(self, known: int) -> None:
+    def _refuse_first(self, parsed_count: int) -> None:
         """Replaces the first new request that its head condemns by a refusal, the last answer."""
-        for place in range(known, len(self._messages)):
+        for place in range(parsed_count, len(self._messages)):
             message, payload = self._messages[place]
             if isinstance(message, _ErrInfo):
                 continue
@@ -165,7 +165,7 @@ class HttpConnection(web.RequestHandler):
             if refused is not None:
                 self._messages[place] = (_ErrInfo(refused.status, refused, str(refused)), payload)
                 self._refused = payload
-                self._owed_bytes = owed_bytes(message, payload)
+                self._remaining_bytes = remaining_body_bytes(message, payload)
                 return
 
     def _drop(self, data: bytes) -> None:
@@ -173,11 +173,11 @@ class HttpConnection(web.RequestHandler):
         `LINGER_BYTES`.
         """
         self._dropped_bytes += len(data)
-        self._tail = (self._tail + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
+        self._last_bytes = (self._last_bytes + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
         ended = (
-            self._tail == LAST_CHUNK
-            if self._owed_bytes is None
-            else self._dropped_bytes >= self._owed_bytes
+            self._last_bytes == LAST_CHUNK
+            if self._remaining_bytes is None
+            else self._dropped_bytes >= self._remaining_bytes
         )
         if ended or self._dropped_bytes > LINGER_BYTES:
             self._stop_lingering()
@@ -219,12 +219,12 @@ class HttpConnection(web.RequestHandler):
             code, text = Code.SERVER_FAULT, "the server made a mistake; it is in its log"
         body = msgspec.json.encode({"code": code, "message": text})
         # aiohttp adds its own and Python's version unless Server is set.
-        named = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
+        headers = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
         response = web.Response(
             body=body,
             status=status,
             content_type="application/json",
-            headers=SECURITY_HEADERS | named,
+            headers=SECURITY_HEADERS | headers,
         )
         response.force_close()
         return response
@@ -242,14 +242,14 @@ class HttpConnections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def make(self, left: Callable[[], None] = lambda: None) -> HttpConnection:
+    def make(self, on_close: Callable[[], None] = lambda: None) -> HttpConnection:
         """A connection for a new transport; it calls `left` when it ends."""
         server = self._runner.server
         assert server is not None, "the runner is set up"
 
         def ended() -> None:
             self._open.discard(connection)
-            left()
+            on_close()
 
         connection = HttpConnection(server, self._body_limit, ended, self._silence_s)
         self._open.add(connection)

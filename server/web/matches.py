@@ -19,7 +19,14 @@ from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.rooms import notation
 from server.store.base import StoredMatch
-from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    query_number,
+    raw_answer,
+    too_many_requests,
+)
 from server.web.replays import Replays
 
 log = structlog.get_logger()
@@ -28,13 +35,13 @@ log = structlog.get_logger()
 PAGE = 100
 #: Moves of finished matches in the cache, which saves reading the room's log for each page of a
 #: replay.
-KEPT_MOVES = 200_000
+CACHED_MOVES = 200_000
 #: Log entries per read; they are parsed without a pause.
 LOG_PAGE = 250
 #: Moves of an old log that receive their notation before other requests are served.
-AT_ONCE = 20
+NOTATION_BATCH = 20
 #: Start positions whose first seat is cached.
-STARTS = 1000
+CACHED_STARTS = 1000
 #: Cache-Control of an answer that never changes.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
@@ -55,7 +62,7 @@ class Matches:
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
         self._finished: OrderedDict[str, Moves] = OrderedDict()
-        self._kept_moves = 0
+        self._cached_moves = 0
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the handlers."""
@@ -69,12 +76,12 @@ class Matches:
         """Finished public matches, newest first: at most `?limit=` of them, after the `next` cursor
         of the previous page in `?before=`.
         """
-        limit = number(request, "limit", 30, 1, PAGE)
+        limit = query_number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
         found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
-        following = _format_cursor(found[-1]) if len(found) == limit else None
+        next_cursor = _format_cursor(found[-1]) if len(found) == limit else None
         return json_answer(
-            {"matches": [self._entry(one, one.plies or 0) for one in found], "next": following}
+            {"matches": [self._entry(one, one.plies or 0) for one in found], "next": next_cursor}
         )
 
     async def match(self, request: web.Request) -> web.Response:
@@ -101,13 +108,15 @@ class Matches:
         """The views from ply `?from=` to ply `?to=`; immutable once those plies are played."""
         found = await self._find(request)
         moves = await self._moves(found)
-        first = number(request, "from", 0, 0, len(moves))
-        last = min(number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1)
-        page = await self._draw(request, found, moves, first, last)
-        complete = request.query.get("to") is not None and last == int(request.query["to"])
-        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if complete else "no-cache")
+        first = query_number(request, "from", 0, 0, len(moves))
+        last = min(
+            query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
+        )
+        page = await self._draw_views(request, found, moves, first, last)
+        is_whole_range = request.query.get("to") is not None and last == int(request.query["to"])
+        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_whole_range else "no-cache")
 
-    async def _draw(
+    async def _draw_views(
         self, request: web.Request, found: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
         address = request[ORIGIN].address
@@ -116,10 +125,10 @@ class Matches:
             return await self._replays.page(
                 found.match, start, [one.move for one in moves], first, last,
                 charge=lambda: self._rate.take(address, self._ports.now_ms() / 1000),
-                gone=lambda: request.transport is None,
+                has_left=lambda: request.transport is None,
             )  # fmt: skip
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         except ConnectionError:
             raise
         except Exception as error:
@@ -137,16 +146,16 @@ class Matches:
 
     async def _moves(self, found: StoredMatch) -> Moves:
         """The moves of a match; those of finished matches are cached."""
-        kept = self._finished.get(found.match)
-        if kept is not None:
+        cached = self._finished.get(found.match)
+        if cached is not None:
             self._finished.move_to_end(found.match)
-            return kept
+            return cached
         moves = await self._read_moves(found)
         if found.last_v is not None and found.match not in self._finished:
             self._finished[found.match] = moves
-            self._kept_moves += len(moves) + 1
-            while self._kept_moves > KEPT_MOVES:
-                self._kept_moves -= len(self._finished.popitem(last=False)[1]) + 1
+            self._cached_moves += len(moves) + 1
+            while self._cached_moves > CACHED_MOVES:
+                self._cached_moves -= len(self._finished.popitem(last=False)[1]) + 1
         return moves
 
     async def _read_moves(self, found: StoredMatch) -> Moves:
@@ -167,10 +176,12 @@ class Matches:
         """Adds numbers and notation to the moves, which old logs do not hold."""
         try:
             game = self._ports.find_game(found.game)
-            lacks = hasattr(game.rules, "notation") and any(move.text is None for move in moves)
-            position = game.position(found.start, _decode(found.options)) if lacks else None
+            is_incomplete = hasattr(game.rules, "notation") and any(
+                move.text is None for move in moves
+            )
+            position = game.position(found.start, _decode(found.options)) if is_incomplete else None
         except Exception:  # a game that is gone still has its matches
-            return tuple(notation.played(move, None, None) for move in moves)
+            return tuple(notation.played_move(move, None, None) for move in moves)
         played = []
         for ply, move in enumerate(moves, 1):
             if position is not None:
@@ -178,9 +189,9 @@ class Matches:
                     position = position.replay(move.move)
                 except (GameError, GameFault):  # the rules have changed since
                     position = None
-                if ply % AT_ONCE == 0:
+                if ply % NOTATION_BATCH == 0:
                     await asyncio.sleep(0)
-            played.append(notation.played(move, game, position))
+            played.append(notation.played_move(move, game, position))
         return tuple(played)
 
     def _entry(self, found: StoredMatch, plies: int) -> dict[str, Any]:
@@ -202,7 +213,7 @@ class Matches:
         }  # fmt: skip
 
 
-@lru_cache(STARTS)
+@lru_cache(CACHED_STARTS)
 def _first_seat(game: Game, start: str, options: bytes) -> int:
     return notation.first_seat(game, start, _decode(options))
 

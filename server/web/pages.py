@@ -49,10 +49,10 @@ class Pages:
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path.suffix in MIME
         }
-        total = hashlib.blake2b(digest_size=6)
+        content_hash = hashlib.blake2b(digest_size=6)
         for name, content in self._files.items():
-            total.update(name.encode() + b"\0" + content)
-        self.base = f"/static/{total.hexdigest()}"
+            content_hash.update(name.encode() + b"\0" + content)
+        self.base = f"/static/{content_hash.hexdigest()}"
         self._shell = self._files.get("index.html", b"").replace(b"{{base}}", self.base.encode())
 
     def routes(self) -> list[web.RouteDef]:

@@ -15,7 +15,7 @@ import msgspec
 from engine.game import Position
 
 #: Cache capacity.
-KEPT_BYTES = 32 * 2**20
+CACHE_BYTES = 32 * 2**20
 #: Approximate memory of a ply's position, beside its view.
 PLY_BYTES = 2048
 #: Drawn plies per unit of the rate limit.
@@ -33,22 +33,22 @@ class DrawnMatch:
     #: The moves that lead to `position`.
     moves: list[str] = field(default_factory=list)
     views: list[bytes] = field(default_factory=list)
-    kept_bytes: int = 0
+    cached_bytes: int = 0
 
     def add(self, frame: bytes) -> None:
         """Appends the view of the next ply."""
         self.views.append(frame)
-        self.kept_bytes += len(frame) + PLY_BYTES
+        self.cached_bytes += len(frame) + PLY_BYTES
 
 
 class Replays:
-    """Draws and caches views, at most `kept_bytes`; drops the least recently used match first."""
+    """Draws and caches views, at most `cached_bytes`; drops the least recently used match first."""
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        self._limit_bytes = kept_bytes
+    def __init__(self, cached_bytes: int = CACHE_BYTES) -> None:
+        self._limit_bytes = cached_bytes
         self._cache: OrderedDict[str, DrawnMatch] = OrderedDict()
         self._drawing = asyncio.Lock()
-        self.kept_bytes = 0
+        self.cached_bytes = 0
 
     async def page(
         self,
@@ -58,7 +58,7 @@ class Replays:
         first: int,
         last: int,
         charge: Callable[[], None],
-        gone: Callable[[], bool],
+        has_left: Callable[[], bool],
     ) -> bytes:
         """The views from ply `first` to ply `last`, as the members of a JSON array.
 
@@ -66,20 +66,20 @@ class Replays:
         Raises what the game raises, and ConnectionError once `gone` reports that the client has
         left.
         """
-        drawn = self._find(match, start, moves)
+        drawn = self._find_drawn(match, start, moves)
         missing = last + 1 - len(drawn.views)
         for _ in range(0, missing, CHARGED_PLIES):
             charge()
         while len(drawn.views) <= last:
             async with self._drawing:
-                if gone():
+                if has_left():
                     raise ConnectionError("the client has left")
                 if len(drawn.views) <= last:  # another request may have drawn it meanwhile
                     self._draw_next(match, drawn, moves)
                 await asyncio.sleep(0)
         return b",".join(drawn.views[first : last + 1])
 
-    def _find(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
+    def _find_drawn(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
         """The cached views of the match, or new ones if the cached views are of other moves."""
         drawn = self._cache.get(match)
         if drawn is None or any(
@@ -97,20 +97,20 @@ class Replays:
         frame = _encode({"ply": ply, "view": position.view()})
         drawn.position = position
         drawn.moves += moves[ply - 1 : ply] if ply else ()
-        before_bytes = drawn.kept_bytes
+        before_bytes = drawn.cached_bytes
         drawn.add(frame)
         if self._cache.get(match) is drawn:
-            self.kept_bytes += drawn.kept_bytes - before_bytes
+            self.cached_bytes += drawn.cached_bytes - before_bytes
             self._shrink()
 
     def _shrink(self) -> None:
         """Drops matches down to the limit; a dropped one is still drawn to the end of its
         request.
         """
-        while self.kept_bytes > self._limit_bytes:
+        while self.cached_bytes > self._limit_bytes:
             self._drop(next(iter(self._cache)))
 
     def _drop(self, match: str) -> None:
         drawn = self._cache.pop(match, None)
         if drawn is not None:
-            self.kept_bytes -= drawn.kept_bytes
+            self.cached_bytes -= drawn.cached_bytes

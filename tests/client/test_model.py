@@ -44,7 +44,7 @@ from server.protocol.messages import (
 )
 from server.rooms.model import Actor, Room
 from server.rooms.model import CommandRejected as Rejected
-from server.rooms.rules import create, decide, evolve, first
+from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import snapshot
 
 ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
@@ -66,7 +66,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
         game,
         lambda: next(ids),
     )
-    room = first(ROOM, opening[0], 0, load_game)
+    room = initial_room(ROOM, opening[0], 0, load_game)
     history = [(room, on_the_wire(room, opening[0]))]
     for actor, command in commands:
         try:

@@ -14,7 +14,7 @@ from engine.rules.registry import load_game
 from server.protocol import messages as wire
 from server.protocol.codec import event_frame, format_event_body, format_message
 from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, decide, evolve, first
+from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import snapshot
 from tests.support.browser import open_chromium, open_files
 
@@ -81,7 +81,9 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     )
     for _ in range(60):
         for event in events:
-            room = evolve(room, event, room.v + 1) if room else first("r", event, 0, load_game)
+            room = (
+                evolve(room, event, room.v + 1) if room else initial_room("r", event, 0, load_game)
+            )
             frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))
         assert room is not None

@@ -105,10 +105,10 @@ async def test_a_backup_restores_to_the_same(
     async with bare_database(target, request, "target") as other:
         rows = await restored(other, file)
         before, after = await database.run(content), await other.run(content)
-        assert {name: after[name] for name in copies.KEPT} == {
-            name: before[name] for name in copies.KEPT
+        assert {name: after[name] for name in copies.TABLES} == {
+            name: before[name] for name in copies.TABLES
         }
-        assert rows == {name: len(before[name]) for name in copies.KEPT}
+        assert rows == {name: len(before[name]) for name in copies.TABLES}
         assert after["nodes"] == []
         assert (await checked(other)).problems == []
         async with other.open() as store:
@@ -252,11 +252,11 @@ async def test_after_a_restore_the_days_count_anew(
         await restored(new, file)
         async with new.open() as store:
             for _ in range(2):
-                assert (await store.expire_identities("", later, 9)).gone == ()
-                assert (await store.expire_rooms("", later, 9)).gone == ()
+                assert (await store.expire_identities("", later, 9)).deleted == ()
+                assert (await store.expire_rooms("", later, 9)).deleted == ()
             at_last = DaySpan(TODAY + 1031, TODAY + 1001)
-            assert (await store.expire_identities("", at_last, 9)).gone == ("guest",)
-            assert (await store.expire_rooms("", at_last, 9)).gone == ("r1",)
+            assert (await store.expire_identities("", at_last, 9)).deleted == ("guest",)
+            assert (await store.expire_rooms("", at_last, 9)).deleted == ("r1",)
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:

@@ -21,9 +21,9 @@ from server.bus import work
 from server.bus.link import open_link
 from server.bus.work import Offer
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.ports import EnginesAway, OnInfo
+from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
-from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
+from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, ImpossibleAnswer
 from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
@@ -197,7 +197,7 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
         bad.link._status = b""
         bad.link.publish(work.worker_topic(bad.name), b"", kept=True)
         await here.until(lambda: bad.name not in here.engines._workers)
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         bad.link.set_status(work.encode(bad.advert))
         await here.until(lambda: bad.name in here.engines._workers)
@@ -301,12 +301,12 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
         (("a", POISON), ("a",)),
         ((), ()),
     ):
-        assert checker.info(replace(GOOD, pv=line)).pv == kept
-        assert checker.result(Result("d", replace(GOOD, pv=line))).info.pv == kept
+        assert checker.check_info(replace(GOOD, pv=line)).pv == kept
+        assert checker.check_result(Result("d", replace(GOOD, pv=line))).info.pv == kept
     chess = Checker(load_game("chess").start())
-    assert chess.info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
-    with pytest.raises(Untrue):
-        chess.result(Result("e4", Info(1, 0, 1, 1, 1, ())))
+    assert chess.check_info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
+    with pytest.raises(ImpossibleAnswer):
+        chess.check_result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
 def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
@@ -315,9 +315,11 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
-    assert checker.info(replace(GOOD, pv=long)).pv == long[:LINE_LIVE]
-    assert checker.result(Result("d", replace(GOOD, pv=long))).info.pv == long[:LINE_KEPT]
-    assert LINE_LIVE < LINE_KEPT < len(long)
+    assert checker.check_info(replace(GOOD, pv=long)).pv == long[:LIVE_PV_MOVES]
+    assert (
+        checker.check_result(Result("d", replace(GOOD, pv=long))).info.pv == long[:STORED_PV_MOVES]
+    )
+    assert LIVE_PV_MOVES < STORED_PV_MOVES < len(long)
 
 
 # --- matches --------------------------------------------------------------------------------------

@@ -325,7 +325,7 @@ async def test_one_address_cannot_fill_the_server() -> None:
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         old = [await create(ada, THERE) for _ in range(4)]
-        hub.put_idle_away(0)
+        hub.close_idle_rooms(0)
         for _ in range(4):
             await ada.ack(ada.join(await create(ada, HERE)))
         assert await code_of(ada, HERE) == (Code.ROOM_LIMIT, 60)
@@ -411,7 +411,7 @@ async def test_limits_hold_over_sockets() -> None:
         assert codes == ["ack", "ack", Code.RATE_EXCEEDED, "ack"]
     async with serve(limit_rooms_percent=1, max_rooms=100, proxies=PROXIES) as node:
         old = await Client(node.hub, "ada").create()
-        node.hub.put_idle_away(0)
+        node.hub.close_idle_rooms(0)
         async with node.socket(coming_from(HERE)) as one, node.socket(coming_from(THERE)) as other:
             await one.hello()
             await other.hello()

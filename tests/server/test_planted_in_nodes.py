@@ -40,7 +40,7 @@ def one_look_is_enough(patch: Patch) -> None:
 
 
 def only_the_bus_knows_of_nodes(patch: Patch) -> None:
-    patch.setattr(Hub, "_compare_nodes", nothing)
+    patch.setattr(Hub, "_check_silent_nodes", nothing)
 
 
 def a_look_that_failed_is_done(patch: Patch) -> None:
@@ -53,7 +53,7 @@ def a_look_that_failed_is_done(patch: Patch) -> None:
             return
 
     patch.setattr(Hub, "compare_heads", once)
-    patch.setattr(Hub, "_compare_nodes", nothing)
+    patch.setattr(Hub, "_check_silent_nodes", nothing)
 
 
 def what_is_found_is_told_here_only(patch: Patch) -> None:

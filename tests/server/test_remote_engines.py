@@ -23,7 +23,7 @@ from server.bus import work
 from server.bus.link import Link, open_link
 from server.bus.work import Advert, Offer
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.ports import EnginesAway, OnInfo
+from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
 from server.seats.remote import RemoteEngines
 from tests.support.fake_server import ScriptedEngines, virtual
@@ -255,17 +255,17 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
-    """EnginesAway is raised at once without workers, with workers of other games or rules only, and
-    while the broker is away.
+    """EngineUnavailable is raised at once without workers, with workers of other games or rules
+    only, and while the broker is away.
     """
     async with broker_network(tmp_path) as here:
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         await here.add_worker(games={"othello": Offer("x")})
         assert here.engines.load().other_rules == 1
         await here.add_worker(games={GAME.id: Offer("another digest"), "whist": Offer("unknown")})
         assert here.engines.load().other_rules == 2
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         with pytest.raises(RulesChanged):
             await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
@@ -274,7 +274,7 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
         assert (await here.search()).move == "d"
         await here.broker.kill()
         await here.until(lambda: not here.link.flows)
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
 
 
@@ -288,7 +288,7 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await here.until(lambda: bool(first.orders or second.orders))
         lost, other = (first, second) if first.orders else (second, first)
         order = lost.orders[0]
-        here.engines._gone(work.worker_topic(lost.name))  # what its will causes
+        here.engines._on_worker_gone(work.worker_topic(lost.name))  # what its will causes
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
@@ -360,7 +360,7 @@ async def test_at_most_three_tries_then_the_pool_here(
     """After three workers lose the search, the local pool plays the move; without it the
     search fails.
     """
-    monkeypatch.setattr(remote, "TAKE_S", 0.15)
+    monkeypatch.setattr(remote, "ACCEPT_S", 0.15)
     async with broker_network(tmp_path, pool := Pool()) as here:
         workers = [await here.add_worker() for _ in range(4)]
         assert (await here.search()).move == "g"
@@ -509,5 +509,5 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
         here.workers.clear()
         monkeypatch.setattr(remote, "ADVERT_S", 0.1)
         await here.until(lambda: not here.engines.is_warm(GAME.id))
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()

@@ -14,7 +14,7 @@ from engine.search.job import Result
 from engine.search.report import level_for
 from server.bus import work
 from server.bus.work import Offer, Warming
-from server.ports import EnginesAway
+from server.ports import EngineUnavailable
 from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
@@ -47,7 +47,7 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
     """
     async with broker_network(tmp_path) as here:
         await add_cold_worker(here, rules="another digest")
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         cold = await add_cold_worker(here)
         cold.news = answers("c")

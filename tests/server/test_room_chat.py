@@ -87,8 +87,8 @@ def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
     """The fold keeps the authors of the last 64 lines, and the wire does not show them."""
     say(played, *range(20_000, 20_100))
-    assert [said.at_ms for said in played.room.said] == list(range(20_036, 20_100))
-    assert {said.identity for said in played.room.said} == {ADA.identity}
+    assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
+    assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 

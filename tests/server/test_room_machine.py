@@ -120,7 +120,7 @@ class RoomMachine(RuleBasedStateMachine):
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return
-        match, seat = self.played.room.match, self.played.room.ai_offered_draw()
+        match, seat = self.played.room.match, self.played.room.ai_to_answer_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._give(AI if seat is not None else actor, reply)
 
@@ -342,7 +342,7 @@ class RoomMachine(RuleBasedStateMachine):
         for at_ms, body in log:
             event = parse_event_body(body)
             if self.shadow is None:
-                self.shadow = rules.first(ROOM, event, at_ms, load_game)
+                self.shadow = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
                 self.shadow = rules.evolve(self.shadow, event, at_ms)
             for watcher in self.watchers:
@@ -463,7 +463,7 @@ def test_any_log_loads(
     def find(game_id: str) -> Game:
         return load_game(game_id) if hook == "none" else altered(game_id, {hook: raises})
 
-    room = rules.first(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
+    room = rules.initial_room(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
         body = format_event_body(event)
         room = rules.evolve(room, parse_event_body(body), 1)

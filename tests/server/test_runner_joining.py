@@ -253,7 +253,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         runner = hub.runner(room)
         assert runner is not None
         assert runner.watching == 0
-        assert runner.idle
+        assert runner.is_idle
 
 
 # --- presence -------------------------------------------------------------------------------------

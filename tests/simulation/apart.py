@@ -154,7 +154,7 @@ def lobby() -> costs.Lobby:
     def hear() -> None:
         message = codec.decode(topic, payload)
         assert isinstance(message, LobbyChanged)
-        hears.heard(message)
+        hears.on_lobby_changed(message)
 
     told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / ENTRIES
     return costs.Lobby(told_s, _timed(hear) / ENTRIES, len(payload) / ENTRIES)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from server.store.writer import BUSY_GROUP, GATHER_S, GROUP
+from server.store.writer import BUSY_GROUP, GATHER_S, MAX_GROUP
 from tests.simulation.costs import Costs
 from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
 
@@ -62,7 +62,7 @@ class Writer:
             return
         self._busy = True
         self.groups += 1
-        group = [self._waiting.popleft() for _ in range(min(GROUP, len(self._waiting)))]
+        group = [self._waiting.popleft() for _ in range(min(MAX_GROUP, len(self._waiting)))]
         costs = self._model.costs
         self._node.give(costs.node_group_s, partial(self._send, group, costs))
 

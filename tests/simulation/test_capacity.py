@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.store.writer import GROUP
+from server.store.writer import MAX_GROUP
 from tests.simulation import capacity as planning
 from tests.simulation.calibrate import fit
 from tests.simulation.capacity import (
@@ -68,7 +68,7 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     ops, groups = seen.ops, sum(writer.groups for writer in model.writers)
     assert seen.moves == pytest.approx(1000, rel=0.02)
     assert ops == pytest.approx(seen.moves * 11 / 9, rel=0.05)
-    assert ops / GROUP < groups <= ops + nodes
+    assert ops / MAX_GROUP < groups <= ops + nodes
 
     def spent(kind: str, wakes: float, rest_s: float) -> float:
         return (
