@@ -25,7 +25,7 @@ from server.process.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
-#: Hosts that mean every network of this machine, and the loopback address of each.
+#: Hosts that stand for all networks of this machine, each with its loopback address.
 WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
@@ -52,7 +52,7 @@ WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 @click.option(
     "--workers",
     type=click.IntRange(0, 64),
-    help="Search processes, 0 for none here.  [default: up to 4]",
+    help="Search processes; 0 runs none in this server.  [default: up to 4]",
 )
 @click.option(
     "--until-eof",
@@ -76,8 +76,8 @@ def main(
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
-    # The store's threads finish in fractions of a millisecond. At the default of 5 ms they would
-    # wait longer for the interpreter than for the disk.
+    # The store's threads run for fractions of a millisecond. With the default switch interval of
+    # 5 ms they would wait longer for the interpreter lock than for the disk.
     sys.setswitchinterval(0.0005)
     ignore_overflow()
     try:
@@ -121,15 +121,15 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Stops at the end of standard input: the parent process has ended then, even by SIGKILL."""
+    """Sets `stop` at the end of standard input, which comes even if SIGKILL ends the parent."""
 
-    def readable() -> None:
+    def on_readable() -> None:
         if not os.read(0, 4096):
             loop.remove_reader(0)
             stop.set()
 
     with contextlib.suppress(NotImplementedError):  # Windows
-        loop.add_reader(0, readable)
+        loop.add_reader(0, on_readable)
 
 
 def _announce(settings: Settings, running: Running) -> None:
@@ -152,18 +152,18 @@ def _in_url(host: str) -> str:
 
 
 def _network_address(loopback: str) -> str | None:
-    """This machine's address towards other networks, of the loopback address's family.
+    """This machine's address in its network, IPv4 or IPv6 like `loopback`; None if it has none.
 
-    Sends no packet.
+    It sends no packet.
     """
-    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and used by
-    # nobody.
-    family, unused = (
+    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, but no
+    # machine has them.
+    family, target = (
         (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
     )
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((unused, 9))
+            probe.connect((target, 9))
         except OSError:
             return None
         address = str(probe.getsockname()[0])

@@ -1,6 +1,6 @@
-"""Wires a server from a store, a bus, engines and a listener.
+"""Builds a server out of a store, a bus, engines and a listener.
 
-No other module picks implementations.
+No other module chooses implementations.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Running:
 
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
-    """Runs a whole server until the block ends.
+    """Runs a server until the block ends.
 
     Raises StoreUnavailable or CannotListen when it cannot start.
     """
@@ -66,15 +66,15 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
     with nullcontext() if settings.database else lock_folder(settings.data):
         async with _open_with_store(settings, engines) as running:
-            with watch_loop():  # not around the start, when imports block the loop and nobody waits
+            with watch_loop():  # not during the start, when imports block the loop
                 yield running
 
 
 def load_games() -> None:
-    """Loads the files of all games now.
+    """Loads the files of all games at the start.
 
-    A server full of connections may have no file descriptor left. A faulty file is reported when a
-    client requests its game.
+    Later, a server with many connections may have no file descriptor left. A faulty file is
+    reported when a client requests its game.
     """
     for game_id in game_ids():
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
@@ -83,9 +83,9 @@ def load_games() -> None:
 
 @asynccontextmanager
 async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
-    """The bus to the other nodes of this store.
+    """Opens the bus to the other nodes of this store.
 
-    Raises SettingError when the settings name an invalid one.
+    Raises SettingError when the settings name an invalid broker.
     """
     broker = broker_of(settings)
     if broker is None:
@@ -100,13 +100,13 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
 
 
 def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """The engines of this node: engine workers if there is a broker, and the local pool, if any."""
+    """The engines of this node: the local pool, if any, and workers if there is a broker."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
     from server.bus.mqtt import MqttBus
     from server.seats.remote import RemoteEngines
 
-    assert isinstance(bus, MqttBus), "there is no other bus"
+    assert isinstance(bus, MqttBus), "a bus is local or MQTT"
     return RemoteEngines(bus.link, node, load_game, local, metrics)
 
 
@@ -127,7 +127,10 @@ async def _open_with_store(settings: Settings, engines: Engines | None) -> Async
 
 
 def node_name(settings: Settings) -> str:
-    """A new node name at every start: what a node left behind when it died is no longer its own."""
+    """Returns a new node name at each start, so that other nodes do not take it for the old one.
+
+    Raises SettingError for an invalid `node` setting.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
     return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
@@ -157,7 +160,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
 
 
 def data_location(settings: Settings) -> str:
-    """Where the data is kept, without secrets."""
+    """The data folder, or the database's address without its secrets."""
     if not settings.database:
         return os.path.abspath(settings.data)
     from server.store.postgres_link import PostgresUrl
@@ -167,7 +170,7 @@ def data_location(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
-    """Runs one node on given ports: its hub, its sessions and its listener."""
+    """Runs one node with these interfaces: its hub, its sessions and its listener."""
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
@@ -186,7 +189,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
                 "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
             )
             address = origin_of(socket, proxies).address
-            # The handshake's headers are no longer needed. A live match would hold 5 KB of them.
+            # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
@@ -218,9 +221,9 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 def _serve_metrics_port(
     hub: Hub, sessions: Sessions, api: Api
 ) -> AbstractAsyncContextManager[int | None]:
-    """Serves the operator's port, if one is set, and yields it.
+    """Serves /metrics and the health checks on their own port, if one is set, and yields it.
 
-    Prometheus's library is imported only for that.
+    Only then is Prometheus's library imported.
     """
     if hub.ports.settings.metrics_port is None:
         return nullcontext()
@@ -243,7 +246,7 @@ class Gate:
         self._entered: dict[ServerConnection, str] = {}
 
     def admit(self, socket: ServerConnection) -> Response | None:
-        """The refusal to answer with; None admits the connection."""
+        """The response that refuses the connection; None if it is admitted."""
         if self._is_full():
             return plain(
                 HTTPStatus.SERVICE_UNAVAILABLE,
@@ -258,7 +261,7 @@ class Gate:
         return None
 
     def release(self, socket: ServerConnection) -> None:
-        """Uncounts a connection that has closed, whether it was admitted or not."""
+        """Stops counting a connection that has closed, whether it was admitted or not."""
         address = self._entered.pop(socket, None)
         if address is not None:
             self._sockets.leave(address)

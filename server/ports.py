@@ -1,4 +1,4 @@
-"""The interfaces that the server's core needs, so that tests can supply their own."""
+"""The interfaces that the server's core uses; tests supply their own implementations."""
 
 import secrets
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,7 @@ OnInfo = Callable[[Info], None]
 #: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
-#: Letters and digits of ids, without those that people mistake for one another.
+#: Letters and digits of ids, without those that look alike.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
@@ -27,7 +27,7 @@ class EngineUnavailable(SearchError):
 
 
 class Engines(Protocol):
-    """Something that searches: the local pool, or remote workers."""
+    """Searches positions: implemented by the local pool and by remote workers."""
 
     def is_warm(self, game_id: str) -> bool:
         """Whether the game's search is compiled.
@@ -39,7 +39,7 @@ class Engines(Protocol):
         """The progress of compiling the game's search; 100 when it is compiled or cannot be."""
 
     def expect(self, game_id: str) -> None:
-        """Announces that the game will soon be searched, so that it is compiled before others."""
+        """Announces that the game will soon be searched: it is compiled before other games."""
 
     def load(self) -> Load:
         """How busy the engines are."""
@@ -92,7 +92,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything outside the core that one node uses."""
+    """All that a node's core uses from outside."""
 
     node: str
     settings: Settings

@@ -1,8 +1,8 @@
 """An engine worker: `python -m server.worker` searches for the servers of a broker.
 
-It has a pool like a server's. It advertises its games and its load, takes orders on its own topic,
-and sends its answers to the server that ordered. It knows no rooms and no people, and needs no
-access to the store.
+It has a pool like a server's. It advertises its games and its load, receives orders on its own
+topic, and sends its answers to the server that sent the order. It knows neither rooms nor players
+and needs no access to the store.
 """
 
 import asyncio
@@ -35,18 +35,18 @@ log = structlog.get_logger()
 
 #: Time between two adverts, in seconds.
 ADVERT_S = 1.0
-#: Time between two signs of life of a search, in seconds.
+#: Time between two keepalive messages of a search, in seconds.
 ALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
-#: Searches that may wait, per core.
+#: Searches that may wait for a core, per core.
 QUEUED_PER_CORE = 2
-#: Orders that are remembered, to recognise repeated ones.
+#: Newest orders that a worker remembers, so that it runs none twice.
 MAX_REMEMBERED = 1000
 
 
 class EngineWorker:
-    """Serves the orders from a link with a pool. Use `async with open_worker(…)`."""
+    """Runs the orders that arrive over a link, on a pool. Use `async with open_worker(…)`."""
 
     def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
         self.link = link
@@ -61,15 +61,15 @@ class EngineWorker:
         link.subscribe(work.order_topic(link.name), self._on_order)
         link.subscribe(f"{NODES}/+", self._on_node)
 
-    # --- what it advertises
+    # --- adverts
 
     async def run(self) -> None:
-        """Publishes the advert until cancelled, and compiles the games meanwhile.
+        """Publishes the advert and compiles the games until cancelled.
 
-        Searches, and servers on this machine, go first.
+        Searches, and servers on this machine, have priority over compiling.
         """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._compile_games(), name="worker warming")
+            tasks.create_task(self._compile_games(), name="worker compiling")
             while True:
                 self._changed.clear()
                 self.link.set_status(work.encode(self.advert()))
@@ -79,7 +79,7 @@ class EngineWorker:
                         await asyncio.sleep(PROGRESS_S)
 
     def advert(self) -> work.Advert:
-        """The games that are compiled, those that are not yet, and this worker's load."""
+        """The compiled games, the games still to compile, and this worker's load."""
         warm = [game for game in self._games if self._pool.is_warm(game)]
         offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
         warming = {
@@ -102,7 +102,7 @@ class EngineWorker:
     # --- orders
 
     def _on_order(self, topic: str, payload: bytes) -> None:
-        """Handles an order from the broker."""
+        """Handles an order that the broker delivers."""
         try:
             order = work.parse_order(payload)
         except Malformed as error:
@@ -119,14 +119,14 @@ class EngineWorker:
                 _remember(self._seen, key)
                 self._search(order)
             case work.Search():
-                pass  # the broker may deliver it twice, or after its end
+                pass  # the broker delivered it twice, or after its Stop
             case work.Stop():
                 _remember(self._stopped, key)
                 if key in self._running:
                     self._running[key][1].cancel()
 
     def _on_node(self, topic: str, payload: bytes) -> None:
-        """Cancels the searches of a server that is gone."""
+        """Cancels the searches of a server that is down: its retained status is then empty."""
         if not payload:
             for server, task in tuple(self._running.values()):
                 if node_topic(server) == topic:
@@ -139,7 +139,7 @@ class EngineWorker:
         elif order.job.rules != (rules := load_game(order.job.game).digest):
             self._refuse(order, "game.changed", f"the rules of {order.job.game} are {rules} here")
         elif len(self._running) >= (1 + QUEUED_PER_CORE) * self._cores:
-            self._refuse(order, "busy", f"{len(self._running)} searches are here already")
+            self._refuse(order, "busy", f"this worker has {len(self._running)} searches already")
         else:
             key = (order.id, order.attempt)
             task = asyncio.create_task(self._serve(order), name=f"search {order.id}")
@@ -175,7 +175,7 @@ class EngineWorker:
             self._changed.set()
 
     async def _send_alive(self, order: work.Search) -> None:
-        """Sends signs of life of a search until cancelled."""
+        """Sends keepalive messages of a search until cancelled."""
         while True:
             self._send(order, work.Taken(order.id, order.attempt))
             await asyncio.sleep(ALIVE_S)
@@ -201,7 +201,7 @@ class EngineWorker:
         self.link.publish(work.news_topic(order.server), work.encode(message), kept=kept)
 
     async def close(self) -> None:
-        """Cancels all searches. The servers learn of it when the advert disappears."""
+        """Cancels all searches. The servers notice when the advert disappears."""
         tasks = [task for _, task in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -231,7 +231,7 @@ def _remember(keys: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
 async def open_worker(
     broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
 ) -> AsyncIterator[EngineWorker]:
-    """A worker on a broker, whether that is up yet or not. Its name gets a random part."""
+    """Runs a worker on a broker, which need not be up yet. The name gets a random suffix."""
     wanted = games or tuple(game_ids())
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
@@ -283,7 +283,7 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
     " command lines.  [env: PLYROOM_BUS_FILE]",
 )  # fmt: skip
 @click.option(
-    "--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]"
+    "--games", callback=_check_games, help="Games to search, separated by commas.  [default: all]"
 )
 @click.option(
     "--cores",

@@ -30,7 +30,7 @@ from server.bench.moves import connect, cpu_seconds, report
 from server.protocol import messages as wire
 from server.rooms import rules
 from server.rooms.model import Actor
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
 
@@ -67,13 +67,13 @@ def _room(number: int, is_due: bool) -> NewRoom:
     made = wire.Create(id="create", game="tic-tac-toe", seats=(wire.MySeat(), second))
     events = rules.create(ADA, made, load_game("tic-tac-toe"), ids.__next__)
     room = rules.initial_room(f"room{number}", events[0], now_ms, load_game)
-    entries = [stored(room, events[0], now_ms)]
+    entries = [log_entry(room, events[0], now_ms)]
 
     def evolve(some: list[wire.RoomEvent]) -> None:
         nonlocal room
         for event in some:
             room = rules.evolve(room, event, now_ms)
-            entries.append(stored(room, event, now_ms))
+            entries.append(log_entry(room, event, now_ms))
 
     evolve(events[1:])
     for actor, command in _commands(room.id, is_due):

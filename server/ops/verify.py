@@ -17,7 +17,7 @@ from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
 from server.rooms import rules
 from server.rooms.model import Match, Room
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.store import tables as t
 from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 
@@ -230,7 +230,7 @@ class _RoomCheck:
                 self._say("I3", "its time is before that of the entry before it", row.v)
             self._room = rules.evolve(before, event, row.at_ms)
             self._judge(before, event, row.v)
-        if stored(self._room, event, row.at_ms) != StoredEvent(
+        if log_entry(self._room, event, row.at_ms) != StoredEvent(
             row.v, row.at_ms, row.audience, row.body
         ):
             self._say("I8", "the entry is not as this program writes it", row.v)

@@ -1,4 +1,4 @@
-"""The room's rule book: which events a command makes, and how an event changes a room.
+"""The rules of a room: which events a command makes, and how an event changes the room.
 
 `decide` turns a command into events, or rejects it and changes nothing. `evolve` applies one event
 and is total: every stored log loads, if necessary as a frozen room that can only be read.
@@ -51,8 +51,8 @@ FindGame = Callable[[str], Game]
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
-#: Plies before a player may repeat an offer of a draw, so that offers cannot wear the opponent
-#: down.
+#: Plies before a player may offer a draw again, so that repeated offers do not harass the
+#: opponent.
 OFFER_AGAIN_PLIES = 10
 
 
@@ -68,8 +68,8 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
         wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
     seats: list[Occupant | None] = [None] * SEATS
-    for number, wanted in enumerate(command.seats):
-        match wanted:
+    for number, seat_wish in enumerate(command.seats):
+        match seat_wish:
             case wire.MySeat():
                 seats[number] = Occupant(actor.identity, actor.name)
             case wire.AiSeat(level=level, persona=persona):
@@ -77,11 +77,11 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
             case wire.OpenSeat():
                 continue
             case _:
-                assert_never(wanted)
+                assert_never(seat_wish)
         events.append(wire.SeatTaken(number, seats[number]))  # type: ignore[arg-type]
-    filled = [seat for seat in seats if seat is not None]
-    if len(filled) == SEATS:
-        events.append(_start_event(start, new_id(), 1, filled))
+    occupants = [seat for seat in seats if seat is not None]
+    if len(occupants) == SEATS:
+        events.append(_start_event(start, new_id(), 1, occupants))
     return events
 
 
@@ -171,9 +171,9 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    wanted = room.forced_pass()
+    due_pass = room.forced_pass()
     given = (command.match, command.seat, command.digest, command.move)
-    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != given:
+    if due_pass is None or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != given:
         raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
     return _play(match, position, command.seat, command.move, forced=True)
 
@@ -332,10 +332,10 @@ def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list
     game = _game(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
-    filled = [one for one in seats if one is not None]
-    if len(filled) == SEATS:
+    occupants = [holder for holder in seats if holder is not None]
+    if len(occupants) == SEATS:
         events.append(
-            _start_event(_start_position(room, game), new_id(), _next_number(room), filled)
+            _start_event(_start_position(room, game), new_id(), _next_number(room), occupants)
         )
     return events
 
@@ -346,8 +346,8 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if room.match.over is None:
         raise CommandRejected(Code.MATCH_RUNNING, "the match is still running")
     game = _game(room)
-    filled = [one for one in room.seats if one is not None]
-    if len(filled) < SEATS:
+    occupants = [holder for holder in room.seats if holder is not None]
+    if len(occupants) < SEATS:
         raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
     seat = room.seat_of(actor.identity)
     if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
@@ -355,11 +355,13 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
             Code.SEAT_NONE,
             "only a player may offer a rematch, or the host of a match between AI seats",
         )
-    if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
+    if seat is not None and occupants[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
         return [wire.Offered(seat)]
-    return [_start_event(_start_position(room, game), new_id(), _next_number(room), filled[::-1])]
+    return [
+        _start_event(_start_position(room, game), new_id(), _next_number(room), occupants[::-1])
+    ]
 
 
 def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -372,7 +374,7 @@ def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _start_position(room: Room, game: Game) -> Position:
     """The start position of this room's matches.
 
-    Its options may be those of an older version of the game.
+    Raises CommandRejected if the game has changed and no longer has the room's options.
     """
     try:
         return game.start(room.options)
@@ -413,12 +415,12 @@ def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
 def clean_text(text: str) -> str:
     """The text on one line, without invisible characters.
 
-    Control, bidirectional and other format characters could falsify a page.
+    Control, bidirectional and other format characters could make a page show false text.
     """
-    kept = "".join(
+    visible = "".join(
         c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
     )
-    return " ".join(kept.split())
+    return " ".join(visible.split())
 
 
 # --- preconditions of commands ------------------------------------------------------------------
@@ -452,7 +454,7 @@ def _playable_position(room: Room, match: Match) -> Position:
 def _own_seat(room: Room, actor: Actor) -> int:
     seat = room.seat_of(actor.identity)
     if seat is None:
-        raise CommandRejected(Code.SEAT_NONE, "you have no seat here")
+        raise CommandRejected(Code.SEAT_NONE, "you have no seat in this room")
     return seat
 
 
@@ -508,7 +510,7 @@ def initial_room(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: Fin
 def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
     """The room after one more event.
 
-    Total: a log that this server can no longer play makes a frozen room.
+    It never raises: a log that this server can no longer play makes a frozen room.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
@@ -596,7 +598,7 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
 
 
 def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
-    """The position, if it is the turn of one of these seats. Raises PositionError otherwise."""
+    """Returns the position. Raises PositionError unless one of these seats is to move."""
     if len(seats) != SEATS or position.turn not in range(SEATS):
         raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
     return position

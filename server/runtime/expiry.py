@@ -1,9 +1,9 @@
-"""Deletes guests who never took a seat, and rooms that never had a match, if not seen for long.
+"""Deletes guests who never took a seat, and rooms that never had a match, after a long absence.
 
-Every node scans both tables again and again, a page at a time, and once a day marks the rooms that
-are open on it as seen. So a room that is open on any node, or a guest who is connected to one, was
-seen yesterday at the latest. Two nodes may try to delete the same row at the same moment; it is
-deleted once.
+Every node scans both tables over and over, a page at a time. Once a day it marks the rooms that are
+open on it as seen. So a room that is open on any node, or a guest who is connected to one, was seen
+yesterday at the latest. Two nodes may try to delete the same row at the same time; only one of them
+does.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,26 +16,24 @@ from server.store.base import DaySpan, RoomHead, StoredEvent, batched, day_of
 
 log = structlog.get_logger()
 
-#: Days without being seen after which a guest who never sat is deleted.
+#: Days after which an absent guest who never took a seat is deleted.
 GUEST_DAYS = 30
-#: Days without being seen after which a room without a match is deleted.
+#: Days after which an unused room that never had a match is deleted.
 ROOM_DAYS = 7
 #: Rows of each table in one step of the scan.
 PAGE = 500
 #: The first bytes of the log entry of a `started` event.
 STARTED = b'{"kind":"started"'
-#: Time between two steps, in seconds: 720,000 rows of each table a day.
+#: Time between two steps of the scan, in seconds: a day covers 720,000 rows of each table.
 EXPIRY_STEP_S = 60.0
 
 
 async def mark_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
-    """Marks a room that was just read as seen today.
+    """Marks a room that was just read as seen today, unless it has had a match and never expires.
 
-    Returns False if it has been deleted meanwhile.
-
-    Rooms with a match are kept for ever and need no mark.
+    Returns False if the room has been deleted since it was read.
     """
     if any(event.body.startswith(STARTED) for event in events):
         return True
@@ -46,14 +44,17 @@ async def mark_opened(
 
 
 async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
-    """Marks the players whom these events seat as permanent, before the events are written."""
+    """Marks the people who take a seat in these events as permanent.
+
+    The caller writes the events afterwards, so no seated guest can expire.
+    """
     for event in events:
         if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
             await ports.store.mark_sat(event.occupant.identity)
 
 
 class Expiry:
-    """One node's share of the expiry. `run_step` is one step of it."""
+    """Scans for expired guests and rooms; the hub calls `run_step` every EXPIRY_STEP_S."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -65,7 +66,7 @@ class Expiry:
         """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
 
         Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step
-        continues from there.
+        then continues at the same page.
         """
         store = self._ports.store
         today = day_of(self._ports.now_ms() - clock_ahead_ms)

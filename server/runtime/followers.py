@@ -17,8 +17,8 @@ PRESENCE_DELAY_S = 0.1
 class Followers:
     """The followers of a room on this node, and the presence frames that they receive.
 
-    `room` returns the room as last seen here, None before it is loaded. `changed` is called after a
-    presence frame was sent.
+    `room` returns the room as this node last saw it, None before it is loaded. `changed` is called
+    with the room's id after a presence frame was sent.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class Followers:
         self._ports = ports
         self._room = room
         self._changed = changed
-        #: The followers here, and whether each holds a seat.
+        #: The followers on this node, and whether each holds a seat.
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -53,9 +53,9 @@ class Followers:
         return len(self._followers)
 
     def __iter__(self) -> Iterator[tuple[Follower, bool]]:
-        """The followers here, each with whether it holds a seat.
+        """Iterates over the followers on this node, each with whether it holds a seat.
 
-        They may come and go during the iteration.
+        Followers may come and go during the iteration.
         """
         return iter(tuple(self._followers.items()))
 
@@ -63,7 +63,7 @@ class Followers:
     def watching(self) -> int:
         """The number of followers without a seat, on all nodes."""
         return self._local_spectators() + sum(
-            here.watching for here in self._remote_reports.values()
+            report.watching for report in self._remote_reports.values()
         )
 
     @property
@@ -90,21 +90,21 @@ class Followers:
             self._followers[follower] = room.seat_of(follower.identity) is not None
         self.schedule_presence()
 
-    def on_presence(self, here: PresenceReport) -> None:
+    def on_presence(self, report: PresenceReport) -> None:
         """Handles another node's report, and answers it if that node is new or asks."""
-        is_new = here.node not in self._remote_reports
-        self._remote_reports[here.node] = here
-        self.schedule_presence(publish=is_new or here.asks)
+        is_new = report.node not in self._remote_reports
+        self._remote_reports[report.node] = report
+        self.schedule_presence(publish=is_new or report.asks)
 
     def on_node_down(self, node: str) -> None:
-        """Drops the report of a node that has gone."""
+        """Drops the report of a node that is down."""
         if self._remote_reports.pop(node, None) is not None:
             self.schedule_presence(publish=False)
 
     # --- sending ---
 
     def schedule_presence(self, publish: bool = True) -> None:
-        """Schedules a presence frame for the followers here, and reports to other nodes at once."""
+        """Schedules a presence frame for this node's followers; reports to other nodes at once."""
         if publish:
             self._publish_report()
         if self._timer is None:
@@ -118,23 +118,24 @@ class Followers:
             self._publish_report(asks)
 
     def send_ephemeral_to_all(self, frame: bytes) -> None:
-        """Sends a frame that a slow reader may miss."""
+        """Sends a frame that slow readers may miss to all followers on this node."""
         for follower in tuple(self._followers):
             follower.send_ephemeral(frame)
 
     def presence_frame(self, room: Room) -> bytes:
         """The frame that says which seats are connected and how many spectators watch."""
-        elsewhere = (other.identities for other in self._remote_reports.values())
-        here = {follower.identity for follower in self._followers}.union(*elsewhere)
+        remote = (report.identities for report in self._remote_reports.values())
+        present = {follower.identity for follower in self._followers}.union(*remote)
         seats = tuple(
-            one is not None and (one.kind == "ai" or one.identity in here) for one in room.seats
+            occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
+            for occupant in room.seats
         )
         return text_frame(
             format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching))
         )
 
     def close(self) -> None:
-        """Cancels the presence frame that is scheduled."""
+        """Cancels the scheduled presence frame, if any."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -150,7 +151,7 @@ class Followers:
         )
 
     def _send_presence(self) -> None:
-        """Sends the presence to the followers here if it differs from what they have."""
+        """Sends the presence frame to this node's followers if it has changed."""
         self._timer = None
         room = self._room()
         if room is None:

@@ -25,7 +25,7 @@ from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.expiry import EXPIRY_STEP_S, Expiry
 from server.runtime.lobby import Lobby
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.runtime.requests import Request, Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreError
@@ -41,16 +41,16 @@ RESERVED_S = 10.0
 SWEEPS_PER_REFRESH = 6
 #: Time between two comparisons of the heads with the store while the bus is stalled, in seconds.
 STALLED_POLL_S = 1.0
-#: Silence after which a node counts as gone, in seconds.
+#: Silence after which a node counts as down, in seconds.
 SILENT_NODE_S = 4.0
-#: Margin in seconds: a node that is gone can commit nothing more once the database's statement
-#: timeout and this margin have passed.
+#: Safety margin, in seconds: after the database's statement timeout and this margin, a node that
+#: is down can commit nothing more.
 GOODBYE_S = 1.0
-#: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
+#: Time between two queries for due rooms while the heartbeat of a node that is down expires, in
 #: seconds.
 DUE_ROOMS_RETRY_S = 0.2
 
-#: A round trip to the store that takes longer is not used to estimate the store's clock, in ms.
+#: Longest round trip to the store that is used to estimate its clock, in ms.
 MAX_ROUND_TRIP_MS = 200
 
 
@@ -69,7 +69,8 @@ class Hub:
         self._reserved_until_s: dict[str, float] = {}
         #: The other nodes, and the loop time of the last message from each.
         self._last_heard_s: dict[str, float] = {}
-        #: Nodes that may commit events that the bus does not deliver, and since when.
+        #: Nodes in doubt, which may commit events that the bus does not deliver, and the loop time
+        #: since which they are in doubt.
         self._doubted_since_s: dict[str, float] = {}
         self._frequent_until_s = 0.0
         self._sweeps = 0
@@ -88,9 +89,9 @@ class Hub:
         return self._runners.get(room_id)
 
     def submit(self, room_id: str, request: Request, address: str = "") -> bool:
-        """Hands a request from that address to its room, which answers it.
+        """Puts a request from an address into the mailbox of its room, whose runner answers it.
 
-        Returns False when it was refused at once.
+        Returns False when the hub refused it at once.
         """
         try:
             runner = self._runners.get(room_id) or self._open(room_id, address)
@@ -127,8 +128,8 @@ class Hub:
         try:
             room, entries, events = self._prepare_room(actor, command, now_ms, address)
         except CommandRejected:
-            # A command that was acknowledged once is acknowledged again, whatever the limits say
-            # now.
+            # A command that was acknowledged once is acknowledged again, even if a limit would now
+            # refuse it.
             earlier = await self.ports.store.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
@@ -157,16 +158,16 @@ class Hub:
         return wire.Ack(command.id, room.v, room.id)
 
     async def _ack_earlier_room(self, room: str, key: CommandKey) -> wire.Ack:
-        """The ack of a room that this command created earlier."""
+        """The ack for a room that an earlier attempt of this command created."""
         versions = await self.ports.store.find_command(room, key)
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare_room(
         self, actor: Actor, command: wire.Create, now_ms: int, address: str
     ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
-        """The new room with its log entries and events, after checking every limit.
+        """Checks every limit and returns the new room with its log entries and events.
 
-        Also takes a place in memory for the room.
+        Takes a place in memory for the room. Raises CommandRejected.
         """
         try:
             game = self.ports.find_game(command.game)
@@ -184,10 +185,10 @@ class Hub:
         self._take_create_token(actor.identity)
         self.limits.rooms.take(address, now_ms / 1000)
         room = rules.initial_room(self.ports.new_id(), events[0], now_ms, self.ports.find_game)
-        entries = [stored(room, events[0], now_ms)]
+        entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)
-            entries.append(stored(room, event, now_ms))
+            entries.append(log_entry(room, event, now_ms))
         self.limits.places.take(room.id, address)
         return room, tuple(entries), events
 
@@ -209,9 +210,9 @@ class Hub:
     # --- opening and closing rooms ---
 
     def _make_place(self, address: str) -> None:
-        """Closes idle rooms if there is no place for another one.
+        """Closes idle rooms if there is no place in memory for another one.
 
-        Raises LimitExceeded if that is not enough.
+        Raises LimitExceeded if there is still none.
         """
         places = self.limits.places
         if places.is_full():
@@ -221,7 +222,7 @@ class Hub:
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
-        """The room's runner, started if need be.
+        """Returns the room's runner, and starts it if the room is not open.
 
         Raises LimitExceeded when there is no place for the room.
         """
@@ -289,7 +290,7 @@ class Hub:
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
-        """Takes over due rooms whose node is gone, or those of all nodes. Returns their number."""
+        """Takes over due rooms of dead nodes, or of all nodes. Returns the number of rooms."""
         rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
         for room_id in rooms:
             with suppress(LimitExceeded):
@@ -297,9 +298,9 @@ class Hub:
         return len(rooms)
 
     async def take_over_all_due_rooms(self) -> None:
-        """Takes over every due room, whichever node had it.
+        """Takes over the due rooms of all nodes.
 
-        Runs in the background when a node that is alone starts, so players do not wait for it.
+        A sole node runs this in the background at its start, so that players need not wait for it.
         """
         while True:
             try:
@@ -311,7 +312,7 @@ class Hub:
                 await asyncio.sleep(self.ports.settings.heartbeat_s)
 
     async def compare_heads(self, rooms: set[str] | None = None) -> None:
-        """Compares open rooms (None: all of them) with the store, in case the bus lost events."""
+        """Compares open rooms (None: all) with the store, in case the bus lost events."""
         compared = self._runners if rooms is None else rooms & self._runners.keys()
         heads = await self.ports.store.heads(list(compared))
         for room_id, head in heads.items():
@@ -320,9 +321,9 @@ class Hub:
                 runner.submit(Resync())
 
     async def run_periodically(self, period_s: float, name: str) -> None:
-        """Runs one of the hub's duties periodically until cancelled.
+        """Runs the duty `name`, heartbeat or sweep, periodically until cancelled.
 
-        After a store failure it tries again the next time.
+        After a store failure it tries again in the next period.
         """
         while True:
             try:
@@ -339,8 +340,8 @@ class Hub:
                         self._refresh_presence()
                         now_s = self.ports.now_ms() / 1000
                         self._create_buckets = {
-                            one: bucket
-                            for one, bucket in self._create_buckets.items()
+                            identity: bucket
+                            for identity, bucket in self._create_buckets.items()
                             if not bucket.full(now_s)
                         }
             except StoreError as error:
@@ -351,7 +352,7 @@ class Hub:
             await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
 
     async def expire(self) -> None:
-        """Deletes guests and rooms not seen for long, page by page, until cancelled."""
+        """Deletes expired guests and rooms, page by page, until cancelled."""
         while True:
             await asyncio.sleep(EXPIRY_STEP_S)
             try:
@@ -360,11 +361,11 @@ class Hub:
                 log.warning("store unavailable", duty="expiry", error=str(error))
 
     async def expire_once(self) -> None:
-        """Deletes one page of guests and rooms. Raises StoreError when the store fails."""
+        """Scans one page of guests and rooms. Raises StoreError when the store fails."""
         rooms_without_match = [
-            one.room_id
-            for one in self._runners.values()
-            if one.room is not None and one.room.match is None
+            runner.room_id
+            for runner in self._runners.values()
+            if runner.room is not None and runner.room.match is None
         ]
         self.lobby.remove_rooms(
             await self._expiry.run_step(rooms_without_match, self.clock_ahead_ms)
@@ -396,17 +397,17 @@ class Hub:
                 pass
 
     def _forget_node(self, node: str) -> None:
-        """Drops a node that is gone."""
+        """Forgets a node that is down, and marks it as in doubt."""
         self._last_heard_s.pop(node, None)
         for runner in self._runners.values():
             runner.on_node_down(node)
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:
-        """Marks a node as doubtful: its last commits may not have been announced on the bus.
+        """Marks a node as in doubt: it may not have published its last commits on the bus.
 
         The hub compares the heads at once and then every second, until the node can commit nothing
-        more or is heard again.
+        more or sends a message again.
         """
         log.info("node in doubt", of=node)
         self._doubted_since_s[node] = asyncio.get_running_loop().time()
@@ -414,10 +415,10 @@ class Hub:
         self._gap_noticed.set()
 
     async def _check_silent_nodes(self) -> None:
-        """Marks nodes doubtful that are alive in the store but silent on the bus; clears old marks.
+        """Marks nodes in doubt that are alive in the store but silent on the bus; ends old doubts.
 
-        A mark stays at least as long as the database may still run a statement of a node that is
-        gone. It is cleared when the node is heard again, or when its heartbeat has run out.
+        A node stays in doubt at least as long as the database may still run a statement of it. The
+        doubt then ends once the node sends a message or its heartbeat has expired.
         """
         alive = await self.ports.store.alive_nodes()
         silent = alive - self._last_heard_s.keys() - {self.ports.node}
@@ -431,9 +432,9 @@ class Hub:
                 del self._doubted_since_s[node]
 
     def _forget_silent_nodes(self) -> None:
-        """Drops nodes that have fallen silent: a killed node may leave nothing but silence.
+        """Forgets nodes that are silent for SILENT_NODE_S: a killed node may send no NodeDown.
 
-        While the bus is down, silence means nothing.
+        While the bus is down, no node counts as silent.
         """
         now_s = asyncio.get_running_loop().time()
         if not self.ports.bus.flows:
@@ -443,7 +444,7 @@ class Hub:
                 self._forget_node(node)
 
     def _refresh_presence(self) -> None:
-        """Reports presence again, for every sixth room each time, in case the bus lost a report."""
+        """Reports the presence in every sixth room again, in case the bus lost a report."""
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._runners.values()):
@@ -456,7 +457,7 @@ class Hub:
                 runner.publish_presence()
 
     def on_gap(self, rooms: frozenset[str] | None) -> None:
-        """Compares these rooms, or all (None), with the store: the bus may have lost messages."""
+        """Schedules a comparison of these rooms (None: all) with the store after lost messages."""
         self._gap_rooms = (
             None if rooms is None or self._gap_rooms is None else self._gap_rooms | rooms
         )
@@ -468,8 +469,8 @@ class Hub:
     async def watch_heads(self) -> None:
         """Compares the heads of rooms with the store, after a gap and periodically.
 
-        The period is `poll_s`, or a second while the bus is down, while a node is in doubt, or
-        after the store failed.
+        The period is `poll_s`. It is STALLED_POLL_S while the bus is down, while a node is in
+        doubt, and after the store failed.
         """
         rooms: set[str] | None = None
         while True:
@@ -482,7 +483,7 @@ class Hub:
             rooms = await self._wait_for_gap(has_failed)
 
     async def _wait_for_gap(self, has_failed: bool) -> set[str] | None:
-        """Waits until heads must be compared. Returns the rooms (None: all of them)."""
+        """Waits for a gap or the end of the period. Returns the rooms to compare (None: all)."""
         poll_s = self.ports.settings.poll_s
         is_unsure = has_failed or bool(self._doubted_since_s) or not self.ports.bus.flows
         with suppress(TimeoutError):
@@ -501,7 +502,7 @@ class Hub:
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
     """Opens the hub and runs its tasks.
 
-    At the end every room is cancelled, whatever it is doing: the log holds all that was committed.
+    At the end it cancels all rooms at once; nothing is lost, since the log holds all commits.
     """
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
@@ -533,7 +534,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
             ports.bus.publish(NodeDown(ports.node))
     if not ports.settings.is_sole_node:
         with suppress(StoreError):
-            # Other nodes may take over this node's due rooms at once.
+            # An expired heartbeat lets other nodes take over this node's due rooms at once.
             await ports.store.heartbeat(ports.node, -1)
     if failure is not None:
         raise failure

@@ -18,15 +18,15 @@ from server.store.base import StoreError
 
 log = structlog.get_logger()
 
-#: Rooms in the list.
+#: Maximum number of rooms in the list.
 MAX_LISTED = 100
 
-#: Entries that a node remembers of what it and other nodes reported.
+#: Maximum number of entries that a node remembers, its own and those of other nodes.
 MAX_ENTRIES = 4 * MAX_LISTED
 
 #: Time between two comparisons of the list with the store while it is watched, in seconds.
 COMPARE_S = 5.0
-#: Changes within this time are sent together, in seconds.
+#: Time within which changes are collected and sent together, in seconds.
 PERIOD_S = 0.25
 
 _decode = msgspec.json.Decoder(wire.RoomSummary).decode
@@ -39,17 +39,17 @@ class Lobby:
         self._ports = ports
         self._runner = runner
         self._watchers: set[Follower] = set()
-        #: For each watcher whose list is still being read, the frames to send after it.
+        #: For each watcher whose list is still being read, the frames to send after the list.
         self._held_back: list[list[bytes]] = []
         self._changed: set[str] = set()
-        #: The entry last reported for each room, by this node or another one.
+        #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
         self._has_changes = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
-        """The public rooms that are open or being played, most recently changed first."""
+        """The listed rooms, most recently changed first."""
         found = [_decode(row.summary) for row in await self._ports.store.rooms(MAX_LISTED)]
-        return tuple(self._with_live_counts(one) for one in found)
+        return tuple(self._with_live_counts(entry) for entry in found)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
         """Sends the ack and the list, and from then on every change.
@@ -61,7 +61,7 @@ class Lobby:
         try:
             rooms = await self.rooms()
         finally:
-            self._held_back = [one for one in self._held_back if one is not held_back]
+            self._held_back = [frames for frames in self._held_back if frames is not held_back]
         if not follower.closed:
             self._watchers.add(follower)
             full = text_frame(format_message(wire.Lobby(full=True, rooms=rooms)))
@@ -84,9 +84,11 @@ class Lobby:
             self._update_entries((), rooms)
 
     def on_lobby_changed(self, message: LobbyChanged) -> None:
-        """Takes another node's entries, except for rooms that are open here."""
-        rooms = [one for one in message.rooms if not self._is_open(one.room)]
-        self._update_entries(rooms, [one for one in message.gone if not self._is_open(one)])
+        """Applies another node's changes, except for rooms that are open on this node."""
+        rooms = [entry for entry in message.rooms if not self._is_open(entry.room)]
+        self._update_entries(
+            rooms, [room_id for room_id in message.gone if not self._is_open(room_id)]
+        )
 
     async def run(self) -> None:
         """Sends changes until cancelled."""
@@ -112,18 +114,18 @@ class Lobby:
         if not self._watchers or self._ports.settings.is_sole_node:
             return
         before = self._entries
-        rooms = {one.room: one for one in await self.rooms()}
+        rooms = {entry.room: entry for entry in await self.rooms()}
 
         def is_unreported(room_id: str) -> bool:
-            """Whether the entry was not sent meanwhile and is not about to be."""
+            """Whether the entry has not been sent since, and is not scheduled to be sent."""
             return (
                 before.get(room_id) is self._entries.get(room_id) and room_id not in self._changed
             )
 
         changed = [
-            one
-            for room_id, one in rooms.items()
-            if before.get(room_id) != one and is_unreported(room_id)
+            entry
+            for room_id, entry in rooms.items()
+            if before.get(room_id) != entry and is_unreported(room_id)
         ]
         is_complete = len(rooms) < MAX_LISTED
         gone = [
@@ -134,7 +136,7 @@ class Lobby:
         self._update_entries(changed, gone)
 
     def _send_changes(self, changed: set[str]) -> None:
-        """Sends the entries of rooms that are open here to the watchers and to the other nodes."""
+        """Sends the entries of changed rooms to the watchers and to the other nodes."""
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
         for room_id in sorted(changed):
@@ -154,10 +156,12 @@ class Lobby:
         """Remembers these entries and sends them to the watchers."""
         if not (rooms or gone):
             return
-        entries = {room_id: one for room_id, one in self._entries.items() if room_id not in gone}
-        for one in rooms:
-            entries.pop(one.room, None)
-            entries[one.room] = one
+        entries = {
+            room_id: entry for room_id, entry in self._entries.items() if room_id not in gone
+        }
+        for entry in rooms:
+            entries.pop(entry.room, None)
+            entries[entry.room] = entry
         self._entries = dict(list(entries.items())[-MAX_ENTRIES:])
         if self._watchers or self._held_back:
             frame = text_frame(
@@ -172,17 +176,20 @@ class Lobby:
         runner = self._runner(room_id)
         return runner is not None and runner.room is not None
 
-    def _with_live_counts(self, one: wire.RoomSummary) -> wire.RoomSummary:
-        """The entry with the ply, length and watchers that only a node with the open room knows."""
-        runner = self._runner(one.room)
+    def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
+        """The entry with the current ply, length and watchers.
+
+        Only nodes on which the room is open know these.
+        """
+        runner = self._runner(entry.room)
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
             return msgspec.structs.replace(
-                one, ply=live.ply, length=live.length, watching=runner.watching
+                entry, ply=live.ply, length=live.length, watching=runner.watching
             )
-        reported = self._entries.get(one.room)
-        if reported is not None and (reported.state, reported.seats) == (one.state, one.seats):
+        reported = self._entries.get(entry.room)
+        if reported is not None and (reported.state, reported.seats) == (entry.state, entry.seats):
             return msgspec.structs.replace(
-                one, ply=reported.ply, length=reported.length, watching=reported.watching
+                entry, ply=reported.ply, length=reported.length, watching=reported.watching
             )
-        return one
+        return entry

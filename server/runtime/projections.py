@@ -1,6 +1,6 @@
-"""The rows that change in the same transaction as a room's events.
+"""The projections of a room's events, which the store writes in the same transaction.
 
-They are the lobby's list, the list of matches, and the AI's analyses.
+They are the lobby's entries, the list of matches, and the AI's analyses.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from server.store.base import (
 _encode = msgspec.json.Encoder().encode
 
 
-def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+def log_entry(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that led to this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
     return StoredEvent(
@@ -34,7 +34,7 @@ def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room as the lobby lists it. A node that has it open adds the number of watchers."""
+    """The room's entry in the lobby, without watchers: the node that has it open adds these."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
@@ -46,7 +46,7 @@ def summary(room: Room) -> wire.RoomSummary:
 
 
 def is_listed(room: Room) -> bool:
-    """Whether the room is in the lobby's list: public, and its match not over."""
+    """Whether the room is in the lobby's list: it is public and its match is not over."""
     return room.visibility == "public" and (room.match is None or room.match.over is None)
 
 

@@ -1,8 +1,8 @@
 """Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
 
-Any node may run any room, and the store arbitrates: when an append finds that the head has moved,
-the runner reads the newer events and decides again. Nothing is acknowledged or shown before it is
-committed.
+Any node may run any room, and the store arbitrates: when the head is not where an append expects
+it, the runner reads the newer events and decides again. The runner acknowledges and sends nothing
+before it is committed.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from server.runtime.board_frames import turn_frame, view_frame
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.followers import Followers
 from server.runtime.mailbox import Full, Mailbox
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.runtime.requests import Request, Resync, TakeOver, command_id, refuse, reply
 from server.seats import ai
 from server.store.base import (
@@ -51,13 +51,13 @@ log = structlog.get_logger()
 #: Mailbox capacity, in requests.
 MAILBOX_CAPACITY = 256
 
-#: Retries after losing the compare-and-set on the room's head.
+#: Attempts to commit a command, in case other nodes win the compare-and-set on the room's head.
 TRIES = 5
 
-#: Command keys that a runner remembers. The store has them all.
+#: Newest command keys that a runner remembers. The store has all of them.
 MAX_KEYS = 256
 
-#: Newest events that a runner keeps for clients that reconnect. The store has them all.
+#: Newest events that a runner keeps for clients that reconnect. The store has all of them.
 TAIL = 64
 
 #: Events in one page read from the store.
@@ -69,17 +69,17 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
-#: Commands that concern following and change nothing in the room.
+#: Commands that only add or remove a follower, and make no events.
 FOLLOW_COMMANDS = (wire.Join, wire.Leave)
 
 #: The first bytes of log entries that change the board.
 BOARD_EVENTS = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
-#: The first bytes of log entries that change who sits where.
+#: The first bytes of log entries that change who holds a seat.
 SEAT_EVENTS = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 
 
 class NoSuchRoom(Exception):
-    """There is no such room."""
+    """The store has no room with that id."""
 
 
 class RoomRunner:
@@ -140,7 +140,7 @@ class RoomRunner:
 
     @property
     def room(self) -> Room | None:
-        """The room as last seen here; None until it is loaded."""
+        """The room as this node last saw it; None until it is loaded."""
         return self._room
 
     @property
@@ -155,7 +155,7 @@ class RoomRunner:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the room can be closed: it has no follower here and nothing to do."""
+        """Whether the room can be closed: it has no follower on this node and no work."""
         return not (
             len(self._followers)
             or self._is_busy
@@ -174,7 +174,7 @@ class RoomRunner:
         return True
 
     def receive(self, message: RoomMessage) -> None:
-        """Handles a bus message of another node about this room."""
+        """Handles a bus message about this room from another node."""
         if message.node == self._ports.node:
             return
         match message:
@@ -203,7 +203,7 @@ class RoomRunner:
     async def run(self) -> None:
         """Serves the mailbox until cancelled.
 
-        Returns when the room does not exist or cannot be read.
+        Returns at once when the room does not exist or cannot be read.
         """
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
@@ -231,12 +231,12 @@ class RoomRunner:
     # --- loading and catching up ---
 
     async def _load_or_refuse(self) -> bool:
-        """Loads the room.
+        """Loads the room and returns True.
 
-        Returns False, after refusing every waiting request, when it does not exist or cannot be
-        read.
+        When the room does not exist or cannot be read, refuses every waiting request and returns
+        False.
         """
-        has_take_over = False
+        is_taken_over = False
         while True:
             try:
                 if self._room is None:
@@ -248,8 +248,8 @@ class RoomRunner:
             except StoreError as error:
                 log.warning("store unavailable", room=self.room_id, error=str(error))
                 message = "the store does not answer; send the same command again"
-                has_take_over = self._refuse_all(Code.STORE_RETRY, message) or has_take_over
-                if has_take_over:  # no client retries a TakeOver
+                is_taken_over = self._refuse_all(Code.STORE_RETRY, message) or is_taken_over
+                if is_taken_over:  # no client retries a TakeOver
                     await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
@@ -260,7 +260,7 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
-        """Reads the room's whole log. Raises NoSuchRoom when there is none."""
+        """Reads the room's whole log. Raises NoSuchRoom if there is none."""
         head = await self._ports.store.head(self.room_id)
         if head is None:
             raise NoSuchRoom(self.room_id)
@@ -287,7 +287,7 @@ class RoomRunner:
         self._extend_tail(events)
 
     def _extend_tail(self, events: list[StoredEvent]) -> None:
-        """Keeps the newest events in memory for clients that reconnect."""
+        """Keeps these events, and drops the oldest, for clients that reconnect."""
         self._tail += events
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
@@ -295,9 +295,9 @@ class RoomRunner:
     async def _catch_up(self) -> None:
         """Reads, applies and sends the events that the store has and this runner has not seen.
 
-        They come from another node, which is then responsible for what follows, or from this one
-        when the store failed before it confirmed the append. No other node has seen the latter, so
-        they are published on the bus.
+        Another node appended them and is then responsible for the room. Or this node did, but the
+        store failed before it confirmed the append. In that case no other node has seen them, so
+        the runner publishes them on the bus.
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
@@ -317,7 +317,7 @@ class RoomRunner:
     # --- serving ---
 
     async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
-        """Serves one mailbox item. A bug in the server fails that item, not the room."""
+        """Serves one mailbox item. A bug in the server makes that item fail, not the room."""
         try:
             if self._is_behind:
                 await self._catch_up()
@@ -325,10 +325,10 @@ class RoomRunner:
                 case Request(command=wire.Move()):
                     await self._serve_command(item)
                 case Request(command=wire.Join() as join, follower=follower):
-                    assert follower is not None, "nobody joins without a connection"
+                    assert follower is not None, "a join has a connection"
                     await self._join(join, follower)
                 case Request(command=wire.Leave(id=key), follower=follower):
-                    assert follower is not None, "nobody leaves without a connection"
+                    assert follower is not None, "a leave has a connection"
                     self.forget(follower)
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
@@ -369,7 +369,7 @@ class RoomRunner:
             refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
 
     def _resync_later(self) -> None:
-        """Schedules a resync, for when the store may answer again."""
+        """Schedules a resync in RESYNC_S, when the store may answer again."""
         if self._resync_timer is None:
             self._resync_timer = asyncio.get_running_loop().call_later(
                 RESYNC_S, self._submit_resync
@@ -395,13 +395,13 @@ class RoomRunner:
         self._send_events(list(message.events))
 
     async def _serve_command(self, request: Request) -> None:
-        """Answers a command exactly once.
+        """Serves a command and answers it exactly once.
 
-        The answer is an ack after the commit, the ack of an earlier commit of the same key, or an
+        The answer is an ack after the commit, an ack for an earlier commit with the same key, or an
         error.
         """
         command = request.command
-        assert not isinstance(command, FOLLOW_COMMANDS), "those change nothing"
+        assert not isinstance(command, FOLLOW_COMMANDS), "they make no events"
         key = CommandKey(request.actor.identity, command.id)
         has_checked = False
         for _ in range(TRIES):
@@ -422,7 +422,7 @@ class RoomRunner:
                     log.error(
                         "AI answered an illegal move", room=self.room_id, game=self._loaded.game_id
                     )
-                    command = command.failed("its engine answered a move that is not legal")
+                    command = command.to_failure("its engine answered an illegal move")
                     continue
                 self._ports.metrics.rejected += 1
                 log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
@@ -435,7 +435,7 @@ class RoomRunner:
                     game=self._loaded.game_id, fault=str(fault), exc_info=True,
                 )  # fmt: skip
                 if isinstance(command, AiMove):
-                    command = command.failed("the rules of this game failed on its move")
+                    command = command.to_failure("the rules of this game failed on its move")
                     continue
                 reply(
                     request,
@@ -451,13 +451,17 @@ class RoomRunner:
                 self._ports.metrics.conflicts += 1
                 await self._catch_up()
                 has_checked = False  # another node may have committed this very command
-            except Duplicate as made:
+            except Duplicate as duplicate:
                 self._ports.metrics.repeated += 1
-                self._remember(key, made.last_v)
+                self._remember(key, duplicate.last_v)
                 await self._catch_up()
         reply(
             request,
-            wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"),
+            wire.Error(
+                command.id,
+                Code.ROOM_BUSY,
+                "other nodes were faster several times; send it again",
+            ),
         )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
@@ -471,21 +475,21 @@ class RoomRunner:
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
     async def _catch_up_if_behind(self, key: CommandKey) -> bool:
-        """Whether the store was ahead of this runner when it rejected the command.
+        """Catches up if the store is ahead of this runner, which has just rejected a command.
 
-        Catches up if so.
+        Returns whether it was ahead, so that the command must be decided again.
         """
         head = await self._ports.store.head(self.room_id)
         is_behind = head is not None and head.v > self._loaded.v
         if is_behind:
             await self._catch_up()
-        # This lookup comes after the head's, so it finds what was committed between the two.
-        made = await self._ports.store.find_command(self.room_id, key)
-        if made is not None:
-            self._remember(key, made[1])
-            if made[1] > self._loaded.v:
+        # This query comes after that of the head, so it finds a commit between the two.
+        versions = await self._ports.store.find_command(self.room_id, key)
+        if versions is not None:
+            self._remember(key, versions[1])
+            if versions[1] > self._loaded.v:
                 await self._catch_up()
-        return is_behind or made is not None
+        return is_behind or versions is not None
 
     async def _append(
         self, events: list[wire.RoomEvent], key: CommandKey, request: Request
@@ -498,10 +502,10 @@ class RoomRunner:
         entries: list[StoredEvent] = []
         for event in events:
             after = rules.evolve(after, event, at_ms)
-            entries.append(stored(after, event, at_ms))
+            entries.append(log_entry(after, event, at_ms))
         metrics = self._ports.metrics
         self._ports.reached("before_append")
-        begun = time.perf_counter()
+        begun_s = time.perf_counter()
         await self._ports.store.append(
             Append(
                 room=self.room_id, expected_v=before.v, events=tuple(entries),
@@ -510,7 +514,7 @@ class RoomRunner:
             )
         )  # fmt: skip
         self._ports.reached("after_append")
-        metrics.append_s.observe(time.perf_counter() - begun)
+        metrics.append_s.observe(time.perf_counter() - begun_s)
         metrics.commands += 1
         metrics.moves += isinstance(events[0], wire.Moved)
         log.debug("committed", room=self.room_id, command=key.id, v=after.v)
@@ -530,9 +534,10 @@ class RoomRunner:
     # --- sending ---
 
     def _send_events(self, events: list[StoredEvent], request: Request | None = None) -> None:
-        """Sends committed events to every follower.
+        """Sends committed events to every follower, and the ack to the sender of the request.
 
-        The new board, the legal moves for the player to move, and the ack go with them.
+        With a change of the board it also sends the board, and the legal moves to the player to
+        move.
         """
         room = self._loaded
         has_board_change = has_seat_change = False
@@ -582,7 +587,7 @@ class RoomRunner:
         )  # fmt: skip
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
-        """Adds a follower and sends what it lacks, as events or as a snapshot."""
+        """Adds a follower and sends it the events that it lacks, or a snapshot."""
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._loaded.v and same_epoch:
             await self._catch_up()
@@ -625,20 +630,20 @@ class RoomRunner:
     # --- the AI's turn ---
 
     def _update_search(self) -> None:
-        """Starts the search or the forced pass that is due, and cancels one that no longer is."""
+        """Starts the AI's search or forced pass that is due; cancels one that is no longer due."""
         room = self._loaded
         seat = room.ai_to_move() if self._is_responsible else None
-        forced = room.forced_pass() if self._is_responsible else None
-        match = room.match if seat is not None or forced is not None else None
+        forced_pass = room.forced_pass() if self._is_responsible else None
+        match = room.match if seat is not None or forced_pass is not None else None
         wanted = None if match is None else f"{ai.search_key(match.id, match.digest)}{match.ply}"
         if self._ai_task is not None and self._ai_task[0] != wanted:
             self._ai_task[1].cancel()
             self._ai_task = None
         if self._ai_task is None and wanted is not None:
-            if forced is not None:
+            if forced_pass is not None:
                 self._ai_task = (
                     wanted,
-                    self._spawn(self._play_pass(room, forced), f"pass {self.room_id}"),
+                    self._spawn(self._play_pass(room, forced_pass), f"pass {self.room_id}"),
                 )
             elif seat is not None:
                 self._ai_task = (
@@ -647,30 +652,30 @@ class RoomRunner:
                 )
 
     async def _answer_draw_offer(self) -> None:
-        """Answers an offer of a draw for an AI seat, from the analysis of its last move."""
+        """Answers an offer of a draw for an AI seat, using the analysis of its last move."""
         room = self._loaded
         seat = room.ai_to_answer_draw() if self._is_responsible else None
         if seat is None or room.match is None:
             return
         try:
             thoughts = await self._ports.store.thoughts(room.match.id)
-            reply = ai.answer_draw_offer(room, room.match, seat, thoughts)
-            await self._serve_command(Request(Actor(AI_IDENTITY, "AI"), reply))
+            command = ai.answer_draw_offer(room, room.match, seat, thoughts)
+            await self._serve_command(Request(Actor(AI_IDENTITY, "AI"), command))
         except StoreError as error:  # the offer itself has been acknowledged already
             self._is_behind = True
             self._resync_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
 
-    async def _play_pass(self, room: Room, forced: ForcedPass) -> None:
+    async def _play_pass(self, room: Room, forced_pass: ForcedPass) -> None:
         """Plays the forced pass after a pause in which people can see the position."""
         pause_ms = self._ports.settings.forced_pass_ms
         left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
         if left_ms > 0:
             await asyncio.sleep(min(left_ms, pause_ms) / 1000)
-        self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced), beyond_limit=True)
+        self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced_pass), beyond_limit=True)
 
     async def _find_ai_move(self, room: Room, seat: int) -> None:
-        """Searches for the AI seat and puts its answer into the mailbox."""
+        """Searches for the AI seat's move and puts its command into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
         was_uncompiled = self._ports.engines.warm_percent(room.game_id) < 100
         try:
@@ -688,8 +693,8 @@ class RoomRunner:
             log.error(
                 "AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason
             )
-        # There is at most one such request at a time and a match waits for it, so it may exceed the
-        # limit.
+        # The match waits for this request, and there is at most one at a time. So it may exceed the
+        # mailbox's capacity.
         self._mailbox.put(
             Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True
         )
@@ -705,7 +710,7 @@ class RoomRunner:
         self._readiness_task = self._spawn(reports, f"readiness {self.room_id}")
 
     def _send_ephemeral(self, frame: bytes) -> None:
-        """Sends a frame here and to the other nodes, and keeps it for clients that join later."""
+        """Sends a frame to the followers on all nodes, and keeps it for clients that join later."""
         self._thinking_frame = frame
         self._followers.send_ephemeral_to_all(frame)
         self._ports.bus.publish(Ephemeral(self.room_id, self._ports.node, frame))
@@ -715,7 +720,7 @@ class RoomRunner:
     @property
     def _loaded(self) -> Room:
         """The room, once it is loaded."""
-        assert self._room is not None, "the log is read before anything is served"
+        assert self._room is not None, "the runner loads the room before it serves the mailbox"
         return self._room
 
     def _try_put(self, item: EventsAppended) -> bool:
@@ -728,8 +733,8 @@ class RoomRunner:
 
     def _refuse_all(self, code: Code, message: str) -> bool:
         """Refuses every waiting request. Returns whether a TakeOver was among them."""
-        has_take_over = False
+        is_taken_over = False
         while (item := self._mailbox.take()) is not None:
-            has_take_over = has_take_over or isinstance(item, TakeOver)
+            is_taken_over = is_taken_over or isinstance(item, TakeOver)
             refuse(item, code, message)
-        return has_take_over
+        return is_taken_over

@@ -1,4 +1,4 @@
-"""An AI seat: requests a move from a search engine and reports the search to the room meanwhile."""
+"""An AI seat: requests a move from an engine, and reports the running search to the room."""
 
 import asyncio
 import hashlib
@@ -28,22 +28,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 def command_id(match: Match, v: int) -> str:
-    """The id of the AI's answer at version `v`, so that two nodes that both search make one move.
+    """The id of the AI's command at version `v`; if two nodes both search, only one makes the move.
 
-    It holds `v` rather than the ply because a takeback repeats plies.
+    It contains `v` rather than the ply, because a takeback would repeat plies.
     """
     return f"ai:{match.id}:{v}"
 
 
 def search_key(match: str, digest: str) -> str:
-    """The first part of a search's key: an AI's answer names the same match and position."""
+    """The first part of the key of a search: the match and position of the AI's command."""
     return f"{match}:{digest}:"
 
 
 def job_for(room: Room, match: Match, seat: int) -> Job:
     """The search job for the seat to move.
 
-    Its seed depends only on the match and the ply, so a repeated search is the same.
+    Its seed depends only on the match and the ply, so that a repeated search gives the same move.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
@@ -83,26 +83,26 @@ class ThinkingReporter:
         self._sent_ms = 0
 
     def report_waiting(self, warm: bool) -> None:
-        """The search waits for a free worker, or for an engine that has compiled the game."""
+        """Reports that the search waits for a worker, or for the game to be compiled."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
     def report_readiness(self) -> None:
-        """Reports only how far the game is compiled. Clients keep the last analysis."""
+        """Reports only the progress of compiling the game. Clients keep the last analysis."""
         self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
 
     def report_absent(self) -> None:
-        """No engine is connected. The match waits for one."""
+        """Reports that no engine is connected. The match waits for one."""
         self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
 
     def report_info(self, info: Info) -> None:
-        """The search has made progress."""
+        """Reports the progress of the search, unless a report was sent just before."""
         now_ms = self._now_ms()
         if now_ms - self._sent_ms >= THINKING_EVERY_MS:
             self._sent_ms = now_ms
             self._send(self._thinking(info, "searching"))
 
     def report_done(self, info: Info) -> None:
-        """The search has ended with this info."""
+        """Reports the final info of the search."""
         self._send(self._thinking(info, "done"))
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
@@ -113,7 +113,7 @@ class ThinkingReporter:
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        """Sends a frame, with the percentage of the compilation until the game is compiled."""
+        """Sends a frame, with the compiled percentage as long as the game is not compiled."""
         percent = self._percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
@@ -136,9 +136,10 @@ def reporter_of(
 async def find_move(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
-    """The AI seat's command in this position, with its analysis.
+    """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Retries a search that fails before giving up.
+    Tries a failed search again, `ai_tries` times in all, and then returns an AiFailure. While no
+    engine is connected it waits.
     """
     job = job_for(room, match, seat)
     reporter = reporter_of(ports, room, match, seat, send)
@@ -173,7 +174,7 @@ async def find_move(
 
 
 def _reason(error: SearchError) -> str:
-    """Why there is no move, in words for the room. An engine's own message goes to the log only."""
+    """Why there is no move, in words for players. The engine's message goes to the log only."""
     match error:
         case RulesChanged():
             return "the rules of this game have changed since the match began"
@@ -186,10 +187,10 @@ def _reason(error: SearchError) -> str:
 async def report_readiness(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> None:
-    """Reports how far the game is compiled after the AI's move, until it is compiled.
+    """Reports the progress of compiling the game after the AI's move, until it is compiled.
 
-    It runs for a game that was not compiled when the search started, so the last report is always
-    that it is ready.
+    The runner starts it if the game was not compiled when the search started. The last report
+    always says that the game is ready.
     """
     reporter = reporter_of(ports, room, match, seat, send)
     is_ready = False
@@ -199,7 +200,7 @@ async def report_readiness(
         reporter.report_readiness()
 
 
-#: Plies before which an AI accepts no draw, because its score is unreliable until then.
+#: First ply at which an AI accepts a draw. Its score is unreliable before.
 DRAW_PLIES = 40
 
 
@@ -210,7 +211,7 @@ class _Score(msgspec.Struct):
 def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
     """The AI's answer to an offer of a draw.
 
-    It accepts if it saw no advantage for itself at its last move, from ply DRAW_PLIES on.
+    From ply DRAW_PLIES on, it accepts if its score at its last move was not positive.
     """
     last = max(thoughts, key=lambda thought: thought.ply, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
@@ -219,14 +220,14 @@ def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Th
 
 
 def _stored_analysis(result: Result) -> dict[str, object]:
-    """The part of a result that is stored beside the move."""
+    """The analysis that is stored with a move: the search's last info and the move."""
     analysis = msgspec.to_builtins(result.info)
     assert isinstance(analysis, dict), "a struct becomes an object"
     return {**analysis, "move": result.move}
 
 
 async def _wait_for_pace(ports: Ports, match: Match, last_ms: int) -> None:
-    """Waits until people have had time to see the previous move."""
+    """Waits until players have had time to see the previous move."""
     is_duel = all(occupant.kind == "ai" for occupant in match.seats)
     pace_ms = ports.settings.ai_duel_pace_ms if is_duel else ports.settings.ai_pace_ms
     left_ms = last_ms + pace_ms - ports.now_ms()

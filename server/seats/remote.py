@@ -1,13 +1,14 @@
 """Searches by remote engine workers, and by the local pool if there is one.
 
-The server owns its searches. It picks a worker, watches it, and moves the search to another one
-when the worker dies or falls silent, at most TRIES times and within the time that is left; then the
-local pool searches. An answer counts only if it carries the search's id and current attempt.
+The server owns its searches. It sends a search to a worker and watches the worker. If the worker
+dies or falls silent, the server sends the search to another one, at most TRIES times and within the
+time that is left; then the local pool searches. An answer counts only if it carries the search's id
+and current attempt.
 
-Workers are not trusted. `server.seats.answers` checks what they say of a search. A worker that says
-something impossible, or that it has a game in quarantine, gets no more searches of that game under
-these rules. That lasts for the worker's life; a restarted worker has another name. What it said
-stays in this node's log.
+Workers are not trusted: `server.seats.answers` checks their messages about a search. A worker gets
+no more searches of a game under the same rules after an impossible message, or when it has the game
+in quarantine. A restarted worker has another name and starts afresh. The reason is in this node's
+log.
 """
 
 import asyncio
@@ -33,41 +34,41 @@ from server.seats.answers import Checker, ImpossibleAnswer, position_of
 
 log = structlog.get_logger()
 
-#: Workers that may lose a search before it falls back to the local pool or fails.
+#: Lost attempts after which a search goes to the local pool or fails.
 TRIES = 3
-#: Time in which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
+#: Time within which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
 ACCEPT_S = 1.0
-#: Longest silence of a searching worker, in seconds. It reports twice a second.
+#: Longest silence of a searching worker, in seconds. A worker sends a message twice a second.
 SILENCE_S = 1.5
 #: Grace period after the search's own time, in seconds.
 GRACE_S = 0.5
-#: Deadline of one attempt, in seconds. A game may have to be compiled first.
+#: Deadline of one attempt, in seconds; it allows for compiling the game.
 DEADLINE_S = 120.0
 #: Age after which a worker's advert no longer counts, in seconds.
 ADVERT_S = 3.5
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
-#: Attempts after which a search fails.
+#: Maximum number of attempts at a search.
 MAX_ATTEMPTS = 200
-#: Time left below which the best move so far is the answer, in seconds.
+#: Shortest time for another attempt, in seconds. With less left, the best move so far counts.
 MIN_RETRY_S = 0.1
-#: Rooms whose last worker is remembered.
+#: Maximum number of rooms whose last worker is remembered.
 MAX_AFFINITIES = 10_000
 #: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
 #: second.
 PROGRESS_S = 0.08
-#: Workers whose faults are remembered.
+#: Maximum number of distrusted workers that are remembered.
 MAX_DISTRUSTED = 1000
-#: Longest quotation of a worker's words in the log, in characters.
+#: Longest quotation of a worker's text in the log, in characters.
 MAX_QUOTE = 200
 
 
 class _Lost(Exception):
-    """The worker is gone, silent or late."""
+    """The attempt is lost: its worker is gone, silent or late."""
 
 
 class _Busy(Exception):
-    """The worker has no free capacity."""
+    """The worker has no capacity for another search."""
 
 
 class _OtherRules(Exception):
@@ -81,7 +82,7 @@ class _Failed(Exception):
 class _Untrusted(Exception):
     """The worker is unfit to search this game.
 
-    Its message was false or malformed, or it has the game in quarantine.
+    It sent an impossible or malformed message, or has the game in quarantine.
     """
 
 
@@ -92,12 +93,12 @@ class _Worker:
     advert: Advert
     last_heard_s: float
     busy_until_s: float = 0.0
-    #: Searches that this server has sent to it and that are not answered yet.
+    #: Searches of this server that the worker has not answered yet.
     own_searches: int = 0
 
     @property
     def load(self) -> float:
-        """Searches per core."""
+        """The worker's searches per core, running and waiting."""
         return max(self.own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
 
     def nps(self, game_id: str) -> int:
@@ -108,7 +109,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _PendingSearch:
-    """A search with its attempts at workers."""
+    """A search and the state of its attempts."""
 
     id: str
     job: Job
@@ -119,11 +120,11 @@ class _PendingSearch:
     losses: int = 0
     begun_s: float | None = None
     latest: Info | None = None
-    #: Workers that lost the search. They are tried again only when there are no others.
+    #: Workers that lost the search. They get it again only if there are no others.
     lost_by: set[str] = field(default_factory=set)
-    #: Workers that failed at the search. They are not tried again.
+    #: Workers that failed at the search. They do not get it again.
     failed_at: set[str] = field(default_factory=set)
-    #: Why the local pool has no answer.
+    #: The error with which the local pool failed at the search.
     local_error: SearchFailed | None = None
     _checker: Checker | None = None
 
@@ -137,7 +138,7 @@ class _PendingSearch:
         return self._checker
 
     def left_s(self, now_s: float) -> float | None:
-        """The rest of the job's own time in seconds, from its first search on, or None."""
+        """The time left for the job, from its first search on, in seconds; None if unlimited."""
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (
@@ -147,7 +148,7 @@ class _PendingSearch:
 
 @dataclass(eq=False, slots=True)
 class _Attempt:
-    """One attempt at one worker."""
+    """One attempt at a search, by one worker."""
 
     pending: _PendingSearch
     worker: str
@@ -166,7 +167,7 @@ class _Attempt:
 class Counts:
     """Counts since the start: answered searches, lost attempts, late and malformed messages.
 
-    `Metrics.bad_answers` counts false statements.
+    `Metrics.bad_answers` counts impossible messages.
     """
 
     answered: int = 0
@@ -198,8 +199,8 @@ class RemoteEngines:
         self._workers: dict[str, _Worker] = {}
         self._attempts: dict[str, _Attempt] = {}
         self._affinity: dict[str, str] = {}
-        #: For each worker's name, the games it is not trusted with, each with its rules' digest.
-        #: Outlives adverts, which come and go.
+        #: The games that each worker is not trusted with, by its name, with their rules' digests.
+        #: The entries outlive the workers' adverts.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
         link.subscribe(f"{work.WORKERS}/+", self._on_advert)
         link.subscribe(work.news_topic(node), self._on_news)
@@ -236,7 +237,7 @@ class RemoteEngines:
         return Load(running, local.waiting, local.workers + cores, self._other_rules())
 
     def _other_rules(self) -> int:
-        """Counts the games that present workers offer under another digest than this server's."""
+        """The number of games that workers offer with a digest other than this server's."""
         count = 0
         for worker in self._live_workers():
             offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
@@ -269,9 +270,9 @@ class RemoteEngines:
                 await asyncio.sleep(BUSY_S)
 
     async def _try_worker(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
-        """Makes one attempt.
+        """Makes one attempt at a worker and returns its answer, or None for another attempt.
 
-        Returns the answer, or None to try elsewhere. Raises SearchFailed after the last attempt.
+        Raises SearchFailed after the last attempt.
         """
         name, game = worker.advert.worker, pending.game
         try:
@@ -301,7 +302,7 @@ class RemoteEngines:
         return None
 
     def _distrust(self, name: str, game: Game, reason: str) -> None:
-        """Gives the worker no more searches of this game. Logs that once."""
+        """Excludes the worker from searches of this game, and logs that once."""
         self._metrics.bad_answers += 1
         offered = (game.id, game.digest)
         if offered in self._distrusted.setdefault(name, set()):
@@ -325,7 +326,7 @@ class RemoteEngines:
     def _is_offered(
         self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
     ) -> bool:
-        """Whether a worker's offer is for the game, with these rules if given, and trusted."""
+        """Whether a trusted worker offers the game, with these rules if given."""
         if offer is None or rules not in (None, offer.rules):
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
@@ -333,20 +334,20 @@ class RemoteEngines:
     def _compiled_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules compiled."""
         return [
-            one
-            for one in self._eligible(pending)
-            if self._has_rules(pending, one, one.advert.games)
+            worker
+            for worker in self._eligible(pending)
+            if self._has_rules(pending, worker, worker.advert.games)
         ]
 
     def _compiling_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules but have not compiled them yet.
 
-        They can search levels meanwhile.
+        They can already search for levels.
         """
         return [
-            one
-            for one in self._eligible(pending)
-            if self._has_rules(pending, one, one.advert.warming)
+            worker
+            for worker in self._eligible(pending)
+            if self._has_rules(pending, worker, worker.advert.warming)
         ]
 
     def _eligible(self, pending: _PendingSearch) -> list[_Worker]:
@@ -368,9 +369,9 @@ class RemoteEngines:
         return self._local if pending.local_error is None else None
 
     def _check_answerable(self, pending: _PendingSearch) -> None:
-        """Raises the error of a search that no engine can answer now.
+        """Raises SearchFailed if no engine that offers the game can answer the search.
 
-        It is EngineUnavailable when none offers the game.
+        Raises EngineUnavailable if none offers it.
         """
         if self._compiled_workers(pending) or self._compiling_workers(pending):
             return
@@ -378,17 +379,17 @@ class RemoteEngines:
             raise pending.local_error
         job = pending.job
         adverts = [worker.advert for worker in self._live_workers()]
-        offers = [one.games.get(job.game) or one.warming.get(job.game) for one in adverts]
+        offers = [advert.games.get(job.game) or advert.warming.get(job.game) for advert in adverts]
         if any(offer is not None and offer.rules == job.rules for offer in offers):
-            raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
-        raise EngineUnavailable(f"no engine is there for {job.game}")
+            raise SearchFailed(f"no worker that offers {job.game} gave a usable answer")
+        raise EngineUnavailable(f"no engine for {job.game} is connected")
 
     def _choose(self, pending: _PendingSearch) -> _Worker | None:
-        """The worker to try, or None for the local pool or when all are busy.
+        """The worker for the next attempt; None for the local pool, or if all workers are busy.
 
         The room's last worker comes first if it has a free core, then the least loaded one, then
-        the fastest. Workers that have compiled the game come before a local pool that has not. That
-        pool comes before workers that have not.
+        the fastest. Workers that have compiled the game come before a local pool that has not. Such
+        a pool comes before workers that have not.
         """
         local = self._local_engines(pending)
         if pending.losses >= TRIES and local is not None:
@@ -409,7 +410,9 @@ class RemoteEngines:
         if preferred is not None and preferred in free:
             return preferred
         return min(
-            free or candidates, key=lambda one: (one.load, -one.nps(pending.job.game)), default=None
+            free or candidates,
+            key=lambda worker: (worker.load, -worker.nps(pending.job.game)),
+            default=None,
         )
 
     def _local_is_idle(self) -> bool:
@@ -451,13 +454,13 @@ class RemoteEngines:
                 kept=True,
             )
             if pending.begun_s is None:
-                pending.begun_s = now_s  # the next attempt does not get the lost time back
+                pending.begun_s = now_s  # the lost time counts for the next attempt
             raise
         finally:
             worker.own_searches -= 1
             del self._attempts[pending.id]
             if not answer.cancel():
-                answer.exception()  # it may have arrived after the wait ended
+                answer.exception()  # retrieved, so that asyncio does not log a late exception
 
     async def _await_answer(self, attempt: _Attempt, ordered_s: float) -> Result:
         """Waits for the answer. Raises _Lost when the worker is late or silent for too long."""
@@ -465,7 +468,7 @@ class RemoteEngines:
         while True:
             end_s = ordered_s + DEADLINE_S
             left_s = pending.left_s(now_s := _now_s())
-            is_compiled = attempt.is_compiled  # an uncompiled game may take longer
+            is_compiled = attempt.is_compiled  # compiling may take longer
             if left_s is not None and pending.begun_s is not None and is_compiled:
                 end_s = min(end_s, max(now_s + left_s, ordered_s + MIN_RETRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
@@ -476,7 +479,10 @@ class RemoteEngines:
                 return attempt.answer.result()
 
     def _give_up(self, pending: _PendingSearch) -> Result | None:
-        """After a lost attempt, the best move so far if no time or attempt is left, else None."""
+        """After a lost attempt: the best move so far if no time or attempt is left, else None.
+
+        Raises SearchFailed after the last attempt if there is no move.
+        """
         left_s = pending.left_s(_now_s())
         is_last = pending.losses >= TRIES and self._local_engines(pending) is None
         is_late = left_s is not None and left_s < MIN_RETRY_S
@@ -529,35 +535,35 @@ class RemoteEngines:
                     attempt.fail(_Lost("gone"))
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        """Fails the attempts when the broker is unreachable, so the local pool searches at once."""
+        """Fails all attempts if the broker is unreachable, so that the local pool takes over."""
         if topics is None and not self._link.flows and self._local is not None:
             for attempt in tuple(self._attempts.values()):
-                attempt.fail(_Lost("the broker is away"))
+                attempt.fail(_Lost("the broker is unreachable"))
 
     def _on_news(self, topic: str, payload: bytes) -> None:
         try:
-            news = work.parse_news(payload)
+            message = work.parse_news(payload)
         except Malformed as error:
             self._refuse(topic, error)
-            if (head := work.news_head(payload)) is not None:
-                attempt = self._attempts.get(head.id)
-                if attempt is not None and attempt.pending.attempt == head.attempt:
-                    attempt.fail(_Untrusted("an answer that is no message"))
+            if (header := work.news_head(payload)) is not None:
+                attempt = self._attempts.get(header.id)
+                if attempt is not None and attempt.pending.attempt == header.attempt:
+                    attempt.fail(_Untrusted("a malformed answer"))
             return
-        attempt = self._attempts.get(news.id)
-        if attempt is None or attempt.pending.attempt != news.attempt or attempt.answer.done():
+        attempt = self._attempts.get(message.id)
+        if attempt is None or attempt.pending.attempt != message.attempt or attempt.answer.done():
             self.counts.late += 1
             return
         attempt.silent_at_s = _now_s() + SILENCE_S
-        match news:
+        match message:
             case work.Taken():
                 pass
             case work.Progress(info=info):
                 self._progress(attempt, info)
             case work.Answered(result=result):
                 self._answered(attempt, result)
-            case work.Refused(reason=reason, message=message):
-                attempt.fail(_refusal(reason, message))
+            case work.Refused(reason=reason, message=text):
+                attempt.fail(_refusal(reason, text))
 
     def _progress(self, attempt: _Attempt, info: Info) -> None:
         pending, now_s = attempt.pending, _now_s()
@@ -610,12 +616,12 @@ def _refusal(reason: str, message: str) -> Exception:
 
 
 def _quoted(text: str) -> str:
-    """A worker's words for the log: cut, and without control and format characters."""
+    """A worker's text for the log: cut, and without control and format characters."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
 
 
 def _hide_room(job: Job) -> Job:
-    """The job without the room's name, by which anyone could enter an unlisted room."""
+    """The job with a hash of its room's id: anyone who knows the id can enter an unlisted room."""
     return msgspec.structs.replace(
         job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
     )

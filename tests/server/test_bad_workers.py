@@ -167,7 +167,7 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
         for number in range(2):
             with pytest.raises(
                 SearchFailed,
-                match=f"^no worker that offers {GAME.id} gives an answer that can be used$",
+                match=f"^no worker that offers {GAME.id} gave a usable answer$",
             ):
                 await here.search(job(f"r{number}"))
         assert len(bad.orders) == 1

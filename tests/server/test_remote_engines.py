@@ -451,7 +451,7 @@ async def test_refusals(tmp_path: Path) -> None:
         assert (await searching).move == "e"
         first.news = second.news = refuses("failed")
         with pytest.raises(
-            SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"
+            SearchFailed, match=f"no worker that offers {GAME.id} gave a usable answer"
         ):
             await here.search()
         second.news = answers("f")

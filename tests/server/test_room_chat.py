@@ -62,7 +62,7 @@ def test_all_together(played: Played) -> None:
     say(played, *range(20_000, 20_020))
     assert (
         wait_of(played, 21_000, identity="ben")
-        == "all together may say 20 lines in 10 s; say it again in 9 s"
+        == "all of you together may say 20 lines in 10 s; say it again in 9 s"
     )
     assert wait_of(played, 30_000, identity="ben") is None
 

@@ -29,7 +29,7 @@ from server.rooms.model import (
     Match,
     Room,
 )
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
 from tests.oracle.referee import Foul, Referee, referee
 from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
@@ -59,7 +59,7 @@ class Watcher:
         self.model = apply(Model(room=ROOM), views.snapshot(room, player))
 
     def follow(self, room: Room, event: wire.RoomEvent, at_ms: int) -> None:
-        entry = stored(room, event, at_ms)
+        entry = log_entry(room, event, at_ms)
         body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, Happened)
