@@ -1,13 +1,12 @@
-"""Backup of a store to one portable file, and restore: the file is the same for SQLite and
-PostgreSQL.
+"""Backup of a store to one file, and restore. SQLite and PostgreSQL have the same file format.
 
-The file is JSON lines under gzip. It starts with a header that holds the schema's revision; each
-table follows as a line with its columns and one line per row; the last line holds the row counts,
-so that a truncated file is detected. A backup reads one snapshot: all rooms are of the same moment,
-and each log is complete up to its head.
+The file is JSON lines under gzip. It starts with a header that holds the schema's revision. Each
+table follows as a line with its columns and one line per row. The last line holds the row counts,
+so that a truncated file is detected. A backup reads one snapshot: it shows all rooms at the same
+time, and each log is complete up to its head.
 
-The file does not contain the epoch (a restored store gets a new one, which makes clients resync
-from scratch), heartbeats, and the bus key.
+The file contains no heartbeats, no bus key and no epoch: a restored store gets a new epoch, which
+makes clients resync from scratch.
 """
 
 import gzip
@@ -41,8 +40,9 @@ FORMAT = 1
 TABLES = ("identities", "rooms", "events", "commands", "matches", "thoughts")
 #: Rows that are read or inserted at a time.
 BATCH = 1000
+#: The encoded values of a row, in the order of the table's columns.
 Row = list[Any]
-#: Progress callback: rows done so far, and rows in total (0 if unknown).
+#: Called with the number of rows processed so far and the total number, 0 if unknown.
 ReportProgress = Callable[[int, int], None]
 
 
@@ -56,7 +56,10 @@ class BadBackup(StoreError):
 def backup(
     connection: Connection, where: str, file: BinaryIO, report: ReportProgress
 ) -> dict[str, int]:
-    """Writes the snapshot that `connection` sees to `file`; returns the row count of each table."""
+    """Writes all tables to `file`; returns the row count of each table.
+
+    `connection` is in a transaction that sees one snapshot.
+    """
     revision = schema.revision_of(connection)
     # A database with an older schema is backed up as it is, for example before its migration.
     if revision is None or revision > schema.HEAD:
@@ -76,7 +79,7 @@ def backup(
                 gzip_file,
                 {
                     "table": table.name,
-                    "columns": {one.name: _encoding(one) for one in table.columns},
+                    "columns": {column.name: _encoding(column) for column in table.columns},
                 },
             )
             row_counts[table.name] = 0
@@ -92,9 +95,9 @@ def backup(
 
 def _reflect_tables(connection: Connection) -> list[Table]:
     """The tables as the database defines them, at any revision."""
-    found = MetaData()
-    found.reflect(connection, only=TABLES)
-    return [found.tables[name] for name in TABLES]
+    metadata = MetaData()
+    metadata.reflect(connection, only=TABLES)
+    return [metadata.tables[name] for name in TABLES]
 
 
 def _count(connection: Connection, table: Table) -> int:
@@ -102,9 +105,7 @@ def _count(connection: Connection, table: Table) -> int:
 
 
 def _encoding(column: Column[Any]) -> str:
-    """The encoding of a column's values in the file; hexadecimal for bytes that are not JSON
-    text.
-    """
+    """The name of the encoding of a column's values; hexadecimal for bytes that are not JSON."""
     if isinstance(column.type, LargeBinary):
         return "hex" if column.name == "token_hash" else "utf8"
     return "bool" if isinstance(column.type, Boolean) else "plain"
@@ -112,10 +113,10 @@ def _encoding(column: Column[Any]) -> str:
 
 def _encoded_rows(connection: Connection, table: Table) -> Iterator[Row]:
     """Yields a table's encoded rows in primary key order, fetched in batches of `BATCH`."""
-    encoders = [_ENCODERS[_encoding(one)] for one in table.columns]
+    encoders = [_ENCODERS[_encoding(column)] for column in table.columns]
     query = select(table).order_by(*table.primary_key.columns)
-    with connection.execution_options(yield_per=BATCH).execute(query) as found:
-        for row in found:
+    with connection.execution_options(yield_per=BATCH).execute(query) as rows:
+        for row in rows:
             yield [
                 None if value is None else convert(value)
                 for value, convert in zip(row, encoders, strict=True)
@@ -140,8 +141,7 @@ def _write_line(gzip_file: gzip.GzipFile, line: Any) -> None:
 def restore(
     connection: Connection, where: str, file: BinaryIO, report: ReportProgress
 ) -> dict[str, int]:
-    """Fills an empty store in one transaction, all of the file or nothing; returns the row count of
-    each table.
+    """Fills an empty store in one transaction; returns the row count of each table.
 
     The schema is created at the backup's revision and then migrated to this program's. Raises
     StoreError with the reason when the restore is refused.
@@ -149,7 +149,7 @@ def restore(
     lines = _read_lines(file)
     header = next(lines, None)
     if not isinstance(header, dict) or header.get("plyroom") != "backup":
-        raise BadBackup("this is no backup of Plyroom")
+        raise BadBackup("the file is not a backup of Plyroom")
     revision = str(header.get("schema"))
     if header.get("format") != FORMAT or revision > schema.HEAD:
         raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
@@ -157,7 +157,7 @@ def restore(
     tables = {table.name: table for table in _reflect_tables(connection)}
     row_counts = _fill_tables(connection, tables, lines, report)
     schema.migrate(connection, where)
-    # Ages start again: a row that was old when the backup was made does not expire on restore.
+    # Expiry starts afresh, so that rows do not expire because the backup is old.
     for table in (t.identities, t.rooms):
         connection.execute(update(table).values(seen_day=None))
     connection.execute(t.meta.delete().where(t.meta.c.key == "epoch"))
@@ -166,9 +166,11 @@ def restore(
 
 
 def _make_empty(connection: Connection, where: str, revision: str) -> None:
-    """Creates empty tables at that revision; StoreError if the database has rows or a server."""
-    found = schema.revision_of(connection)
-    if found is not None:
+    """Creates empty tables at that revision.
+
+    Raises StoreError if the database has rows or a running server.
+    """
+    if schema.revision_of(connection) is not None:
         for table in _reflect_tables(connection):
             if _count(connection, table):
                 raise StoreError(

@@ -1,9 +1,8 @@
-"""Expiry in a SQL database: deletes guests who never sat and rooms without a match once they have
-not been seen for long.
+"""Expiry in a SQL database: deletes guests who never took a seat, and rooms without a match.
 
-A pass covers one page of a table. Each deletion is one transaction that checks the rows again as
-they are then: a guest or a room that comes back at that moment stays. It waits for no lock
-(PostgreSQL skips rows that another transaction has locked), so it delays nobody and cannot
+A pass covers one page of a table. Each deletion is one transaction that checks the rows again, so
+that a guest or a room that returned since the page was read stays. It waits for no lock (PostgreSQL
+skips rows that another transaction has locked), so it delays no other transaction and cannot
 deadlock.
 """
 
@@ -15,9 +14,9 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 from server.store import tables as t
 from server.store.base import DaySpan, Page
 
-#: Deletes rooms on PostgreSQL, where one statement is one transaction. Comparing the head ensures
-#: that no event, and so no match, was added since the page was read, even one that the statement's
-#: snapshot cannot see.
+#: Deletes rooms on PostgreSQL, where one statement is one transaction. The comparison of heads
+#: ensures that no event, and so no match, was added since the page was read, not even one that the
+#: statement's snapshot does not include.
 DELETE_ROOMS = text("""
     WITH requested AS (
         SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)
@@ -48,7 +47,7 @@ def mark_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) 
     return [row[0] for row in connection.execute(statement)]
 
 
-def start_count(table: Any, ids: Sequence[str], day: int) -> Any:
+def fill_seen_day(table: Any, ids: Sequence[str], day: int) -> Any:
     """The statement that sets the last seen day of rows that have none."""
     c = table.c
     rows = (
@@ -61,13 +60,13 @@ def start_count(table: Any, ids: Sequence[str], day: int) -> Any:
 
 
 def page_of_identities(after: str, limit: int) -> Any:
-    """The query of one page of identities: id, last seen day, whether the guest has ever sat."""
+    """The query for a page of identities: id, last seen day, whether the guest ever took a seat."""
     c = t.identities.c
     return select(c.id, c.seen_day, c.sat).where(c.id > after).order_by(c.id).limit(limit)
 
 
 def page_of_rooms(after: str, limit: int) -> Any:
-    """The query of one page of rooms: id, last seen day, whether it ever had a match, head."""
+    """The query for a page of rooms: id, last seen day, whether it ever had a match, head."""
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
     return (
@@ -76,12 +75,10 @@ def page_of_rooms(after: str, limit: int) -> Any:
 
 
 def delete_identities(connection: Connection, ids: Sequence[str], before_day: int) -> list[str]:
-    """Deletes those guests that are still expired; returns their ids."""
+    """Deletes those of the guests that are still expired; returns their ids."""
     c = t.identities.c
-    is_expired = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
-    rows = (
-        select(c.id).where(*is_expired).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
-    )
+    expired = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
+    rows = select(c.id).where(*expired).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
     return [
         row[0]
         for row in connection.execute(
@@ -91,7 +88,10 @@ def delete_identities(connection: Connection, ids: Sequence[str], before_day: in
 
 
 def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int) -> list[str]:
-    """Deletes rooms, with their logs, that are still expired and unchanged; returns their ids."""
+    """Deletes those of the rooms that are still expired and unchanged, with their logs.
+
+    `heads` are the rooms and their heads. Returns the deleted ids.
+    """
     if connection.dialect.name == "postgresql":
         values = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
         return [row[0] for row in connection.execute(DELETE_ROOMS, values)]
@@ -108,8 +108,9 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
 
 
 def split_rows(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
-    """Splits a page's rows (id, last seen day, whether the row is permanent, …) into the expired
-    rows and the ids of rows without a last seen day.
+    """The expired rows of a page, and the ids of its rows without a last seen day.
+
+    A row has an id, a last seen day, whether it is permanent, and further columns.
     """
     deletable = [row for row in rows if not row[2]]
     old = [row for row in deletable if row[1] is not None and row[1] < span.before_day]

@@ -1,4 +1,4 @@
-"""The lock on a data folder: two servers in one would both wake its rooms."""
+"""The lock on a data folder: two servers on the same folder would both serve its rooms."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,10 @@ LOCK_FILE = "plyroom.lock"
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Locks the folder until the block or process ends; StoreUnavailable if a server holds it."""
+    """Locks the folder until the block or the process ends.
+
+    Raises StoreUnavailable if another server holds the lock.
+    """
     try:
         existed = make_folder(folder)
         make_file(folder / LOCK_FILE)
@@ -50,7 +53,7 @@ if os.name == "nt":
     import msvcrt
 
     def _lock(descriptor: int) -> None:
-        # Windows' locks also prevent reading, so lock a byte far behind the process number.
+        # A Windows lock also prevents reading, so lock a byte far behind the process id.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 else:

@@ -34,13 +34,14 @@ from server.web.matches import Matches
 
 log = structlog.get_logger()
 
-#: Lifetime of the guest's cookie.
+#: Lifetime of the guest's cookie, in seconds.
 COOKIE_AGE_S = 400 * 24 * 3600
-#: Most bytes of a request body, for the routes that take one.
+#: Longest request body of each route that accepts one, in bytes.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
-#: Largest difference to the store's clock of a ready node, in ms: the clocks of games would suffer.
+#: Greatest difference between a ready node's clock and the store's, in ms: the clocks of games
+#: depend on it.
 MAX_CLOCK_DIFFERENCE_MS = 250
-#: Path prefixes that cost almost nothing and are exempt from the rate limit.
+#: Path prefixes of cheap requests, which the rate limit does not count.
 UNLIMITED_PATHS = ("/livez", "/static/")
 
 _decode = msgspec.json.decode
@@ -49,7 +50,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def body_limit(method: str, path: str) -> int:
-    """The most bytes of a body that a route of this API takes."""
+    """The longest body that a route of this API accepts, in bytes; 0 for no body."""
     return BODY_LIMITS_BYTES.get((method, path), 0)
 
 
@@ -129,7 +130,7 @@ class Api:
         ahead_ms = self._clock_ahead_ms()
         if abs(ahead_ms) > MAX_CLOCK_DIFFERENCE_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
-        # Degraded: the nodes learn of each other's events late, from the store.
+        # Degraded: nodes read each other's events from the store, with a delay.
         if not self.ports.bus.flows:
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
@@ -214,13 +215,13 @@ class Api:
 
 
 def is_https(request: web.Request) -> bool:
-    """Whether the browser uses HTTPS: to this server, or to a trusted proxy that says so."""
+    """Whether the browser uses HTTPS: to this server, or to a trusted proxy."""
     origin = request.get(ORIGIN)  # None for a request that is refused before the middleware
     return request.secure or (origin is not None and origin.is_https)
 
 
 def _origins(proxies: Proxies) -> Any:
-    """Stores the origin of each request."""
+    """The middleware that stores each request's origin under ORIGIN."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -237,7 +238,7 @@ def _origins(proxies: Proxies) -> Any:
 
 
 def _errors(ports: Ports) -> Any:
-    """Turns exceptions into JSON with a code; only the log has the details of server errors."""
+    """The middleware that turns exceptions into JSON; the log has the details of server errors."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -246,7 +247,9 @@ def _errors(ports: Ports) -> Any:
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):
                 raise ApiError(
-                    HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here"
+                    HTTPStatus.FORBIDDEN,
+                    Code.ORIGIN_FOREIGN,
+                    "a page of another site may not do that",
                 )
             return await handler(request)
         except ApiError as error:
@@ -278,7 +281,7 @@ def _errors(ports: Ports) -> Any:
             return json_answer(
                 {
                     "code": Code.SERVER_FAULT,
-                    "message": "the server made a mistake; it is in its log",
+                    "message": "the server failed on this request; its log says why",
                 },
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
@@ -287,7 +290,7 @@ def _errors(ports: Ports) -> Any:
 
 
 def _limits(rate: Rates, ports: Ports) -> Any:
-    """Applies the rate limit per address."""
+    """The middleware that limits the rate of requests per address."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -302,7 +305,7 @@ def _limits(rate: Rates, ports: Ports) -> Any:
 
 
 def _add_headers(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """Adds the security headers to every answer and removes the Server header."""
+    """The signal handler that adds security headers to each response and removes Server."""
 
     async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SECURITY_HEADERS)

@@ -1,7 +1,7 @@
-"""The views of matches' plies: drawn one ply at a time between the server's other work, and cached.
+"""The views of a match's plies, which the server draws one at a time and caches.
 
-Drawing a whole chess match takes some tens of milliseconds, during which the event loop would serve
-nothing else. So the process draws at most one ply per iteration of the loop, for all requests
+Drawing a whole chess match takes tens of milliseconds, during which the event loop could serve
+nothing else. So the server draws at most one ply per iteration of the loop, for all requests
 together.
 """
 
@@ -14,9 +14,9 @@ import msgspec
 
 from engine.game import Position
 
-#: Cache capacity.
+#: Capacity of the cache, in bytes.
 CACHE_BYTES = 32 * 2**20
-#: Approximate memory of a ply's position, beside its view.
+#: Approximate memory of a ply's position without its view, in bytes.
 PLY_BYTES = 2048
 #: Drawn plies per unit of the rate limit.
 CHARGED_PLIES = 100
@@ -42,10 +42,13 @@ class DrawnMatch:
 
 
 class Replays:
-    """Draws and caches views, at most `cached_bytes`; drops the least recently used match first."""
+    """Draws views and caches up to `cached_bytes` of them.
+
+    It drops the least recently used match first.
+    """
 
     def __init__(self, cached_bytes: int = CACHE_BYTES) -> None:
-        self._limit_bytes = cached_bytes
+        self._capacity_bytes = cached_bytes
         self._cache: OrderedDict[str, DrawnMatch] = OrderedDict()
         self._drawing = asyncio.Lock()
         self.cached_bytes = 0
@@ -62,11 +65,11 @@ class Replays:
     ) -> bytes:
         """The views from ply `first` to ply `last`, as the members of a JSON array.
 
-        Calls `charge` once per CHARGED_PLIES plies that must be drawn; it may refuse by raising.
-        Raises what the game raises, and ConnectionError once `gone` reports that the client has
-        left.
+        Calls `charge` once per CHARGED_PLIES plies that must be drawn; it may raise to refuse.
+        Passes on exceptions of the game and of `charge`. Raises ConnectionError when `has_left`
+        says that the client has left.
         """
-        drawn = self._find_drawn(match, start, moves)
+        drawn = self._cached_match(match, start, moves)
         missing = last + 1 - len(drawn.views)
         for _ in range(0, missing, CHARGED_PLIES):
             charge()
@@ -79,11 +82,11 @@ class Replays:
                 await asyncio.sleep(0)
         return b",".join(drawn.views[first : last + 1])
 
-    def _find_drawn(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
-        """The cached views of the match, or new ones if the cached views are of other moves."""
+    def _cached_match(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
+        """The cached views of the match; an empty entry if there are none or its moves differ."""
         drawn = self._cache.get(match)
         if drawn is None or any(
-            one != other for one, other in zip(drawn.moves, moves, strict=False)
+            drawn_move != move for drawn_move, move in zip(drawn.moves, moves, strict=False)
         ):
             self._drop(match)
             drawn = self._cache[match] = DrawnMatch(start)
@@ -91,7 +94,7 @@ class Replays:
         return drawn
 
     def _draw_next(self, match: str, drawn: DrawnMatch, moves: Sequence[str]) -> None:
-        """Draws the next view; an exception of the game leaves the cache unchanged."""
+        """Draws the next view. An exception of the game leaves the cache unchanged."""
         ply = len(drawn.views)
         position = drawn.position.replay(moves[ply - 1]) if ply else drawn.position
         frame = _encode({"ply": ply, "view": position.view()})
@@ -104,10 +107,11 @@ class Replays:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drops matches down to the limit; a dropped one is still drawn to the end of its
-        request.
+        """Drops matches until the cache is within its capacity.
+
+        A request whose match is dropped still draws it to the end.
         """
-        while self.cached_bytes > self._limit_bytes:
+        while self.cached_bytes > self._capacity_bytes:
             self._drop(next(iter(self._cache)))
 
     def _drop(self, match: str) -> None:
