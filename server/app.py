@@ -63,7 +63,7 @@ async def open_server(settings: Settings, engines: Engines | None) -> AsyncItera
     Raises StoreUnavailable or CannotListen when it cannot start.
     """
     load_games()
-    # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
+    # Only one server may use a SQLite file. Nodes on PostgreSQL coordinate through the database.
     with nullcontext() if settings.database else lock_folder(settings.data):
         async with _open_with_store(settings, engines) as running:
             with watch_loop():  # not during the start, when imports block the loop

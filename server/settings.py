@@ -49,7 +49,7 @@ class Settings:
     #: message, in seconds.
     poll_s: float = 30.0
     #: Time over which a stopping server closes its connections one by one, in seconds. It accepts
-    #: no new ones meanwhile.
+    #: no new ones in this time.
     drain_s: float = 1.0
     #: Time between two heartbeats of a node, in seconds. With each it takes over due rooms of nodes
     #: that are down.

@@ -53,11 +53,13 @@ class EngineWorker:
         self._pool = pool
         self._cores = cores
         self._games = games
+        #: The measured speed in each game, in nodes per second.
         self._speeds: dict[str, int] = {}
+        #: The server and the task of each running search, by order id and attempt.
         self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
         self._seen: dict[tuple[str, int], None] = {}
         self._stopped: dict[tuple[str, int], None] = {}
-        self._changed = asyncio.Event()
+        self._advert_changed = asyncio.Event()
         link.subscribe(work.order_topic(link.name), self._on_order)
         link.subscribe(f"{NODES}/+", self._on_node)
 
@@ -71,11 +73,11 @@ class EngineWorker:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._compile_games(), name="worker compiling")
             while True:
-                self._changed.clear()
+                self._advert_changed.clear()
                 self.link.set_status(work.encode(self.advert()))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(ADVERT_S):
-                        await self._changed.wait()
+                        await self._advert_changed.wait()
                         await asyncio.sleep(PROGRESS_S)
 
     def advert(self) -> work.Advert:
@@ -97,7 +99,7 @@ class EngineWorker:
                 await self._pool.warm(game, idle=True)
             except SearchFailed as error:
                 log.error("game left out", game=game, error=str(error))
-            self._changed.set()
+            self._advert_changed.set()
 
     # --- orders
 
@@ -145,7 +147,7 @@ class EngineWorker:
             task = asyncio.create_task(self._serve(order), name=f"search {order.id}")
             self._running[key] = (order.server, task)
             task.add_done_callback(lambda _: self._running.pop(key))
-        self._changed.set()
+        self._advert_changed.set()
 
     async def _serve(self, order: work.Search) -> None:
         """Runs a search and sends its answer."""
@@ -167,12 +169,12 @@ class EngineWorker:
             log.warning("search beyond its deadline", game=order.job.game)
         else:
             if result.info.nodes > 0 and result.info.time_ms > 0:
-                before = self._speeds.get(order.job.game, result.info.nps)
-                self._speeds[order.job.game] = (3 * before + result.info.nps) // 4
+                average = self._speeds.get(order.job.game, result.info.nps)
+                self._speeds[order.job.game] = (3 * average + result.info.nps) // 4
             self._send(order, work.Answered(order.id, order.attempt, result), kept=True)
         finally:
             alive.cancel()
-            self._changed.set()
+            self._advert_changed.set()
 
     async def _send_alive(self, order: work.Search) -> None:
         """Sends keepalive messages of a search until cancelled."""

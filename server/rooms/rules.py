@@ -172,8 +172,11 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     due_pass = room.forced_pass()
-    given = (command.match, command.seat, command.digest, command.move)
-    if due_pass is None or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != given:
+    requested = (command.match, command.seat, command.digest, command.move)
+    if (
+        due_pass is None
+        or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != requested
+    ):
         raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
     return _play(match, position, command.seat, command.move, forced=True)
 
@@ -321,7 +324,7 @@ def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
     _check_host(room, actor)
     occupant = room.seats[seat]
     if occupant is None or occupant.kind != "ai":
-        raise CommandRejected(Code.SEAT_EMPTY, "no AI sits there")
+        raise CommandRejected(Code.SEAT_EMPTY, "no AI holds that seat")
     if room.playing is not None:
         raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
     return [wire.SeatLeft(seat)]

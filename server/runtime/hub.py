@@ -45,7 +45,7 @@ STALLED_POLL_S = 1.0
 SILENT_NODE_S = 4.0
 #: Safety margin, in seconds: after the database's statement timeout and this margin, a node that
 #: is down can commit nothing more.
-GOODBYE_S = 1.0
+COMMIT_MARGIN_S = 1.0
 #: Time between two queries for due rooms while the heartbeat of a node that is down expires, in
 #: seconds.
 DUE_ROOMS_RETRY_S = 0.2
@@ -221,7 +221,7 @@ class Hub:
             self._close_idle(places.of(address))
         places.check(address, math.ceil(self.ports.settings.room_idle_s))
 
-    def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
+    def _open(self, room_id: str, address: str, room: Room | None = None) -> RoomRunner:
         """Returns the room's runner, and starts it if the room is not open.
 
         Raises LimitExceeded when there is no place for the room.
@@ -231,7 +231,7 @@ class Hub:
         if room_id not in self.limits.places:
             self._make_place(address)
             self.limits.places.take(room_id, address)
-        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.on_room_changed, known)
+        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.on_room_changed, room)
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
         return runner
@@ -425,7 +425,9 @@ class Hub:
         for node in silent - self._doubted_since_s.keys():
             self._doubt(node)
         before_s = (
-            asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
+            asyncio.get_running_loop().time()
+            - self.ports.settings.database_statement_s
+            - COMMIT_MARGIN_S
         )
         for node, since_s in tuple(self._doubted_since_s.items()):
             if since_s < before_s and node not in silent:

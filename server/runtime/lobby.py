@@ -48,8 +48,8 @@ class Lobby:
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
         """The listed rooms, most recently changed first."""
-        found = [_decode(row.summary) for row in await self._ports.store.rooms(MAX_LISTED)]
-        return tuple(self._with_live_counts(entry) for entry in found)
+        rows = [_decode(row.summary) for row in await self._ports.store.rooms(MAX_LISTED)]
+        return tuple(self._with_live_counts(entry) for entry in rows)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
         """Sends the ack and the list, and from then on every change.

@@ -114,29 +114,31 @@ class RoomRunner:
         ports: Ports,
         spawn: Spawn,
         changed: Callable[[str], None],
-        known: Room | None = None,
+        room: Room | None = None,
     ) -> None:
         self.room_id = room_id
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
         self._spawn = spawn
         self._changed = changed
-        self._room: Room | None = known
+        self._room: Room | None = room
         self._followers = Followers(room_id, ports, lambda: self._room, changed)
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
         )
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
-        self._is_responsible = known is not None
+        self._is_responsible = room is not None
         self._is_behind = False
         self._is_busy = False
+        #: The key and the task of the AI's search or forced pass.
         self._ai_task: tuple[str, asyncio.Task[None]] | None = None
         self._readiness_task: asyncio.Task[None] | None = None
+        #: The last `thinking` frame since the last move, for clients that join later.
         self._thinking_frame = b""
         self._resync_timer: asyncio.TimerHandle | None = None
 
-    # --- what the hub calls ---
+    # --- called by the hub ---
 
     @property
     def room(self) -> Room | None:
@@ -196,7 +198,7 @@ class RoomRunner:
         self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
-        """Removes the follower of a connection that has closed."""
+        """Removes a follower that leaves the room or whose connection has closed."""
         if self._followers.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
 
@@ -236,7 +238,7 @@ class RoomRunner:
         When the room does not exist or cannot be read, refuses every waiting request and returns
         False.
         """
-        is_taken_over = False
+        has_take_over = False
         while True:
             try:
                 if self._room is None:
@@ -248,8 +250,8 @@ class RoomRunner:
             except StoreError as error:
                 log.warning("store unavailable", room=self.room_id, error=str(error))
                 message = "the store does not answer; send the same command again"
-                is_taken_over = self._refuse_all(Code.STORE_RETRY, message) or is_taken_over
-                if is_taken_over:  # no client retries a TakeOver
+                has_take_over = self._refuse_all(Code.STORE_RETRY, message) or has_take_over
+                if has_take_over:  # no client retries a TakeOver
                     await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
@@ -401,7 +403,7 @@ class RoomRunner:
         error.
         """
         command = request.command
-        assert not isinstance(command, FOLLOW_COMMANDS), "they make no events"
+        assert not isinstance(command, FOLLOW_COMMANDS), "joining and leaving make no events"
         key = CommandKey(request.actor.identity, command.id)
         has_checked = False
         for _ in range(TRIES):
@@ -635,19 +637,19 @@ class RoomRunner:
         seat = room.ai_to_move() if self._is_responsible else None
         forced_pass = room.forced_pass() if self._is_responsible else None
         match = room.match if seat is not None or forced_pass is not None else None
-        wanted = None if match is None else f"{ai.search_key(match.id, match.digest)}{match.ply}"
-        if self._ai_task is not None and self._ai_task[0] != wanted:
+        due_key = None if match is None else f"{ai.search_key(match.id, match.digest)}{match.ply}"
+        if self._ai_task is not None and self._ai_task[0] != due_key:
             self._ai_task[1].cancel()
             self._ai_task = None
-        if self._ai_task is None and wanted is not None:
+        if self._ai_task is None and due_key is not None:
             if forced_pass is not None:
                 self._ai_task = (
-                    wanted,
+                    due_key,
                     self._spawn(self._play_pass(room, forced_pass), f"pass {self.room_id}"),
                 )
             elif seat is not None:
                 self._ai_task = (
-                    wanted,
+                    due_key,
                     self._spawn(self._find_ai_move(room, seat), f"ai {self.room_id}"),
                 )
 
@@ -700,9 +702,8 @@ class RoomRunner:
         )
         was_uncompiled = was_uncompiled or b'"ready":' in self._thinking_frame
         if self._readiness_task is not None:
-            was_uncompiled = (
-                was_uncompiled or not self._readiness_task.done()
-            )  # its last frame is still to come
+            # The readiness task has not yet sent its last frame.
+            was_uncompiled = was_uncompiled or not self._readiness_task.done()
             self._readiness_task.cancel()
         if not was_uncompiled:
             return
@@ -733,8 +734,8 @@ class RoomRunner:
 
     def _refuse_all(self, code: Code, message: str) -> bool:
         """Refuses every waiting request. Returns whether a TakeOver was among them."""
-        is_taken_over = False
+        has_take_over = False
         while (item := self._mailbox.take()) is not None:
-            is_taken_over = is_taken_over or isinstance(item, TakeOver)
+            has_take_over = has_take_over or isinstance(item, TakeOver)
             refuse(item, code, message)
-        return is_taken_over
+        return has_take_over

@@ -276,25 +276,25 @@ class RemoteEngines:
         """
         name, game = worker.advert.worker, pending.game
         try:
-            return await self._attempt(pending, worker)
+            return await self._run_attempt(pending, worker)
         except _Busy:
             worker.busy_until_s = _now_s() + BUSY_S
         except _OtherRules:
             self._workers.pop(name, None)  # until it advertises again
-        except _Failed as failed:
+        except _Failed as error:
             log.warning(
                 "search failed at a worker",
                 worker=_quoted(name),
                 game=game.id,
-                reason=_quoted(str(failed)),
+                reason=_quoted(str(error)),
             )
             pending.failed_at.add(name)
-        except _Untrusted as distrust:
-            self._distrust(name, game, str(distrust))
-        except _Lost as lost:
+        except _Untrusted as error:
+            self._distrust(name, game, str(error))
+        except _Lost as error:
             self.counts.lost += 1
             pending.losses += 1
-            log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(lost))
+            log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(error))
             pending.lost_by.add(name)
             return self._give_up(pending)
         if pending.attempt >= MAX_ATTEMPTS:
@@ -422,7 +422,8 @@ class RemoteEngines:
 
     # --- one attempt
 
-    async def _attempt(self, pending: _PendingSearch, worker: _Worker) -> Result:
+    async def _run_attempt(self, pending: _PendingSearch, worker: _Worker) -> Result:
+        """Sends the search to the worker; returns its answer or raises the attempt's failure."""
         pending.attempt += 1
         name, now_s = worker.advert.worker, _now_s()
         left_s = pending.left_s(now_s)
@@ -468,7 +469,7 @@ class RemoteEngines:
         while True:
             end_s = ordered_s + DEADLINE_S
             left_s = pending.left_s(now_s := _now_s())
-            is_compiled = attempt.is_compiled  # compiling may take longer
+            is_compiled = attempt.is_compiled  # if not, compiling may take longer than the search
             if left_s is not None and pending.begun_s is not None and is_compiled:
                 end_s = min(end_s, max(now_s + left_s, ordered_s + MIN_RETRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
@@ -514,8 +515,8 @@ class RemoteEngines:
         except Malformed as error:
             self._refuse(topic, error)
             return
-        known = self._workers.get(advert.worker)
-        if known is None:
+        worker = self._workers.get(advert.worker)
+        if worker is None:
             self._workers[advert.worker] = _Worker(advert, _now_s())
             log.info(
                 "engine worker",
@@ -524,7 +525,7 @@ class RemoteEngines:
                 games=len(advert.games),
             )
         else:
-            known.advert, known.last_heard_s = advert, _now_s()
+            worker.advert, worker.last_heard_s = advert, _now_s()
 
     def _on_worker_gone(self, topic: str) -> None:
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:

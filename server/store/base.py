@@ -244,7 +244,7 @@ class Store(Protocol):
         """The head of the room's log; None for a room that does not exist."""
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        """The heads of many rooms; unknown rooms are left out."""
+        """The heads of these rooms, without unknown rooms."""
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         """The log entries after `after_v`, in order, at most `limit` of them."""

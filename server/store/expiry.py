@@ -97,10 +97,10 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
         return [row[0] for row in connection.execute(DELETE_ROOMS, values)]
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
-    found = connection.execute(
+    rows = connection.execute(
         select(c.id, c.head).where(c.id.in_(list(heads)), c.seen_day < before_day, ~had_match)
     )
-    deleted = [room for room, head in found if heads[room] == head]
+    deleted = [room for room, head in rows if heads[room] == head]
     for column in (c.id, t.events.c.room, t.commands.c.room):
         condition = column.in_(bindparam("gone", expanding=True))
         connection.execute(delete(column.table).where(condition), {"gone": deleted})

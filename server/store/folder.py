@@ -11,7 +11,7 @@ OTHERS_RIGHTS = stat.S_IRWXG | stat.S_IRWXO
 def make_folder(folder: Path) -> bool:
     """Makes a folder and its missing parents, for their owner only. Returns whether it existed.
 
-    An existing folder is left as it is. Raises OSError when the folder cannot be made.
+    An existing folder is not changed. Raises OSError when the folder cannot be made.
     """
     for missing in reversed([folder, *folder.parents]):
         if not missing.exists():

@@ -140,7 +140,7 @@ class _Pool:
             return await self._run(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function that executes one statement."""
+        """Runs a function that executes one write statement. It is not tried again."""
         return await self._run(work)
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
@@ -272,7 +272,7 @@ class _Writer:
             )
         if self._epoch is not None and await link.fetchval(SELECT_EPOCH) != self._epoch:
             raise StoreUnavailable(
-                f"the database {self._url} is another one than at the start: restart this server"
+                f"the database {self._url} is not the same as at the start: restart this server"
             )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:

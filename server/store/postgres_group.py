@@ -244,12 +244,13 @@ def _append_statement(
         "requested", f"SELECT * FROM {builder.rows('a', HEADS | (LISTINGS if listing else {}))}"
     )
     builder.add(
-        "made",
+        "earlier",
         "SELECT c.room, c.first_v, c.last_v FROM requested AS a"
         " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
     )
     condition = (
-        "r.id = a.room AND r.head = a.expected AND (a.room IN (SELECT room FROM made)) IS NOT TRUE"
+        "r.id = a.room AND r.head = a.expected"
+        " AND (a.room IN (SELECT room FROM earlier)) IS NOT TRUE"
     )
     locked = "false"
     if skip_locked:
@@ -272,7 +273,7 @@ def _append_statement(
     _add_dependents(builder, matches, finished, thoughts)
     return builder.statement(
         f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM requested AS a"
-        " LEFT JOIN made AS d ON d.room = a.room"
+        " LEFT JOIN earlier AS d ON d.room = a.room"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 

@@ -42,7 +42,7 @@ def check_revision(revision: str | None, needs: str | None, where: str) -> None:
         raise StoreUnavailable(
             f"the database {where} was written by a newer Plyroom (its schema is {revision}"
             f" and needs a program of {needs or revision} or later, this one is of {HEAD}):"
-            " start that one, or restore a backup from before"
+            " start the newer one, or restore an older backup"
         )
     if revision < MIN_REVISION:
         raise StoreUnavailable(

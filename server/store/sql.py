@@ -527,7 +527,7 @@ class SqlStore:
         rows = await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
         if not rows or rows[0][0] != self._epoch:
             raise StoreUnavailable(
-                "the database is another one than at the start: restart this server"
+                "the database is not the same as at the start: restart this server"
             )
 
     # --- shared ---

@@ -65,9 +65,9 @@ def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     settings = api.ports.settings
     rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
     middlewares = [
-        _origins(parse_proxies(settings.proxies)),
-        _errors(api.ports),
-        _limits(rate, api.ports),
+        _origin_middleware(parse_proxies(settings.proxies)),
+        _error_middleware(api.ports),
+        _limit_middleware(rate, api.ports),
     ]
     app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
@@ -137,23 +137,25 @@ class Api:
 
     async def guest(self, request: web.Request) -> web.Response:
         """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
-        wanted = await self._read_guest(request)
+        guest_request = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
-        fresh: str | None = None
+        new_token: str | None = None
         try:
-            identity = await known_guest(self.ports, token, wanted.name) if token else None
+            identity = await known_guest(self.ports, token, guest_request.name) if token else None
             if identity is None:
                 address = request[ORIGIN].address
-                identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)
+                identity, new_token = await new_guest(
+                    self.ports, self._limits, address, guest_request.name
+                )
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = json_answer({"identity": identity.id, "name": identity.name})
-        if fresh is not None:
+        if new_token is not None:
             response.set_cookie(
                 COOKIE,
-                fresh,
+                new_token,
                 max_age=COOKIE_AGE_S,
                 httponly=True,
                 samesite="Strict",
@@ -220,7 +222,7 @@ def is_https(request: web.Request) -> bool:
     return request.secure or (origin is not None and origin.is_https)
 
 
-def _origins(proxies: Proxies) -> Any:
+def _origin_middleware(proxies: Proxies) -> Any:
     """The middleware that stores each request's origin under ORIGIN."""
 
     @web.middleware
@@ -237,7 +239,7 @@ def _origins(proxies: Proxies) -> Any:
     return middleware
 
 
-def _errors(ports: Ports) -> Any:
+def _error_middleware(ports: Ports) -> Any:
     """The middleware that turns exceptions into JSON; the log has the details of server errors."""
 
     @web.middleware
@@ -289,7 +291,7 @@ def _errors(ports: Ports) -> Any:
     return middleware
 
 
-def _limits(rate: Rates, ports: Ports) -> Any:
+def _limit_middleware(rate: Rates, ports: Ports) -> Any:
     """The middleware that limits the rate of requests per address."""
 
     @web.middleware

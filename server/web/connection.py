@@ -101,9 +101,9 @@ class HttpConnection(web.RequestHandler):
         "_last_bytes",
         "_on_close",
         "_previous_sweep",
+        "_raw_transport",
         "_refused",
         "_remaining_bytes",
-        "_socket",
     )
 
     def __init__(
@@ -127,12 +127,12 @@ class HttpConnection(web.RequestHandler):
         self._remaining_bytes: int | None = None
         self._discarded_bytes = 0
         self._last_bytes = b""
-        self._socket: asyncio.Transport | None = None
+        self._raw_transport: asyncio.Transport | None = None
         self._previous_sweep = (0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._socket = cast(asyncio.Transport, transport)
+        self._raw_transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
@@ -189,14 +189,16 @@ class HttpConnection(web.RequestHandler):
 
     def abort_if_stuck(self) -> None:
         """Aborts the connection if its client has sent and read nothing since the previous call."""
-        unsent_bytes = self._socket.get_write_buffer_size() if self._socket is not None else 0
+        unsent_bytes = (
+            self._raw_transport.get_write_buffer_size() if self._raw_transport is not None else 0
+        )
         request_count, before_bytes = self._previous_sweep
         if (
-            self._socket is not None
+            self._raw_transport is not None
             and request_count == self._request_count
             and 0 < before_bytes <= unsent_bytes
         ):
-            self._socket.abort()
+            self._raw_transport.abort()
         self._previous_sweep = (self._request_count, unsent_bytes)
 
     def handle_error(
