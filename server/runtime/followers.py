@@ -17,17 +17,17 @@ PRESENCE_DELAY_S = 0.1
 class Followers:
     """The followers of a room on this node, and the presence frames that they receive.
 
-    `room` returns the room as this node last saw it, None before it is loaded. `changed` is called
-    with the room's id after a presence frame was sent.
+    `get_room` returns the room as this node last saw it, None before it is loaded. `on_change` is
+    called with the room's id after a presence frame was sent.
     """
 
     __slots__ = (
-        "_changed",
         "_followers",
+        "_get_room",
         "_last_presence",
+        "_on_change",
         "_ports",
         "_remote_reports",
-        "_room",
         "_room_id",
         "_timer",
     )
@@ -36,13 +36,13 @@ class Followers:
         self,
         room_id: str,
         ports: Ports,
-        room: Callable[[], Room | None],
-        changed: Callable[[str], None],
+        get_room: Callable[[], Room | None],
+        on_change: Callable[[str], None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports
-        self._room = room
-        self._changed = changed
+        self._get_room = get_room
+        self._on_change = on_change
         #: The followers on this node, and whether each holds a seat.
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
@@ -73,9 +73,9 @@ class Followers:
 
     # --- changes ---
 
-    def add(self, follower: Follower, player: bool) -> None:
-        """Adds a follower; `player` says whether it holds a seat."""
-        self._followers[follower] = player
+    def add(self, follower: Follower, is_player: bool) -> None:
+        """Adds a follower; `is_player` says whether it holds a seat."""
+        self._followers[follower] = is_player
 
     def remove(self, follower: Follower) -> bool:
         """Removes a follower. Returns whether it was there."""
@@ -140,11 +140,11 @@ class Followers:
             self._timer.cancel()
 
     def _local_spectators(self) -> int:
-        return sum(not player for player in self._followers.values())
+        return sum(not is_player for is_player in self._followers.values())
 
     def _publish_report(self, asks: bool = False) -> None:
         seated = frozenset(
-            follower.identity for follower, player in self._followers.items() if player
+            follower.identity for follower, is_player in self._followers.items() if is_player
         )
         self._ports.bus.publish(
             PresenceReport(self._room_id, self._ports.node, seated, self._local_spectators(), asks)
@@ -153,11 +153,11 @@ class Followers:
     def _send_presence(self) -> None:
         """Sends the presence frame to this node's followers if it has changed."""
         self._timer = None
-        room = self._room()
+        room = self._get_room()
         if room is None:
             return
         frame = self.presence_frame(room)
         if frame != self._last_presence:
             self._last_presence = frame
             self.send_ephemeral_to_all(frame)
-            self._changed(self._room_id)
+            self._on_change(self._room_id)

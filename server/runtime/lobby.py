@@ -35,21 +35,21 @@ _decode = msgspec.json.Decoder(wire.RoomSummary).decode
 class Lobby:
     """Sends changes of public rooms on any node to its watchers. `run` is its task."""
 
-    def __init__(self, ports: Ports, runner: Callable[[str], RoomRunner | None]) -> None:
+    def __init__(self, ports: Ports, get_runner: Callable[[str], RoomRunner | None]) -> None:
         self._ports = ports
-        self._runner = runner
+        self._get_runner = get_runner
         self._watchers: set[Follower] = set()
         #: For each watcher whose list is still being read, the frames to send after the list.
         self._held_back: list[list[bytes]] = []
-        self._changed: set[str] = set()
+        self._changed_rooms: set[str] = set()
         #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
         self._has_changes = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
         """The listed rooms, most recently changed first."""
-        rows = [_decode(row.summary) for row in await self._ports.store.rooms(MAX_LISTED)]
-        return tuple(self._with_live_counts(entry) for entry in rows)
+        rows = await self._ports.store.rooms(MAX_LISTED)
+        return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
 
     async def watch(self, follower: Follower, ack: bytes) -> None:
         """Sends the ack and the list, and from then on every change.
@@ -74,7 +74,7 @@ class Lobby:
     def on_room_changed(self, room_id: str) -> None:
         """Schedules an update of the room's entry."""
         if self._watchers or self._held_back or not self._ports.settings.is_sole_node:
-            self._changed.add(room_id)
+            self._changed_rooms.add(room_id)
             self._has_changes.set()
 
     def remove_rooms(self, rooms: Sequence[str]) -> None:
@@ -100,7 +100,7 @@ class Lobby:
                     await self._has_changes.wait()
                     await asyncio.sleep(PERIOD_S)
             self._has_changes.clear()
-            changed, self._changed = self._changed, set()
+            changed, self._changed_rooms = self._changed_rooms, set()
             self._send_changes(changed)
             if loop.time() >= compared_s + COMPARE_S:
                 compared_s = loop.time()
@@ -119,7 +119,8 @@ class Lobby:
         def is_unreported(room_id: str) -> bool:
             """Whether the entry has not been sent since, and is not scheduled to be sent."""
             return (
-                before.get(room_id) is self._entries.get(room_id) and room_id not in self._changed
+                before.get(room_id) is self._entries.get(room_id)
+                and room_id not in self._changed_rooms
             )
 
         changed = [
@@ -140,7 +141,7 @@ class Lobby:
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
         for room_id in sorted(changed):
-            runner = self._runner(room_id)
+            runner = self._get_runner(room_id)
             room = runner.room if runner else None
             if room is None:
                 continue
@@ -173,7 +174,7 @@ class Lobby:
                 follower.send_ephemeral(frame)
 
     def _is_open(self, room_id: str) -> bool:
-        runner = self._runner(room_id)
+        runner = self._get_runner(room_id)
         return runner is not None and runner.room is not None
 
     def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
@@ -181,7 +182,7 @@ class Lobby:
 
         Only nodes on which the room is open know these.
         """
-        runner = self._runner(entry.room)
+        runner = self._get_runner(entry.room)
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
             return msgspec.structs.replace(

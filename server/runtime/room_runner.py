@@ -90,13 +90,13 @@ class RoomRunner:
 
     __slots__ = (
         "_ai_task",
-        "_changed",
         "_followers",
         "_is_behind",
         "_is_busy",
         "_is_responsible",
         "_keys",
         "_mailbox",
+        "_on_change",
         "_ports",
         "_readiness_task",
         "_resync_timer",
@@ -113,16 +113,16 @@ class RoomRunner:
         room_id: str,
         ports: Ports,
         spawn: Spawn,
-        changed: Callable[[str], None],
+        on_change: Callable[[str], None],
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
         self._spawn = spawn
-        self._changed = changed
+        self._on_change = on_change
         self._room: Room | None = room
-        self._followers = Followers(room_id, ports, lambda: self._room, changed)
+        self._followers = Followers(room_id, ports, lambda: self._room, on_change)
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
         )
@@ -552,16 +552,16 @@ class RoomRunner:
                 self._ports.engines.expect(room.game_id)
         board = view_frame(room) if has_board_change else b""
         frames = {
-            player: self._event_frames(events, player) + board
-            for player in {player for _, player in self._followers}
+            is_player: self._event_frames(events, is_player) + board
+            for is_player in {is_player for _, is_player in self._followers}
         }
         moves, player_to_move = turn_frame(room) if has_board_change else (b"", None)
         sender = request.follower if request is not None else None
         ack = b""
         if request is not None and sender is not None:
             ack = text_frame(format_message(wire.Ack(request.command.id, room.v)))
-        for follower, player in self._followers:
-            data = frames[player]
+        for follower, is_player in self._followers:
+            data = frames[is_player]
             if player_to_move is not None and follower.identity == player_to_move:
                 data += moves
             if follower is sender:
@@ -574,15 +574,15 @@ class RoomRunner:
         if has_board_change:
             self._thinking_frame = b""
         if has_board_change or has_seat_change:
-            self._changed(self.room_id)
+            self._on_change(self.room_id)
 
-    def _event_frames(self, events: list[StoredEvent], player: bool) -> bytes:
+    def _event_frames(self, events: list[StoredEvent], is_player: bool) -> bytes:
         """The events as frames for players or for spectators."""
         return b"".join(
             text_frame(
                 event_frame(
                     self.room_id, event.v, event.at_ms,
-                    HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
+                    HIDDEN_BODY if is_player and event.audience == SPECTATORS else event.body,
                 )
             )
             for event in events
@@ -595,7 +595,7 @@ class RoomRunner:
             await self._catch_up()
         room = self._loaded
         seat = room.seat_of(follower.identity)
-        player = seat is not None
+        is_player = seat is not None
         resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
         missed = await self._events_since(join.since) if resume else []
         if follower.closed:
@@ -608,13 +608,13 @@ class RoomRunner:
         parts = [
             text_frame(format_message(wire.Ack(join.id, None))),
             text_frame(format_message(joined)),
-            b"" if resume else text_frame(format_message(views.snapshot(room, player))),
-            self._event_frames(missed, player),
+            b"" if resume else text_frame(format_message(views.snapshot(room, is_player))),
+            self._event_frames(missed, is_player),
             view_frame(room),
             moves if player_to_move == follower.identity else b"",
             self._thinking_frame,
         ]
-        self._followers.add(follower, player)
+        self._followers.add(follower, is_player)
         follower.send(b"".join(parts) + self._followers.presence_frame(room))
         self._followers.schedule_presence()
 

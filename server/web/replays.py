@@ -42,13 +42,13 @@ class DrawnMatch:
 
 
 class Replays:
-    """Draws views and caches up to `cached_bytes` of them.
+    """Draws views and caches up to `capacity_bytes` of them.
 
     It drops the least recently used match first.
     """
 
-    def __init__(self, cached_bytes: int = CACHE_BYTES) -> None:
-        self._capacity_bytes = cached_bytes
+    def __init__(self, capacity_bytes: int = CACHE_BYTES) -> None:
+        self._capacity_bytes = capacity_bytes
         self._cache: OrderedDict[str, DrawnMatch] = OrderedDict()
         self._drawing = asyncio.Lock()
         self.cached_bytes = 0

@@ -103,7 +103,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
             for v, event in enumerate(events, self._loaded.v + 1)
         ]
         for follower, _ in self._followers:
-            follower.send(self._event_frames(entries, player=False))
+            follower.send(self._event_frames(entries, is_player=False))
         await real(self, events, key, request)
 
     patch.setattr(RoomRunner, "_append", early)

@@ -110,13 +110,13 @@ async def test_cached_views_are_bounded() -> None:
     """The least recently used match is dropped first; one that exceeds the limit is served but not
     cached.
     """
-    replays = Replays(cached_bytes=3 * 6 * 2600)
+    replays = Replays(capacity_bytes=3 * 6 * 2600)
     for n in range(20):
         await page(replays, f"match {n}")
         assert replays.cached_bytes <= 3 * 6 * 2600
     assert 0 < len(replays._cache) < 20
     assert "match 19" in replays._cache
-    tiny = Replays(cached_bytes=1)
+    tiny = Replays(capacity_bytes=1)
     assert await page(tiny) == await page(replays)
     assert (tiny.cached_bytes, len(tiny._cache)) == (0, 0)
 
