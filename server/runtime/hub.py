@@ -62,6 +62,7 @@ class Hub:
         self.lobby = Lobby(ports, self.runner)
         self._tasks = tasks
         self._runners: dict[str, RoomRunner] = {}
+        #: The tasks of the runners, by room id.
         self._running: dict[str, asyncio.Task[None]] = {}
         self._create_buckets: dict[str, Bucket] = {}
         self.limits = Limits(ports.settings)
@@ -72,9 +73,11 @@ class Hub:
         #: Nodes in doubt, which may commit events that the bus does not deliver, and the loop time
         #: since which they are in doubt.
         self._doubted_since_s: dict[str, float] = {}
+        #: The loop time until which the hub queries due rooms every DUE_ROOMS_RETRY_S.
         self._frequent_until_s = 0.0
         self._sweeps = 0
         self._expiry = Expiry(ports)
+        #: The rooms of which messages may be lost; None: all rooms.
         self._gap_rooms: set[str] | None = set()
         self._gap_noticed = asyncio.Event()
         #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.

@@ -335,7 +335,7 @@ class RoomRunner:
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
                     if self._ai_task is not None and self._ai_task[0].startswith(
-                        ai.search_key(answer.match, answer.digest)
+                        ai.search_key_prefix(answer.match, answer.digest)
                     ):
                         self._ai_task = None
                     await self._serve_command(item)
@@ -637,7 +637,9 @@ class RoomRunner:
         seat = room.ai_to_move() if self._is_responsible else None
         forced_pass = room.forced_pass() if self._is_responsible else None
         match = room.match if seat is not None or forced_pass is not None else None
-        due_key = None if match is None else f"{ai.search_key(match.id, match.digest)}{match.ply}"
+        due_key = (
+            None if match is None else f"{ai.search_key_prefix(match.id, match.digest)}{match.ply}"
+        )
         if self._ai_task is not None and self._ai_task[0] != due_key:
             self._ai_task[1].cancel()
             self._ai_task = None

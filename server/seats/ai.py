@@ -35,8 +35,8 @@ def command_id(match: Match, v: int) -> str:
     return f"ai:{match.id}:{v}"
 
 
-def search_key(match: str, digest: str) -> str:
-    """The first part of the key of a search: the match and position of the AI's command."""
+def search_key_prefix(match: str, digest: str) -> str:
+    """The first part of a search's key: the match and position that the AI's command names too."""
     return f"{match}:{digest}:"
 
 

@@ -123,9 +123,11 @@ def _encoded_rows(connection: Connection, table: Table) -> Iterator[Row]:
             ]
 
 
+#: The function that encodes a value for the file, by encoding.
 _ENCODERS: dict[str, Callable[[Any], Any]] = {
     "hex": bytes.hex, "utf8": bytes.decode, "bool": bool, "plain": lambda value: value
 }  # fmt: skip
+#: The function that decodes a value from the file, by encoding.
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "hex": bytes.fromhex, "utf8": str.encode, "bool": bool, "plain": lambda value: value
 }  # fmt: skip
@@ -153,7 +155,7 @@ def restore(
     revision = str(header.get("schema"))
     if header.get("format") != FORMAT or revision > schema.HEAD:
         raise BadBackup(f"this backup was made by a newer Plyroom (its schema is {revision})")
-    _make_empty(connection, where, revision)
+    _create_empty_tables(connection, where, revision)
     tables = {table.name: table for table in _reflect_tables(connection)}
     row_counts = _fill_tables(connection, tables, lines, report)
     schema.migrate(connection, where)
@@ -165,7 +167,7 @@ def restore(
     return row_counts
 
 
-def _make_empty(connection: Connection, where: str, revision: str) -> None:
+def _create_empty_tables(connection: Connection, where: str, revision: str) -> None:
     """Creates empty tables at that revision.
 
     Raises StoreError if the database has rows or a running server.

@@ -106,8 +106,10 @@ class Api:
         return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """Answers whether new clients may connect: the store answers, its clock agrees with this
-        node's, and the server is not draining.
+        """Answers whether new clients may connect.
+
+        They may if the store answers, its clock agrees with this node's, and the server is not
+        draining.
         """
         status, _ = await self._readiness()
         return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
@@ -136,7 +138,7 @@ class Api:
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
+        """Answers with the guest of the cookie, or creates a guest and sets an HttpOnly cookie."""
         guest_request = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         new_token: str | None = None
@@ -165,7 +167,7 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused: browsers hide the refusal from their pages."""
+        """Answers why a WebSocket is refused, since browsers do not tell that to their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
