@@ -198,6 +198,7 @@ def _ai_turn(
 def _play(
     match: Match, position: Position, seat: int, token: str, forced: bool = False
 ) -> list[wire.RoomEvent]:
+    """The events of a move: `moved`, and `finished` if the move ends the match."""
     try:
         token, after, outcome = position.advance(token)
     except MalformedMove as error:
@@ -392,6 +393,7 @@ def _start_event(
 
 
 def _ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+    """The occupant of an AI seat, which has either a level or a persona."""
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
@@ -430,6 +432,7 @@ def clean_text(text: str) -> str:
 
 
 def _game(room: Room) -> Game:
+    """The room's game. Raises CommandRejected if this server does not have it."""
     if room.game is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}"
@@ -438,6 +441,7 @@ def _game(room: Room) -> Game:
 
 
 def _running(room: Room) -> Match:
+    """The running match. Raises CommandRejected if there is none."""
     if room.match is None:
         raise CommandRejected(Code.MATCH_NONE, "the match begins when both seats are taken")
     if room.match.over is not None:
@@ -446,6 +450,7 @@ def _running(room: Room) -> Match:
 
 
 def _playable_position(room: Room, match: Match) -> Position:
+    """The match's position. Raises CommandRejected if the match can only be read."""
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN,
@@ -455,6 +460,7 @@ def _playable_position(room: Room, match: Match) -> Position:
 
 
 def _own_seat(room: Room, actor: Actor) -> int:
+    """The actor's seat. Raises CommandRejected if the actor has none."""
     seat = room.seat_of(actor.identity)
     if seat is None:
         raise CommandRejected(Code.SEAT_NONE, "you have no seat in this room")
@@ -462,15 +468,18 @@ def _own_seat(room: Room, actor: Actor) -> int:
 
 
 def _check_host(room: Room, actor: Actor) -> None:
+    """Raises CommandRejected unless the actor is the host of the room."""
     if actor.identity != room.host:
         raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
 
 
 def _has_only_ai(room: Room) -> bool:
+    """Whether AIs hold all seats."""
     return all(seat is not None and seat.kind == "ai" for seat in room.seats)
 
 
 def _next_number(room: Room) -> int:
+    """The number of the room's next match, from 1."""
     return 1 if room.match is None else room.match.number + 1
 
 
@@ -608,10 +617,12 @@ def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
 
 
 def _freeze_code(error: GameError | GameFault) -> Code:
+    """The code that says why this error freezes the room."""
     return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
 
 
 def _with_seat(room: Room, seat: int, occupant: Occupant | None) -> Room:
+    """The room with another occupant of a seat; unchanged for a seat that does not exist."""
     if seat not in range(SEATS):
         return room
     return replace(room, seats=(*room.seats[:seat], occupant, *room.seats[seat + 1 :]))

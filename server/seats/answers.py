@@ -15,7 +15,8 @@ LIVE_PV_MOVES = 8
 STORED_PV_MOVES = 16
 #: Greatest plausible depth, in plies.
 MAX_DEPTH = 1000
-#: Greatest plausible number of nodes: a browser reads larger numbers in JSON inexactly.
+#: Greatest plausible number of nodes, and of nodes per second. A browser reads larger numbers in
+#: JSON inexactly.
 MAX_COUNT = 2**53 - 1
 #: Longest plausible search time, in ms: a day.
 MAX_TIME_MS = 86_400_000

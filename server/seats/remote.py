@@ -361,6 +361,7 @@ class RemoteEngines:
     def _has_rules(
         self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
     ) -> bool:
+        """Whether the worker offers the job's game with exactly the job's rules."""
         job = pending.job
         return self._is_offered(worker, offers.get(job.game), job.game, job.rules)
 
@@ -494,11 +495,13 @@ class RemoteEngines:
         return None
 
     async def _search_locally(self, pending: _PendingSearch, local: Engines) -> Result:
+        """Searches with the local pool, in the time that is left."""
         left_s = pending.left_s(_now_s()) if pending.begun_s is not None else None
         time_ms = None if left_s is None else round(max(left_s, MIN_RETRY_S) * 1000)
         return await local.search(pending.job, pending.on_info, time_ms)
 
     def _remember_worker(self, affinity: str, worker: str) -> None:
+        """Remembers the worker of a room, and forgets the oldest room beyond MAX_AFFINITIES."""
         self._affinity.pop(affinity, None)
         self._affinity[affinity] = worker
         if len(self._affinity) > MAX_AFFINITIES:
@@ -507,13 +510,14 @@ class RemoteEngines:
     # --- from the broker
 
     def _on_advert(self, topic: str, payload: bytes) -> None:
+        """Handles a worker's advert; an empty one means that the worker is gone."""
         if not payload:
             self._on_worker_gone(topic)
             return
         try:
             advert = work.parse_advert(topic, payload)
         except Malformed as error:
-            self._refuse(topic, error)
+            self._reject_message(topic, error)
             return
         worker = self._workers.get(advert.worker)
         if worker is None:
@@ -528,6 +532,7 @@ class RemoteEngines:
             worker.advert, worker.last_heard_s = advert, _now_s()
 
     def _on_worker_gone(self, topic: str) -> None:
+        """Forgets the worker with this topic and fails its attempts."""
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:
             del self._workers[name]
             log.info("engine worker gone", worker=_quoted(name))
@@ -542,10 +547,11 @@ class RemoteEngines:
                 attempt.fail(_Lost("the broker is unreachable"))
 
     def _on_news(self, topic: str, payload: bytes) -> None:
+        """Handles a worker's message about a search."""
         try:
             message = work.parse_news(payload)
         except Malformed as error:
-            self._refuse(topic, error)
+            self._reject_message(topic, error)
             if (header := work.news_head(payload)) is not None:
                 attempt = self._attempts.get(header.id)
                 if attempt is not None and attempt.pending.attempt == header.attempt:
@@ -560,13 +566,14 @@ class RemoteEngines:
             case work.Taken():
                 pass
             case work.Progress(info=info):
-                self._progress(attempt, info)
+                self._on_progress(attempt, info)
             case work.Answered(result=result):
-                self._answered(attempt, result)
+                self._on_answer(attempt, result)
             case work.Refused(reason=reason, message=text):
-                attempt.fail(_refusal(reason, text))
+                attempt.fail(_failure_of(reason, text))
 
-    def _progress(self, attempt: _Attempt, info: Info) -> None:
+    def _on_progress(self, attempt: _Attempt, info: Info) -> None:
+        """Passes on a progress message after checking it, unless it comes too soon."""
         pending, now_s = attempt.pending, _now_s()
         if now_s < attempt.progress_at_s:
             return
@@ -582,7 +589,8 @@ class RemoteEngines:
         except Exception as error:
             attempt.fail(error)
 
-    def _answered(self, attempt: _Attempt, result: Result) -> None:
+    def _on_answer(self, attempt: _Attempt, result: Result) -> None:
+        """Ends the attempt with the answer after checking it."""
         try:
             attempt.answer.set_result(attempt.pending.checker().check_result(result))
             self.counts.answered += 1
@@ -591,11 +599,12 @@ class RemoteEngines:
         except SearchFailed as error:
             attempt.fail(error)
 
-    def _refuse(self, topic: str, error: Malformed) -> None:
+    def _reject_message(self, topic: str, error: Malformed) -> None:
+        """Counts a malformed message, and logs the 1st, 2nd, 4th, 8th, … one."""
         self.counts.malformed += 1
         self._link.counts.refused += 1
         refused = self.counts.malformed
-        if refused.bit_count() == 1:  # 1, 2, 4, 8, …
+        if refused.bit_count() == 1:
             log.warning(
                 "worker message refused",
                 topic=_quoted(topic),
@@ -604,7 +613,8 @@ class RemoteEngines:
             )
 
 
-def _refusal(reason: str, message: str) -> Exception:
+def _failure_of(reason: str, message: str) -> Exception:
+    """The failure of an attempt that a worker refused."""
     match reason:
         case "busy":
             return _Busy()

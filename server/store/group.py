@@ -23,9 +23,9 @@ class Contended(Exception):
 
 
 class GroupRows:
-    """The rows of a group, by the statement that writes them, with bytes decoded to text.
+    """The rows of a group, by the statement that writes them.
 
-    The bytes are JSON, so they are text.
+    Bytes are decoded to text, since the rows are passed as JSON.
     """
 
     def __init__(self) -> None:

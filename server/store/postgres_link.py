@@ -149,7 +149,7 @@ class Fault(Enum):
     DUPLICATE_ROW = auto()
     #: Rolled back because the server refused it.
     REFUSED = auto()
-    #: Rolled back or never sent: PostgreSQL cannot store a value of it.
+    #: Rolled back or never sent: PostgreSQL cannot store one of its values.
     MALFORMED = auto()
     #: The connection broke: the outcome is unknown.
     CONNECTION_LOST = auto()
