@@ -413,7 +413,7 @@ UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
     "PLYROOM_ROOM_IDLE_S": "5",
-    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.OFF.items()},
+    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.NO_LIMITS.items()},
 }
 
 
@@ -544,10 +544,10 @@ def private_database() -> Iterator[tuple[str, int]]:
     """A private PostgreSQL with fsync on: yields the address of an empty database and the server's
     process id.
     """
-    from server.deploy.postgres import SAFE, TEMPLATE, private_postgres
+    from server.deploy.postgres import TEMPLATE, WITH_FSYNC, private_postgres
 
     with private_postgres(
-        **{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}
+        **{**WITH_FSYNC, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}
     ) as server:
         yield server.url(TEMPLATE), server.pid
 

@@ -96,7 +96,7 @@ class Bus(Protocol):
     """Delivers messages to every subscriber on every node; the sender may receive its own."""
 
     @property
-    def flows(self) -> bool:
+    def is_up(self) -> bool:
         """Whether messages get through at the moment, as far as the node can know."""
 
     def publish(self, message: BusMessage) -> None:
@@ -116,5 +116,5 @@ class Bus(Protocol):
         returned function is called.
         """
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         """The bus's counters."""

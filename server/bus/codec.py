@@ -31,9 +31,9 @@ from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
 #: Length of a seal, a truncated HMAC-SHA256, in bytes.
-SEAL_BYTES = 16
+MAC_BYTES = 16
 #: Most rooms in one lobby message.
-ENTRIES = 50
+LOBBY_BATCH = 50
 
 Node = Annotated[str, Meta(min_length=1, max_length=64)]
 Identity = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -48,11 +48,11 @@ class Encoded(NamedTuple):
 
     topic: str
     payload: bytes
-    kept: bool
+    reliable: bool
 
 
 class _Sealed(Struct, forbid_unknown_fields=True):
-    seal: Annotated[str, Meta(max_length=2 * SEAL_BYTES)]
+    seal: Annotated[str, Meta(max_length=2 * MAC_BYTES)]
     says: Raw
 
 
@@ -85,8 +85,8 @@ class _PresenceReport(Struct, forbid_unknown_fields=True):
 
 class _LobbyChanged(Struct, forbid_unknown_fields=True):
     node: Node
-    rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=ENTRIES)] = ()
-    gone: Annotated[tuple[RoomId, ...], Meta(max_length=ENTRIES)] = ()
+    rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=LOBBY_BATCH)] = ()
+    gone: Annotated[tuple[RoomId, ...], Meta(max_length=LOBBY_BATCH)] = ()
 
 
 class _Node(Struct, forbid_unknown_fields=True):
@@ -102,19 +102,24 @@ _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
-ROOMS, NODES, LOBBY, MISSED = f"{ROOT}/rooms", f"{ROOT}/nodes", f"{ROOT}/lobby", f"{ROOT}/missed"
+ROOMS_TOPIC, NODES_TOPIC, LOBBY_TOPIC, LOST_TOPIC = (
+    f"{ROOT}/rooms",
+    f"{ROOT}/nodes",
+    f"{ROOT}/lobby",
+    f"{ROOT}/missed",
+)
 
 
 def room_topic(room: str) -> str:
     """The topic of a room's messages. The id is quoted because clients choose it: it is never a
     wildcard nor another topic level.
     """
-    return f"{ROOMS}/{quote(room, safe='')}"
+    return f"{ROOMS_TOPIC}/{quote(room, safe='')}"
 
 
 def node_topic(node: str) -> str:
     """The topic of a node's status."""
-    return f"{NODES}/{quote(node, safe='')}"
+    return f"{NODES_TOPIC}/{quote(node, safe='')}"
 
 
 class Codec:
@@ -132,46 +137,46 @@ class Codec:
                         room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events]
                     )
                 )
-                return self._sealed(room_topic(room), says, kept=True)
+                return self._authenticated(room_topic(room), says, reliable=True)
             case Ephemeral(room=room, node=node, frame=frame):
                 says = _encode(_Ephemeral(room, node, Raw(_payload(frame))))
-                return self._sealed(f"{room_topic(room)}/thinking", says)
+                return self._authenticated(f"{room_topic(room)}/thinking", says)
             case PresenceReport(room=room, node=node):
                 says = _encode(
                     _PresenceReport(
                         room, node, sorted(message.identities)[:100], message.watching, message.asks
                     )
                 )
-                return self._sealed(f"{room_topic(room)}/here", says)
+                return self._authenticated(f"{room_topic(room)}/here", says)
             case LobbyChanged(node=node):
-                return self._sealed(
-                    LOBBY, _encode(_LobbyChanged(node, message.rooms, message.gone))
+                return self._authenticated(
+                    LOBBY_TOPIC, _encode(_LobbyChanged(node, message.rooms, message.gone))
                 )
             case Heartbeat(node=node):
-                return self._sealed(node_topic(node), _encode(_Node(node)))
+                return self._authenticated(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
-                return self._sealed(MISSED, _encode(_Node(node)), kept=True)
+                return self._authenticated(LOST_TOPIC, _encode(_Node(node)), reliable=True)
             case NodeDown(node=node):
-                return Encoded(node_topic(node), b"", kept=False)
+                return Encoded(node_topic(node), b"", reliable=False)
 
-    def _sealed(self, topic: str, says: bytes, kept: bool = False) -> Encoded:
+    def _authenticated(self, topic: str, says: bytes, reliable: bool = False) -> Encoded:
         return Encoded(
-            topic, b'{"seal":"%b","says":%b}' % (self._seal(topic, says).encode(), says), kept
+            topic, b'{"seal":"%b","says":%b}' % (self._mac(topic, says).encode(), says), reliable
         )
 
-    def _seal(self, topic: str, says: bytes) -> str:
-        return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
+    def _mac(self, topic: str, says: bytes) -> str:
+        return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:MAC_BYTES].hex()
 
     def decode(self, topic: str, payload: bytes) -> BusMessage:
         """The message in a payload; raises InvalidMessage, and nothing else, if it is invalid."""
         if len(payload) > MAX_BYTES:
             raise InvalidMessage("too long")
-        if not payload and topic.startswith(f"{NODES}/"):
-            return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will is not sealed
+        if not payload and topic.startswith(f"{NODES_TOPIC}/"):
+            return NodeDown(unquote(topic[len(NODES_TOPIC) + 1 :]))  # a will is not sealed
         try:
             sealed = _decode_sealed(payload)
             says = bytes(sealed.says)
-            if not hmac.compare_digest(self._seal(topic, says).encode(), sealed.seal.encode()):
+            if not hmac.compare_digest(self._mac(topic, says).encode(), sealed.seal.encode()):
                 raise InvalidMessage("not sealed by a node of this store")
             return _message(topic, says)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -180,12 +185,12 @@ class Codec:
 
 def _message(topic: str, says: bytes) -> BusMessage:
     """Decodes a payload whose seal was valid for this topic."""
-    if topic == LOBBY:
+    if topic == LOBBY_TOPIC:
         listed = _decode_lobby_changed(says)
         return LobbyChanged(listed.node, listed.rooms, listed.gone)
-    if topic == MISSED:
+    if topic == LOST_TOPIC:
         return MessagesLost(_decode_node(says).node)
-    if topic.startswith(f"{NODES}/"):
+    if topic.startswith(f"{NODES_TOPIC}/"):
         beat = Heartbeat(_decode_node(says).node)
         return _checked(topic, node_topic(beat.node), beat)
     if topic.endswith("/thinking"):

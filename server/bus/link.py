@@ -41,23 +41,23 @@ ROOT = "plyroom/1"
 #: Longest message in either direction, in bytes.
 MAX_BYTES = 262_144
 #: Outbox capacity, in messages.
-OUTBOX = 4096
+OUTBOX_CAPACITY = 4096
 #: Most messages in flight.
-WINDOW = 64
+MAX_IN_FLIGHT = 64
 #: Most subscriptions in one packet.
-BATCH = 100
+SUBSCRIBE_BATCH = 100
 #: Pause between echoes, in seconds.
-ECHO_S = 0.5
+ECHO_PERIOD_S = 0.5
 #: Most echoes whose send time is remembered.
-ECHOES = 20
+MAX_PENDING_ECHOES = 20
 #: Time without an echo after which messages no longer count as flowing, in seconds.
-STALLED_S = 1.0
+ECHO_TIMEOUT_S = 1.0
 #: MQTT keep-alive interval.
 KEEPALIVE_S = 15
 #: Time limit for a connection attempt and its CONNACK.
-CONNECT_S = 5.0
+CONNECT_TIMEOUT_S = 5.0
 #: Shortest and longest backoff between connection attempts.
-FIRST_RETRY_S, LAST_RETRY_S = 0.1, 4.0
+MIN_RETRY_S, MAX_RETRY_S = 0.1, 4.0
 
 _quiet = logging.getLogger("plyroom.mqtt")
 _quiet.setLevel(logging.CRITICAL + 1)  # the link logs the failures itself
@@ -92,9 +92,9 @@ class Link:
         self.broker = broker
         self.name = name
         self.counts = Counts()
-        self.outbox = Outbox(OUTBOX)
+        self.outbox = Outbox(OUTBOX_CAPACITY)
         #: Round-trip time of the last echo.
-        self.lag_s = 0.0
+        self.round_trip_s = 0.0
         self._status_topic = status_topic
         self._status = b""
         self._status_changed = asyncio.Event()
@@ -105,28 +105,28 @@ class Link:
         self._echo_topic = f"{ROOT}/echo/{name}"
         #: The send time of each echo.
         self._echoes: dict[bytes, float] = {}
-        self._echoed_s = 0.0
-        self._flows = False
-        self._reported_away = False
-        self.closes = False
-        self.subscribe(self._echo_topic, self._on_echo, own=True)
+        self._last_echo_s = 0.0
+        self._is_up = False
+        self._reported_down = False
+        self.is_closing = False
+        self.subscribe(self._echo_topic, self._on_echo, include_own=True)
 
     # --- the interface ---
 
     @property
-    def flows(self) -> bool:
+    def is_up(self) -> bool:
         """Whether messages get through in both directions, judged by the echo."""
-        return self._flows
+        return self._is_up
 
-    def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
+    def publish(self, topic: str, payload: bytes, *, reliable: bool = False) -> None:
         """Queues a message. A kept message is delivered at least once (QoS 1); any other at most
         once, and only while messages flow.
         """
         if len(payload) > MAX_BYTES:
             log.error("message too long for the bus", topic=topic, bytes=len(payload))
             self.outbox.lost += 1
-        elif kept or self._flows:
-            self.outbox.put(QueuedMessage(topic, payload, kept))
+        elif reliable or self._is_up:
+            self.outbox.put(QueuedMessage(topic, payload, reliable))
         else:
             self.outbox.dropped += 1
 
@@ -135,7 +135,9 @@ class Link:
         self._status = payload
         self._status_changed.set()
 
-    def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Callable[[], None]:
+    def subscribe(
+        self, topics: str, receive: Receive, *, include_own: bool = False
+    ) -> Callable[[], None]:
         """Calls `receive(topic, payload)` for messages of a topic, of all topics below it (`…/#`)
         or of those one level below (`…/+`), until the returned function is called. With `own`, this
         link's own messages are delivered too.
@@ -143,7 +145,7 @@ class Link:
         known = self._subscriptions.get(topics)
         if known is None:
             known = self._subscriptions[topics] = _Subscription(
-                [], SubscribeOptions(qos=1, noLocal=not own)
+                [], SubscribeOptions(qos=1, noLocal=not include_own)
             )
             self._subscriptions_changed.set()
         known.receivers.append(receive)
@@ -172,24 +174,24 @@ class Link:
             try:
                 await self._session()
             except* (aiomqtt.MqttError, OSError, ValueError) as group:
-                self._log_away(group)
+                self._log_interruption(group)
             except* Exception:
                 log.exception("broker link failed", broker=str(self.broker))
             finally:
-                self._set_flows(False)
+                self._set_is_up(False)
                 self.outbox.put_back(list(self._in_flight.values()))
                 self._in_flight.clear()
             # A task group that is cancelled while a task fails may raise the failure only.
-            if self.closes:
+            if self.is_closing:
                 return
-            failures = 0 if _now_s() - began_s > LAST_RETRY_S else failures + 1
-            longest_s = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(failures, 10))
-            await asyncio.sleep(random.uniform(FIRST_RETRY_S / 2, longest_s))
+            failures = 0 if _now_s() - began_s > MAX_RETRY_S else failures + 1
+            longest_s = min(MAX_RETRY_S, MIN_RETRY_S * 2 ** min(failures, 10))
+            await asyncio.sleep(random.uniform(MIN_RETRY_S / 2, longest_s))
 
-    def _log_away(self, group: BaseExceptionGroup[BaseException]) -> None:
+    def _log_interruption(self, group: BaseExceptionGroup[BaseException]) -> None:
         """Logs one line per interruption, however many attempts it lasts."""
-        if not self._reported_away:
-            self._reported_away = True
+        if not self._reported_down:
+            self._reported_down = True
             first: BaseException = group
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
@@ -230,15 +232,15 @@ class Link:
         client = aiomqtt.Client(
             broker.host, broker.port, username=broker.user, password=broker.password,
             identifier=self.name, protocol=aiomqtt.ProtocolVersion.V5, clean_start=True,
-            keepalive=KEEPALIVE_S, timeout=CONNECT_S,
+            keepalive=KEEPALIVE_S, timeout=CONNECT_TIMEOUT_S,
             will=aiomqtt.Will(self._prefixed(self._status_topic), b"", qos=1, retain=True),
             properties=properties,
             tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
-            queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
+            queue_type=_inbox(self._on_message), max_inflight_messages=MAX_IN_FLIGHT, logger=_quiet,
             # Without TCP_NODELAY a round trip waits 40 ms twice.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         )  # fmt: skip
-        client.pending_calls_threshold = 2 * WINDOW + 10
+        client.pending_calls_threshold = 2 * MAX_IN_FLIGHT + 10
         return client
 
     async def _serve(self, client: aiomqtt.Client) -> None:
@@ -254,9 +256,9 @@ class Link:
         """Clears the status and disconnects. If the broker does not respond, the will does the
         same.
         """
-        if self._flows:
+        if self._is_up:
             with suppress(aiomqtt.MqttError, TimeoutError):
-                async with asyncio.timeout(STALLED_S):
+                async with asyncio.timeout(ECHO_TIMEOUT_S):
                     await client.publish(
                         self._prefixed(self._status_topic), b"", qos=1, retain=True
                     )
@@ -265,7 +267,7 @@ class Link:
     # --- out ---
 
     async def _send(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        window = asyncio.Semaphore(WINDOW)
+        window = asyncio.Semaphore(MAX_IN_FLIGHT)
         number = 0
         while True:
             await window.acquire()
@@ -277,7 +279,7 @@ class Link:
     async def _deliver(
         self, client: aiomqtt.Client, number: int, message: QueuedMessage, window: asyncio.Semaphore
     ) -> None:
-        qos = 1 if message.kept else 0
+        qos = 1 if message.reliable else 0
         await client.publish(
             self._prefixed(message.topic), message.payload, qos, message.retain, timeout=math.inf
         )
@@ -300,8 +302,10 @@ class Link:
         while True:
             self._subscriptions_changed.clear()
             wanted = self._subscriptions
-            gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][:BATCH]
-            new = [topics for topics in wanted if topics not in made][:BATCH]
+            gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][
+                :SUBSCRIBE_BATCH
+            ]
+            new = [topics for topics in wanted if topics not in made][:SUBSCRIBE_BATCH]
             if gone:
                 await client.unsubscribe(
                     [self._prefixed(topics) for topics in gone], timeout=math.inf
@@ -326,40 +330,40 @@ class Link:
     async def _keep_echo(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
         """Sends one echo at a time, and detects when none returns within `STALLED_S`."""
         sending: asyncio.Task[None] | None = None
-        self._echoed_s = _now_s()
+        self._last_echo_s = _now_s()
         self._echoes.clear()
         while True:
             if sending is None or sending.done():
                 echo = secrets.token_bytes(8)
                 self._echoes[echo] = _now_s()
-                if len(self._echoes) > ECHOES:
+                if len(self._echoes) > MAX_PENDING_ECHOES:
                     del self._echoes[next(iter(self._echoes))]
                 sending = tasks.create_task(
                     client.publish(self._prefixed(self._echo_topic), echo, timeout=math.inf),
                     name="broker echo out",
                 )
-            await asyncio.sleep(ECHO_S)
-            if _now_s() - self._echoed_s > STALLED_S:
-                self._set_flows(False)
+            await asyncio.sleep(ECHO_PERIOD_S)
+            if _now_s() - self._last_echo_s > ECHO_TIMEOUT_S:
+                self._set_is_up(False)
 
     def _on_echo(self, topic: str, payload: bytes) -> None:
         sent_s = self._echoes.pop(payload, None)
         if sent_s is not None:
-            self._echoed_s = _now_s()
-            self.lag_s = self._echoed_s - sent_s
-            self._set_flows(True)
+            self._last_echo_s = _now_s()
+            self.round_trip_s = self._last_echo_s - sent_s
+            self._set_is_up(True)
 
-    def _set_flows(self, flows: bool) -> None:
-        if flows is self._flows:
+    def _set_is_up(self, is_up: bool) -> None:
+        if is_up is self._is_up:
             return
-        self._flows = flows
-        if flows:
-            self._reported_away = False
+        self._is_up = is_up
+        if is_up:
+            self._reported_down = False
             log.info("messages flow", broker=str(self.broker), connection=self.counts.connected)
         else:
-            self.outbox.forget_others()
-            if not self._reported_away:
-                self._reported_away = True
+            self.outbox.drop_unreliable()
+            if not self._reported_down:
+                self._reported_down = True
                 log.warning("messages do not flow", broker=str(self.broker))
         self._report_gap(None)
 
@@ -393,7 +397,7 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
     try:
         yield link
     finally:
-        link.closes = True
+        link.is_closing = True
         task.cancel()
         await asyncio.wait([task])
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 class LocalBus:
     """See `server.bus.base.Bus`."""
 
-    flows = True
+    is_up = True
 
     def __init__(self) -> None:
         self._receivers: dict[str, list[Receive]] = {}
@@ -52,7 +52,7 @@ class LocalBus:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return _add(self._gap_handlers, call)
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         return BusCounters()
 
 

@@ -23,10 +23,10 @@ from server.bus.base import (
 )
 from server.bus.broker import Broker
 from server.bus.codec import (
-    ENTRIES,
-    LOBBY,
-    MISSED,
-    NODES,
+    LOBBY_BATCH,
+    LOBBY_TOPIC,
+    LOST_TOPIC,
+    NODES_TOPIC,
     Codec,
     InvalidMessage,
     node_topic,
@@ -53,31 +53,31 @@ class MqttBus:
         self._lost = 0
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
-        for topics in (f"{NODES}/+", LOBBY, MISSED):
+        for topics in (f"{NODES_TOPIC}/+", LOBBY_TOPIC, LOST_TOPIC):
             link.subscribe(topics, self._on_node)
 
     @property
-    def flows(self) -> bool:
-        return self.link.flows
+    def is_up(self) -> bool:
+        return self.link.is_up
 
     def publish(self, message: BusMessage) -> None:
         match message:
             case Heartbeat():
                 self.link.set_status(self._codec.encode(message).payload)
-                if self.link.flows and self.link.outbox.lost > self._lost:
+                if self.link.is_up and self.link.outbox.lost > self._lost:
                     self._lost = self.link.outbox.lost
                     self.publish(MessagesLost(self._node))
             case NodeDown():
                 pass  # the link clears the status when it ends, or its will does
             case LobbyChanged(node=node, rooms=rooms, gone=gone):
-                for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
-                    part = slice(start, start + ENTRIES)
+                for start in range(0, max(len(rooms), len(gone), 1), LOBBY_BATCH):
+                    part = slice(start, start + LOBBY_BATCH)
                     self.link.publish(
-                        *self._encoded(LobbyChanged(node, rooms[part], gone[part])), kept=False
+                        *self._encoded(LobbyChanged(node, rooms[part], gone[part])), reliable=False
                     )
             case _:
-                topic, payload, kept = self._codec.encode(message)
-                self.link.publish(topic, payload, kept=kept)
+                topic, payload, reliable = self._codec.encode(message)
+                self.link.publish(topic, payload, reliable=reliable)
 
     def _encoded(self, message: BusMessage) -> tuple[str, bytes]:
         topic, payload, _ = self._codec.encode(message)
@@ -109,9 +109,11 @@ class MqttBus:
         self._gap_handlers.append(call)
         return lambda: self._gap_handlers.remove(call)
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         link = self.link
-        return BusCounters(link.counts.refused, link.outbox.dropped, link.outbox.lost, link.lag_s)
+        return BusCounters(
+            link.counts.refused, link.outbox.dropped, link.outbox.lost, link.round_trip_s
+        )
 
     # --- from the link ---
 

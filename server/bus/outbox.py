@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 #: Maximum number of attempts to deliver a message: one that was in flight whenever the connection
 #: broke may be the cause.
-TRIES = 3
+MAX_TRIES = 3
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class QueuedMessage:
 
     topic: str
     payload: bytes
-    kept: bool
+    reliable: bool
     retain: bool = False
     tries: int = 0
 
@@ -28,8 +28,8 @@ class Outbox:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept: deque[QueuedMessage] = deque()
-        self._others: deque[QueuedMessage] = deque()
+        self._reliable: deque[QueuedMessage] = deque()
+        self._unreliable: deque[QueuedMessage] = deque()
         self._ready = asyncio.Event()
         #: Number of dropped messages that need not be kept.
         self.dropped = 0
@@ -37,11 +37,11 @@ class Outbox:
         self.lost = 0
 
     def __len__(self) -> int:
-        return len(self._kept) + len(self._others)
+        return len(self._reliable) + len(self._unreliable)
 
     def put(self, message: QueuedMessage) -> None:
         """Adds a message, and drops another one on overflow."""
-        (self._kept if message.kept else self._others).append(message)
+        (self._reliable if message.reliable else self._unreliable).append(message)
         self._shrink()
         self._ready.set()
 
@@ -49,33 +49,33 @@ class Outbox:
         """Puts the kept messages that were in flight back at the head; drops the others."""
         for message in reversed(messages):
             message.tries += 1
-            if not message.kept:
+            if not message.reliable:
                 self.dropped += 1
-            elif message.tries >= TRIES:
+            elif message.tries >= MAX_TRIES:
                 self.lost += 1
             else:
-                self._kept.appendleft(message)
+                self._reliable.appendleft(message)
         self._shrink()
-        if self._kept:
+        if self._reliable:
             self._ready.set()
 
-    def forget_others(self) -> None:
+    def drop_unreliable(self) -> None:
         """Drops the messages that need not be kept: after an interruption they are stale."""
-        self.dropped += len(self._others)
-        self._others.clear()
+        self.dropped += len(self._unreliable)
+        self._unreliable.clear()
 
     async def get(self) -> QueuedMessage:
         """Removes and returns the next message, kept ones first."""
-        while not (self._kept or self._others):
+        while not (self._reliable or self._unreliable):
             self._ready.clear()
             await self._ready.wait()
-        return (self._kept or self._others).popleft()
+        return (self._reliable or self._unreliable).popleft()
 
     def _shrink(self) -> None:
         while len(self) > self._limit:
-            if self._others:
-                self._others.popleft()
+            if self._unreliable:
+                self._unreliable.popleft()
                 self.dropped += 1
             else:
-                self._kept.popleft()
+                self._reliable.popleft()
                 self.lost += 1

@@ -28,7 +28,7 @@ Try = Annotated[int, Meta(ge=1, le=1000)]
 Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
-class Offer(Struct, frozen=True, forbid_unknown_fields=True):
+class ReadyGame(Struct, frozen=True, forbid_unknown_fields=True):
     """A game that a worker is ready to search: the digest of its rules, and the nodes per second
     reached so far (0 if unknown).
     """
@@ -37,7 +37,7 @@ class Offer(Struct, frozen=True, forbid_unknown_fields=True):
     nps: Count = 0
 
 
-class Warming(Struct, frozen=True, forbid_unknown_fields=True):
+class CompilingGame(Struct, frozen=True, forbid_unknown_fields=True):
     """A game that a worker still compiles; it answers levels and personas uncompiled meanwhile."""
 
     rules: Annotated[str, Meta(max_length=128)]
@@ -51,10 +51,10 @@ class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     worker: Id
     cores: Annotated[int, Meta(ge=1, le=1024)]
-    games: Annotated[dict[Name, Offer], Meta(max_length=GAMES)]
+    games: Annotated[dict[Name, ReadyGame], Meta(max_length=GAMES)]
     running: Count = 0
     waiting: Count = 0
-    warming: Annotated[dict[Name, Warming], Meta(max_length=GAMES)] = {}
+    warming: Annotated[dict[Name, CompilingGame], Meta(max_length=GAMES)] = {}
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -119,23 +119,23 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     message: Text = ""
 
 
-class NewsHead(Struct, frozen=True):
+class SearchId(Struct, frozen=True):
     """The id and attempt of the search that a payload concerns."""
 
     id: Id
     attempt: Try
 
 
-Order = Search | Stop | Expect
+ServerCommand = Search | Stop | Expect
 WorkerMessage = Taken | Progress | Answered | Refused
 
 encode = msgspec.json.Encoder().encode
 _decode_advert = msgspec.json.Decoder(Advert).decode
-_decode_order = msgspec.json.Decoder(Order).decode
-_decode_news = msgspec.json.Decoder(WorkerMessage).decode
-_decode_head = msgspec.json.Decoder(NewsHead).decode
+_decode_command = msgspec.json.Decoder(ServerCommand).decode
+_decode_message = msgspec.json.Decoder(WorkerMessage).decode
+_decode_search_id = msgspec.json.Decoder(SearchId).decode
 
-WORKERS = f"{ROOT}/workers"
+WORKERS_TOPIC = f"{ROOT}/workers"
 
 
 class Malformed(Exception):
@@ -144,15 +144,15 @@ class Malformed(Exception):
 
 def worker_topic(worker: str) -> str:
     """The topic of a worker's advert."""
-    return f"{WORKERS}/{quote(worker, safe='')}"
+    return f"{WORKERS_TOPIC}/{quote(worker, safe='')}"
 
 
-def order_topic(worker: str) -> str:
+def commands_topic(worker: str) -> str:
     """The topic of a worker's orders."""
     return f"{ROOT}/jobs/{quote(worker, safe='')}"
 
 
-def news_topic(server: str) -> str:
+def answers_topic(server: str) -> str:
     """The topic of the news for a server."""
     return f"{ROOT}/answers/{quote(server, safe='')}"
 
@@ -160,7 +160,7 @@ def news_topic(server: str) -> str:
 def parse_advert(topic: str, payload: bytes) -> Advert:
     """Parses the advert on a worker's topic; raises Malformed."""
     try:
-        advert = _decode_advert(_short(payload))
+        advert = _decode_advert(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
     if topic != worker_topic(advert.worker):
@@ -168,33 +168,33 @@ def parse_advert(topic: str, payload: bytes) -> Advert:
     return advert
 
 
-def parse_order(payload: bytes) -> Order:
+def parse_command(payload: bytes) -> ServerCommand:
     """Parses an order of a server; raises Malformed."""
     try:
-        order: Order = _decode_order(_short(payload))
+        command: ServerCommand = _decode_command(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
-    return order
+    return command
 
 
-def parse_news(payload: bytes) -> WorkerMessage:
+def parse_worker_message(payload: bytes) -> WorkerMessage:
     """Parses a worker's news of a search; raises Malformed."""
     try:
-        news: WorkerMessage = _decode_news(_short(payload))
+        message: WorkerMessage = _decode_message(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
-    return news
+    return message
 
 
-def news_head(payload: bytes) -> NewsHead | None:
+def parse_search_id(payload: bytes) -> SearchId | None:
     """The search that a malformed payload names; None if it names none."""
     try:
-        return _decode_head(payload)
+        return _decode_search_id(payload)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 
-def _short(payload: bytes) -> bytes:
+def _checked_length(payload: bytes) -> bytes:
     if len(payload) > MAX_BYTES:
         raise Malformed("too long")
     return payload

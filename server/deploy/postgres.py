@@ -37,12 +37,12 @@ START_S = 30.0
 #: The migrated database that test databases are copied from.
 TEMPLATE = "migrated"
 #: Settings of a production server, which survives a power failure.
-SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+WITH_FSYNC = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 #: Settings without fsync, for tests that do not simulate a power failure.
-FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
+WITHOUT_FSYNC = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
 
 
-def programs() -> Path:
+def program_folder() -> Path:
     """The folder of PostgreSQL's programs; RuntimeError says how to install them."""
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
@@ -71,7 +71,7 @@ def unprivileged() -> dict[str, Any]:
     raise RuntimeError("PostgreSQL must not run as root, and there is no user postgres or nobody")
 
 
-def give_away(folder: Path) -> None:
+def chown_to_postgres(folder: Path) -> None:
     """Makes PostgreSQL's user the owner of a folder and its content."""
     ids = unprivileged()
     if ids:
@@ -79,7 +79,7 @@ def give_away(folder: Path) -> None:
             os.chown(path, ids["user"], ids["group"], follow_symlinks=False)
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     """Whether a process is alive; a zombie is not."""
     with suppress(psutil.NoSuchProcess):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
@@ -122,7 +122,7 @@ class Postgres:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    programs() / "postgres", "-D", self.folder / "data",
+                    program_folder() / "postgres", "-D", self.folder / "data",
                     *(f"-c{k}={v}" for k, v in chosen.items()),
                 ],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -133,7 +133,7 @@ class Postgres:
         """Waits until the server accepts connections; RuntimeError with its log if it ends."""
         assert self._process is not None, "it was launched"
         ready = [
-            str(programs() / "pg_isready"), "-q",
+            str(program_folder() / "pg_isready"), "-q",
             "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S)),
         ]  # fmt: skip
         while subprocess.run(ready).returncode != 0:
@@ -152,7 +152,7 @@ class Postgres:
 
     def kill(self) -> None:
         """Kills all its processes (SIGKILL) and waits for their end."""
-        self._end(signal.SIGKILL, everybody=True)
+        self._end(signal.SIGKILL, whole_group=True)
 
     def pause(self) -> None:
         """Suspends all its processes (SIGSTOP): nothing answers, and connections stay open."""
@@ -169,16 +169,16 @@ class Postgres:
             with suppress(psutil.NoSuchProcess):
                 child.send_signal(number)
 
-    def _end(self, number: signal.Signals, everybody: bool = False) -> None:
+    def _end(self, number: signal.Signals, whole_group: bool = False) -> None:
         if self._process is None or self._process.poll() is not None:
             return
         children = psutil.Process(self._process.pid).children(recursive=True)
-        if everybody:
+        if whole_group:
             self._signal_all(number)
         else:
             self._process.send_signal(number)
         self._process.wait(30)
-        while any(map(_lives, children)):
+        while any(map(_is_alive, children)):
             time.sleep(0.005)
 
     @asynccontextmanager
@@ -262,10 +262,12 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
     `settings` are PostgreSQL's.
     """
     with _scratch("plyroom-postgres-") as folder:
-        server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
+        server = Postgres(
+            folder, **{**_SETTINGS, "unix_socket_directories": str(folder), **settings}
+        )
         shutil.copytree(_initialised(), folder / "data", symlinks=True)
         (folder / "data").chmod(0o700)
-        give_away(folder)
+        chown_to_postgres(folder)
         try:
             server.start()
             yield server
@@ -273,9 +275,10 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
             server.kill()
 
 
-_BASE = {
+_SETTINGS = {
     "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60",
-    "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB", **FAST,
+    "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB",
+    **WITHOUT_FSYNC,
 }  # fmt: skip
 
 
@@ -289,15 +292,16 @@ def _initialised() -> Path:
     folder = stack.enter_context(_scratch("plyroom-initdb-"))
     secret = folder / "password"
     secret.write_text(PASSWORD)
-    give_away(folder)
+    chown_to_postgres(folder)
     command = [
-        str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256",
-        f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+        str(program_folder() / "initdb"), "-D", str(folder / "data"), "-U", USER,
+        "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync",
+        "--no-instructions",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **unprivileged())
     if done.returncode != 0:
         raise RuntimeError(f"initdb failed: {done.stderr}")
-    server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder)})
+    server = Postgres(folder, **{**_SETTINGS, "unix_socket_directories": str(folder)})
     server.start()
     try:
         with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop

@@ -54,7 +54,7 @@ async def new_guest(
     return identity, token
 
 
-async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
+async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
     """Finds the guest of a token, renames it if a name is given, and records its presence once a
     day; None for an unknown or expired token.
     """

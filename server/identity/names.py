@@ -12,24 +12,26 @@ import unicodedata
 from engine.search.job import PERSONAS
 
 #: Cyrillic and Greek lower-case letters that look like Latin ones.
-_TWINS = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
+_LOOKALIKES = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
 #: Characters that look like an i: "Al leve1 5".
-_STROKES = str.maketrans("l1", "ii")
+_I_LOOKALIKES = str.maketrans("l1", "ii")
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     """Reduces a name to lower-case letters and digits (NFKC, no marks), look-alikes replaced."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    return "".join(c for c in parts.translate(_TWINS) if c.isalnum())
+    return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
 
 
-_ALONE = re.compile(r"(ai|cpu?|computer)\d*")
-_PREFIX = "ailevel".translate(_STROKES)
-_PERSONAS = frozenset(f"ai{persona}".translate(_STROKES) for persona in PERSONAS)
+_WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*")
+_PREFIX = "ailevel".translate(_I_LOOKALIKES)
+_PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PERSONAS)
 
 
 def is_ai_name(name: str) -> bool:
     """Whether people could take a guest of that name for an AI."""
-    plain = _plain(name)
-    strokes = plain.translate(_STROKES)
-    return bool(_ALONE.fullmatch(plain)) or strokes.startswith(_PREFIX) or strokes in _PERSONAS
+    normalized = _normalized(name)
+    with_i = normalized.translate(_I_LOOKALIKES)
+    return (
+        bool(_WHOLE_NAME.fullmatch(normalized)) or with_i.startswith(_PREFIX) or with_i in _PERSONAS
+    )

@@ -17,11 +17,13 @@ from server.settings import Settings
 
 #: Addresses that a rate remembers, about 300 bytes each. Beyond that it forgets the least recently
 #: used.
-ADDRESSES = 20_000
+MAX_ADDRESSES = 20_000
 
 
 #: Settings for benchmarks and load tests, in which one address or one player does the work of many.
-OFF: dict[str, Any] = {one.name: 0 for one in fields(Settings) if one.name.startswith("limit_")}
+NO_LIMITS: dict[str, Any] = {
+    one.name: 0 for one in fields(Settings) if one.name.startswith("limit_")
+}
 
 
 class LimitExceeded(CommandRejected):
@@ -65,10 +67,10 @@ class Rates:
     def _forget(self, now_s: float) -> None:
         """Drops up to two full buckets, and the least recently used one beyond ADDRESSES."""
         for address in [
-            one for one, bucket in islice(self._buckets.items(), 2) if bucket.full(now_s)
+            one for one, bucket in islice(self._buckets.items(), 2) if bucket.is_full(now_s)
         ]:
             del self._buckets[address]
-        if len(self._buckets) > ADDRESSES:
+        if len(self._buckets) > MAX_ADDRESSES:
             del self._buckets[next(iter(self._buckets))]
 
 
@@ -77,14 +79,14 @@ class Sockets:
 
     RETRY_S = 10
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._open: Counter[str] = Counter()
 
     def check(self, address: str) -> None:
         """Raises LimitExceeded when the address has as many connections as it may."""
-        if self._most and address and self._open[address] >= self._most:
-            message = f"your address has {self._most} connections open, as many as it may"
+        if self._limit and address and self._open[address] >= self._limit:
+            message = f"your address has {self._limit} connections open, as many as it may"
             raise LimitExceeded(Code.RATE_EXCEEDED, message, self.RETRY_S)
 
     def enter(self, address: str) -> None:
@@ -99,15 +101,15 @@ class Sockets:
             del self._open[address]
 
 
-class Places:
+class RoomSlots:
     """The places for rooms in memory.
 
     A room counts for the address that created or first opened it, as long as it stays in memory.
     """
 
-    def __init__(self, most: int, percent: int) -> None:
-        self._most = most
-        self._most_each = max(1, most * percent // 100) if percent else most
+    def __init__(self, limit: int, percent: int) -> None:
+        self._limit = limit
+        self._limit_each = max(1, limit * percent // 100) if percent else limit
         self._address: dict[str, str] = {}
         self._rooms: dict[str, set[str]] = {}
 
@@ -120,11 +122,11 @@ class Places:
 
     def is_full(self) -> bool:
         """Whether the node has no place for another room."""
-        return len(self._address) >= self._most
+        return len(self._address) >= self._limit
 
     def is_full_for(self, address: str) -> bool:
         """Whether the address has as many rooms as it may."""
-        return bool(address) and len(self.of(address)) >= self._most_each
+        return bool(address) and len(self.of(address)) >= self._limit_each
 
     def check(self, address: str, retry_s: int) -> None:
         """Raises LimitExceeded when there is no place for another room."""
@@ -133,7 +135,7 @@ class Places:
                 Code.ROOM_LIMIT, "this server has no place for another room now", retry_s
             )
         if self.is_full_for(address):
-            message = f"your address has {self._most_each} rooms open, as many as it may"
+            message = f"your address has {self._limit_each} rooms open, as many as it may"
             raise LimitExceeded(Code.ROOM_LIMIT, message, retry_s)
 
     def take(self, room: str, address: str) -> None:
@@ -160,4 +162,4 @@ class Limits:
             "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
         )
         self.sockets = Sockets(settings.limit_sockets)
-        self.places = Places(settings.max_rooms, settings.limit_rooms_percent)
+        self.room_slots = RoomSlots(settings.max_rooms, settings.limit_rooms_percent)

@@ -28,6 +28,6 @@ class Bucket:
         """The time from the last `take` until there is a token, in seconds."""
         return max(0.0, (1 - self._tokens) / self._per_s)
 
-    def full(self, now_s: float) -> bool:
+    def is_full(self, now_s: float) -> bool:
         """Whether the bucket is full; a full bucket need not be kept."""
         return self._tokens + max(0.0, now_s - self._at_s) * self._per_s >= self._burst

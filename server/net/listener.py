@@ -32,7 +32,7 @@ HEAD_LINES = 128
 HEAD_LINE_BYTES = 8190
 WS_PATH = "/ws"
 #: Time limit for a client's answer to a closing handshake, in seconds.
-CLOSE_S = 2.0
+CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
@@ -281,7 +281,7 @@ async def listen(
         server = await serve(
             handler, settings.host, settings.port,
             create_connection=cast(Any, detector), process_request=check,
-            process_response=_add_headers, compression=None, close_timeout=CLOSE_S,
+            process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
             ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
@@ -300,7 +300,7 @@ async def listen(
         slots.clear()
         await runner.cleanup()
         with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S + 0.5):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S + 0.5):
                 await server.wait_closed()
         # The closing handshake has a time limit, but flushing the data that a slow reader has not
         # read yet has none.

@@ -10,8 +10,9 @@ from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
-from server.identity.guests import known_guest, new_guest
+from server.identity.guests import find_guest, new_guest
 from server.limits.rate import Bucket
+from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, format_message, parse_message
 from server.protocol.codes import Close, Code
@@ -24,17 +25,15 @@ from server.store.base import StoreError, batched, day_of
 log = structlog.get_logger()
 
 #: Unsent bytes beyond which a connection misses ephemeral messages.
-SKIP_BYTES = 64 * 1024
+MAX_UNSENT_EPHEMERAL_BYTES = 64 * 1024
 #: Unsent bytes beyond which a connection is cut off; the client may reconnect.
-CUT_BYTES = 256 * 1024
+MAX_UNSENT_BYTES = 256 * 1024
 #: Time limit for the client's hello.
 HELLO_TIMEOUT_S = 10.0
-#: Time limit for the closing handshake; after it the connection is aborted.
-GOODBYE_S = 2.0
 #: Most rooms that one connection may follow.
-ROOMS = 100
+MAX_ROOMS = 100
 #: Messages beyond the rate limit after which the connection is closed.
-EXCESS = 1000
+MAX_EXCESS = 1000
 
 
 class Session:
@@ -90,15 +89,15 @@ class Session:
         if self.closed:
             return
         self._transport.write(frames)
-        if self._transport.get_write_buffer_size() > CUT_BYTES:
+        if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self._hub.ports.metrics.evictions += 1
             log.info("slow reader cut off", identity=self.identity)
-            self.cut(Close.TOO_SLOW, "read faster")
+            self.close_at_once(Close.TOO_SLOW, "read faster")
 
     def send_ephemeral(self, frames: bytes) -> None:
         if self.closed:
             return
-        if self._transport.get_write_buffer_size() <= SKIP_BYTES:
+        if self._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
             self._transport.write(frames)
         else:
             self._hub.ports.metrics.skipped += 1
@@ -106,12 +105,12 @@ class Session:
     async def close(self, code: int, reason: str) -> None:
         """Closes with a closing handshake; aborts the connection if it is not answered in time."""
         try:
-            async with asyncio.timeout(GOODBYE_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._socket.close(code, reason)
         except TimeoutError:
             self._transport.abort()
 
-    def cut(self, code: int, reason: str) -> None:
+    def close_at_once(self, code: int, reason: str) -> None:
         """Sends a close frame with the reason, then aborts the connection without waiting."""
         if self.closed:
             return
@@ -175,7 +174,7 @@ class Session:
                     ports, self._hub.limits, self._address, hello.name
                 )
             else:
-                found = await known_guest(ports, token, hello.name)
+                found = await find_guest(ports, token, hello.name)
                 if found is not None:
                     identity = found
                 elif hello.token is not None:
@@ -210,8 +209,8 @@ class Session:
         if self._bucket.take(self.last_heard_s):
             return True
         self._excess += 1
-        if self._excess > EXCESS:
-            self.cut(Close.POLICY, Code.RATE_EXCEEDED)
+        if self._excess > MAX_EXCESS:
+            self.close_at_once(Close.POLICY, Code.RATE_EXCEEDED)
         else:
             limit = self._hub.ports.settings.messages_per_s
             self._error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
@@ -234,9 +233,9 @@ class Session:
 
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         if isinstance(message, wire.Join) and message.room not in self._rooms:
-            if len(self._rooms) >= ROOMS:
+            if len(self._rooms) >= MAX_ROOMS:
                 self._error(
-                    message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms"
+                    message.id, Code.ROOM_LIMIT, f"one connection follows at most {MAX_ROOMS} rooms"
                 )
                 return
             self._rooms.add(message.room)
@@ -302,7 +301,7 @@ class Sessions:
         finally:
             self._open.discard(session)
 
-    async def _note_present(self, day: int) -> bool:
+    async def _mark_present(self, day: int) -> bool:
         """Records that all connected guests were present on that day, including those who connected
         days ago; returns whether the store accepted it.
         """
@@ -330,13 +329,13 @@ class Sessions:
     async def run(self) -> None:
         """Closes silent connections and records daily presence, until cancelled."""
         silence_s = self._hub.ports.settings.silence_s
-        noted_day = day_of(self._hub.ports.now_ms())
+        marked_day = day_of(self._hub.ports.now_ms())
         while True:
             await asyncio.sleep(silence_s / 4)
             today = day_of(self._hub.ports.now_ms())
-            if today != noted_day and await self._note_present(today):
-                noted_day = today
+            if today != marked_day and await self._mark_present(today):
+                marked_day = today
             before_s = time.monotonic() - silence_s
             for session in tuple(self._open):
                 if session.last_heard_s < before_s:
-                    session.cut(Close.POLICY, "silent")
+                    session.close_at_once(Close.POLICY, "silent")

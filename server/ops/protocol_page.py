@@ -16,7 +16,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
 from server.limits.by_address import Limits
-from server.net.session import CUT_BYTES, HELLO_TIMEOUT_S
+from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
@@ -42,7 +42,7 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 - The server closes a connection that has been silent for {DEFAULTS.silence_s:g} s. A client that
   has nothing to say sends [`ping`](#ping).
 - When a client reads too slowly, the server may drop messages that are marked "May be dropped".
-  It cuts off a client that has {CUT_BYTES // 1024} KiB unread.
+  It cuts off a client that has {MAX_UNSENT_BYTES // 1024} KiB unread.
 
 ## Commands
 

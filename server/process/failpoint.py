@@ -18,7 +18,7 @@ PLACES = ("before_append", "after_append", "before_ack")
 Reached = Callable[[str], None]
 
 
-def nowhere(place: str) -> None:
+def no_failpoint(place: str) -> None:
     """The default: does nothing."""
 
 
@@ -30,7 +30,7 @@ def kill_at(spec: str) -> Reached:
     Raises SettingError for a text of another form.
     """
     if not spec:
-        return nowhere
+        return no_failpoint
     place, _, number = spec.partition(":")
     if place not in PLACES or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise SettingError(

@@ -18,7 +18,7 @@ if not {"rich", "structlog"} & sys.modules.keys():
     del sys.modules["rich"]
 
 
-def settled() -> None:
+def enable_gc() -> None:
     """Turns garbage collection on after the start, and exempts the objects that exist by then."""
     gc.freeze()
     gc.enable()

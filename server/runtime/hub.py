@@ -23,7 +23,7 @@ from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Room
-from server.runtime.expiry import LOOK_S, Expiry
+from server.runtime.expiry import SCAN_PERIOD_S, Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.projections import projections, stored
 from server.runtime.requests import Request, Resync, TakeOver
@@ -45,7 +45,7 @@ STALLED_POLL_S = 1.0
 SILENT_NODE_S = 4.0
 #: Margin in seconds: a node that is gone can commit nothing more once the database's statement
 #: timeout and this margin have passed.
-GOODBYE_S = 1.0
+DEAD_NODE_MARGIN_S = 1.0
 #: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
 #: seconds.
 DUE_ROOMS_RETRY_S = 0.2
@@ -144,10 +144,10 @@ class Hub:
             await self.ports.store.mark_sat(actor.identity)
             earlier = await self.ports.store.create_room(new)
         except BaseException:
-            self.limits.places.free(room.id)
+            self.limits.room_slots.free(room.id)
             raise
         if earlier is not None:
-            self.limits.places.free(room.id)
+            self.limits.room_slots.free(room.id)
             return await self._created_before(earlier, key)
         self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + RESERVED_S
         self._open(room.id, address, room)
@@ -188,7 +188,7 @@ class Hub:
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)
             entries.append(stored(room, event, now_ms))
-        self.limits.places.take(room.id, address)
+        self.limits.room_slots.take(room.id, address)
         return room, tuple(entries), events
 
     def _limit(self, identity: str) -> None:
@@ -213,12 +213,12 @@ class Hub:
 
         Raises LimitExceeded if that is not enough.
         """
-        places = self.limits.places
-        if places.is_full():
+        room_slots = self.limits.room_slots
+        if room_slots.is_full():
             self._clear(self._runners)
-        elif places.is_full_for(address):
-            self._clear(places.of(address))
-        places.check(address, math.ceil(self.ports.settings.room_idle_s))
+        elif room_slots.is_full_for(address):
+            self._clear(room_slots.of(address))
+        room_slots.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:
         """The room's runner, started if need be.
@@ -227,9 +227,9 @@ class Hub:
         """
         if room_id in self._runners:
             return self._runners[room_id]
-        if room_id not in self.limits.places:
+        if room_id not in self.limits.room_slots:
             self._make_place(address)
-            self.limits.places.take(room_id, address)
+            self.limits.room_slots.take(room_id, address)
         runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.changed, known)
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
@@ -271,7 +271,7 @@ class Hub:
 
     def _close(self, room_id: str) -> "asyncio.Task[None]":
         """Frees the room's place in memory and returns its task, which the caller cancels."""
-        self.limits.places.free(room_id)
+        self.limits.room_slots.free(room_id)
         self._reserved_until_s.pop(room_id, None)
         del self._runners[room_id]
         return self._running.pop(room_id)
@@ -341,7 +341,7 @@ class Hub:
                         self._create_buckets = {
                             one: bucket
                             for one, bucket in self._create_buckets.items()
-                            if not bucket.full(now_s)
+                            if not bucket.is_full(now_s)
                         }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
@@ -353,7 +353,7 @@ class Hub:
     async def expire(self) -> None:
         """Deletes guests and rooms not seen for long, page by page, until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(SCAN_PERIOD_S)
             try:
                 await self.expire_once()
             except StoreError as error:
@@ -366,7 +366,7 @@ class Hub:
             for one in self._runners.values()
             if one.room is not None and one.room.match is None
         ]
-        self.lobby.gone(await self._expiry.look(played_none, self.clock_ahead_ms))
+        self.lobby.gone(await self._expiry.scan_page(played_none, self.clock_ahead_ms))
 
     # --- the other nodes ---
 
@@ -422,7 +422,9 @@ class Hub:
         for node in unheard - self._doubted_since_s.keys():
             self._doubt(node)
         before_s = (
-            asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
+            asyncio.get_running_loop().time()
+            - self.ports.settings.database_statement_s
+            - DEAD_NODE_MARGIN_S
         )
         for node, since_s in tuple(self._doubted_since_s.items()):
             if since_s < before_s and node not in unheard:
@@ -434,7 +436,7 @@ class Hub:
         While the bus is down, silence means nothing.
         """
         now_s = asyncio.get_running_loop().time()
-        if not self.ports.bus.flows:
+        if not self.ports.bus.is_up:
             self._last_heard_s = dict.fromkeys(self._last_heard_s, now_s)
         for node, last_heard_s in tuple(self._last_heard_s.items()):
             if last_heard_s < now_s - SILENT_NODE_S:
@@ -479,7 +481,7 @@ class Hub:
     async def _doubtful_rooms(self, failed: bool) -> set[str] | None:
         """Waits until heads must be compared. Returns the rooms (None: all of them)."""
         poll_s = self.ports.settings.poll_s
-        unsure = failed or bool(self._doubted_since_s) or not self.ports.bus.flows
+        unsure = failed or bool(self._doubted_since_s) or not self.ports.bus.is_up
         with suppress(TimeoutError):
             async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if unsure else poll_s):
                 await self._gap_seen.wait()

@@ -26,7 +26,7 @@ from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
-from server.bus.work import Advert, Malformed, Offer, Warming
+from server.bus.work import Advert, CompilingGame, Malformed, ReadyGame
 from server.ports import Engines, EnginesAway, OnInfo
 from server.process.metrics import Metrics
 from server.seats.answers import Checker, Untrue, position_of
@@ -201,8 +201,8 @@ class RemoteEngines:
         #: For each worker's name, the games it is not trusted with, each with its rules' digest.
         #: Outlives adverts, which come and go.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
-        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
-        link.subscribe(work.news_topic(node), self._on_news)
+        link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
+        link.subscribe(work.answers_topic(node), self._on_news)
         link.on_gap(self._on_gap)
 
     # --- the Engines interface
@@ -226,8 +226,8 @@ class RemoteEngines:
             self._local.expect(game_id)
         for worker in self._present():
             if game_id in worker.advert.warming:
-                topic = work.order_topic(worker.advert.worker)
-                self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
+                topic = work.commands_topic(worker.advert.worker)
+                self._link.publish(topic, work.encode(work.Expect(game_id)), reliable=True)
 
     def load(self) -> Load:
         here = self._local.load() if self._local is not None else Load(0, 0, 0)
@@ -239,7 +239,10 @@ class RemoteEngines:
         """Counts the games that present workers offer under another digest than this server's."""
         count = 0
         for worker in self._present():
-            offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
+            offers: dict[str, ReadyGame | CompilingGame] = {
+                **worker.advert.warming,
+                **worker.advert.games,
+            }
             for game_id, offer in offers.items():
                 with contextlib.suppress(GameError, GameFault):  # this server cannot play the game
                     count += offer.rules != self._find_game(game_id).digest
@@ -317,13 +320,17 @@ class RemoteEngines:
 
     def _present(self) -> list[_Worker]:
         """The workers with a recent advert; none while the broker is unreachable."""
-        if not self._link.flows:
+        if not self._link.is_up:
             return []
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
     def _offers(
-        self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
+        self,
+        worker: _Worker,
+        offer: ReadyGame | CompilingGame | None,
+        game_id: str,
+        rules: str | None = None,
     ) -> bool:
         """Whether a worker's offer is for the game, with these rules if given, and trusted."""
         if offer is None or rules not in (None, offer.rules):
@@ -352,7 +359,10 @@ class RemoteEngines:
         ]
 
     def _is_for(
-        self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
+        self,
+        pending: _PendingSearch,
+        worker: _Worker,
+        offers: Mapping[str, ReadyGame | CompilingGame],
     ) -> bool:
         job = pending.job
         return self._offers(worker, offers.get(job.game), job.game, job.rules)
@@ -433,14 +443,14 @@ class RemoteEngines:
         )  # fmt: skip
         self._prefer(pending.job.affinity, name)
         worker.own_searches += 1
-        self._link.publish(work.order_topic(name), payload, kept=True)
+        self._link.publish(work.commands_topic(name), payload, reliable=True)
         try:
             return await self._await_answer(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
             self._link.publish(
-                work.order_topic(name),
+                work.commands_topic(name),
                 work.encode(work.Stop(pending.id, pending.attempt)),
-                kept=True,
+                reliable=True,
             )
             if pending.begun_s is None:
                 pending.begun_s = now_s  # the next attempt does not get the lost time back
@@ -522,16 +532,16 @@ class RemoteEngines:
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
         """Fails the attempts when the broker is unreachable, so the local pool searches at once."""
-        if topics is None and not self._link.flows and self._local is not None:
+        if topics is None and not self._link.is_up and self._local is not None:
             for attempt in tuple(self._attempts.values()):
                 attempt.fail(_Lost("the broker is away"))
 
     def _on_news(self, topic: str, payload: bytes) -> None:
         try:
-            news = work.parse_news(payload)
+            news = work.parse_worker_message(payload)
         except Malformed as error:
             self._refuse(topic, error)
-            if (head := work.news_head(payload)) is not None:
+            if (head := work.parse_search_id(payload)) is not None:
                 attempt = self._attempts.get(head.id)
                 if attempt is not None and attempt.pending.attempt == head.attempt:
                     attempt.fail(_Untrusted("an answer that is no message"))

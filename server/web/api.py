@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from engine.game import GameFault
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
-from server.identity.guests import COOKIE, known_guest, new_guest
+from server.identity.guests import COOKIE, find_guest, new_guest
 from server.limits.by_address import LimitExceeded, Limits, Rates
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
@@ -123,7 +123,7 @@ class Api:
         if abs(ahead_ms) > CLOCK_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
         # Degraded: the nodes learn of each other's events late, from the store.
-        if not self.ports.bus.flows:
+        if not self.ports.bus.is_up:
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
 
@@ -133,7 +133,7 @@ class Api:
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         fresh: str | None = None
         try:
-            identity = await known_guest(self.ports, token, wanted.name) if token else None
+            identity = await find_guest(self.ports, token, wanted.name) if token else None
             if identity is None:
                 address = request[ORIGIN].address
                 identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)

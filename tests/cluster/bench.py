@@ -48,7 +48,7 @@ UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
     "rooms_per_minute": 1e6,
-    **limits.OFF,
+    **limits.NO_LIMITS,
     "log": "warning",
 }
 

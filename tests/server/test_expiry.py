@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from server.identity.guests import known_guest, new_guest
+from server.identity.guests import find_guest, new_guest
 from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.runtime.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
+from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS, SCAN_PERIOD_S
 from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
@@ -67,7 +67,7 @@ async def test_a_room_without_a_match_goes() -> None:
         await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
         world.pass_days(1)
-        await asyncio.sleep(LOOK_S + 1)
+        await asyncio.sleep(SCAN_PERIOD_S + 1)
         assert await world.store.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
         assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
@@ -191,7 +191,7 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         world.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
             await hub.expire_once()
-        await asyncio.sleep(LOOK_S + 1)
+        await asyncio.sleep(SCAN_PERIOD_S + 1)
         assert await world.store.heads([room]) == {}
 
 
@@ -238,7 +238,7 @@ async def test_guests_who_sat_stay() -> None:
         left = []
         for name, (_, token) in people.items():
             await hub.expire_once()
-            if await known_guest(hub.ports, token, None) is not None:
+            if await find_guest(hub.ports, token, None) is not None:
                 left.append(name)
         assert left == ["Maker", "Player"]
 
@@ -269,7 +269,7 @@ async def test_a_day_is_noted_once() -> None:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         for _ in range(3):
             for _ in range(4):
-                assert await known_guest(hub.ports, token, None) is not None
+                assert await find_guest(hub.ports, token, None) is not None
             world.pass_days(1)
         assert world.store.calls["mark_identities_seen"] == 2
 
@@ -294,7 +294,7 @@ async def test_who_stays_connected_is_seen() -> None:
         watch.cancel()
         sessions._open.clear()
         assert await let_go(world) == (identity.id,)
-        assert await known_guest(hub.ports, token, None) is None
+        assert await find_guest(hub.ports, token, None) is None
 
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:

@@ -9,7 +9,14 @@ import pytest
 
 from client.connection import connect
 from client.errors import Refused, Unreachable
-from server.limits.by_address import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
+from server.limits.by_address import (
+    MAX_ADDRESSES,
+    NO_LIMITS,
+    LimitExceeded,
+    Rates,
+    RoomSlots,
+    Sockets,
+)
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
 from server.rooms.model import CommandRejected
@@ -66,12 +73,12 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
 def test_nought_is_off(burst: int, per_minute: int) -> None:
     """0 switches off the limits of rates, sockets and places."""
-    rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
+    rates, sockets, room_slots = Rates("guests", burst, per_minute), Sockets(0), RoomSlots(300, 0)
     for number in range(299):
         rates.take(HERE, 0.0)
         sockets.enter(HERE)
-        places.check(HERE, 1)
-        places.take(str(number), HERE)
+        room_slots.check(HERE, 1)
+        room_slots.take(str(number), HERE)
     assert len(rates) == 0
 
 
@@ -82,11 +89,11 @@ def test_a_million_addresses_fill_no_memory() -> None:
     rates = Rates("guests", 2, 1)
     rates.take(HERE, 0.0)
     rates.take(HERE, 0.0)
-    for number in range(ADDRESSES + 1000):
+    for number in range(MAX_ADDRESSES + 1000):
         rates.take(f"198.51.{number}", 0.0)
         if number % 1000 == 0:
             refusal_of(lambda: rates.take(HERE, 0.0))
-    assert len(rates) == ADDRESSES
+    assert len(rates) == MAX_ADDRESSES
     refusal_of(lambda: rates.take(HERE, 0.0))
 
 
@@ -102,24 +109,24 @@ def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
 
 def test_an_address_that_is_gone_leaves_nothing() -> None:
     """Closed sockets and rooms are not counted, and their addresses are not kept."""
-    sockets, places = Sockets(1), Places(10, 10)
+    sockets, room_slots = Sockets(1), RoomSlots(10, 10)
     for number in range(50):
         sockets.enter(f"198.51.{number}")
         sockets.leave(f"198.51.{number}")
-        places.take("room", f"198.51.{number}")
-        places.free("room")
-        places.free("room")
+        room_slots.take("room", f"198.51.{number}")
+        room_slots.free("room")
+        room_slots.free("room")
     assert not sockets._open
-    assert not places._rooms
-    assert not places._address
+    assert not room_slots._rooms
+    assert not room_slots._address
 
 
 def test_limits_are_settings() -> None:
     """Each limit is a setting that 0 switches off, with the documented default."""
-    named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
+    named = {f"PLYROOM_{name.upper()}": "0" for name in NO_LIMITS}
     settings = settings_from_env(named)
-    assert all(getattr(settings, name) == 0 for name in OFF)
-    assert [getattr(Settings(), name) for name in OFF] == [
+    assert all(getattr(settings, name) == 0 for name in NO_LIMITS)
+    assert [getattr(Settings(), name) for name in NO_LIMITS] == [
         1200,
         3000,
         120,

@@ -16,7 +16,7 @@ from engine.rules.registry import load_game
 from engine.search.job import Info, Job
 from server.bench.moves import Meter, Player, Talk, connect, resident_bytes
 from server.bus.base import LobbyChanged
-from server.bus.codec import ENTRIES, Codec
+from server.bus.codec import LOBBY_BATCH, Codec
 from server.bus.link import open_link
 from server.deploy.mosquitto import mosquitto
 from server.ports import Ports, random_id
@@ -144,7 +144,7 @@ def lobby() -> costs.Lobby:
             room=random_id(), game="chess", title="Chess", options={}, seats=seats, state="playing",
             created_ms=1_700_000_000_000, ply=17, watching=3,
         )
-        for _ in range(ENTRIES)
+        for _ in range(LOBBY_BATCH)
     )  # fmt: skip
     codec = Codec(b"k" * 32)
     # The receiver only stores entries; it uses neither ports nor rooms for that.
@@ -156,8 +156,8 @@ def lobby() -> costs.Lobby:
         assert isinstance(message, LobbyChanged)
         hears.heard(message)
 
-    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / ENTRIES
-    return costs.Lobby(told_s, _timed(hear) / ENTRIES, len(payload) / ENTRIES)
+    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / LOBBY_BATCH
+    return costs.Lobby(told_s, _timed(hear) / LOBBY_BATCH, len(payload) / LOBBY_BATCH)
 
 
 def _timed(call: Callable[[], object], times: int = 300) -> float:
