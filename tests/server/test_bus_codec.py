@@ -140,7 +140,7 @@ def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
     topic, payload, _ = CODEC.encode(GOOD)
     says = json.dumps({**json.loads(payload)["says"], **change}).encode()
     with pytest.raises(InvalidMessage):
-        CODEC.decode(topic, CODEC._authenticated(topic, says).payload)
+        CODEC.decode(topic, CODEC._wrap(topic, says).payload)
 
 
 def test_a_thinking_frame_is_validated() -> None:

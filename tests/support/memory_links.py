@@ -58,11 +58,11 @@ class MemoryLink(Link):
     def set_status(self, payload: bytes) -> None:
         self._memory.show(self._status_topic, payload)
 
-    def subscribe(self, topics: str, receive: Receive, *, include_own: bool = False) -> Any:
+    def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
         for topic, payload in self._memory.statuses.items():
-            if payload and topics in _filters(topic):
+            if payload and topic_filter in _filters(topic):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
-        return super().subscribe(topics, receive, include_own=include_own)
+        return super().subscribe(topic_filter, receive, include_own=include_own)
 
     def deliver(self, topic: str, payload: bytes) -> None:
         if self._is_up:
