@@ -24,7 +24,7 @@ from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
 from server.limits.by_address import LimitExceeded, Sockets
-from server.net.listener import listen, plain
+from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import kill_at
@@ -243,15 +243,15 @@ class Gate:
     def admit(self, socket: ServerConnection) -> Response | None:
         """The refusal to answer with; None admits the connection."""
         if self._is_full():
-            return plain(
+            return plain_response(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                "this server has no place for another connection now",
+                "this server has reached its limit of connections",
             )
         address = origin_of(socket, self._proxies).address
         try:
             self._sockets.enter(address)
         except LimitExceeded as limit:
-            return plain(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
+            return plain_response(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
         self._entered[socket] = address
         return None
 

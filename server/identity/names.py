@@ -1,9 +1,9 @@
 """Names that guests may not have: the names of AI seats, and names that could be taken for one.
 
-A name shows whether a seat is held by a person or an AI: "AI level 5", "AI swindler". So these are
-refused, in any case, spacing and punctuation, and with look-alike letters: names that begin with
-"AI level"; "AI" with the name of a persona; and AI, CP, CPU and Computer alone or with a number
-("CP #1"). "Ai Weiwei" and "Al" are allowed.
+A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
+have names that begin with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and
+Computer, alone or with a number ("CP #1"). Case, spacing, punctuation and look-alike letters make
+no difference. "Ai Weiwei" and "Al" are allowed.
 """
 
 import re
@@ -18,7 +18,7 @@ _I_LOOKALIKES = str.maketrans("l1", "ii")
 
 
 def _normalized(name: str) -> str:
-    """Reduces a name to lower-case letters and digits (NFKC, no marks), look-alikes replaced."""
+    """Returns the lower-case letters and digits of a name, without accents and look-alikes."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
 
@@ -31,7 +31,7 @@ _PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PER
 def is_ai_name(name: str) -> bool:
     """Whether people could take a guest of that name for an AI."""
     normalized = _normalized(name)
-    with_i = normalized.translate(_I_LOOKALIKES)
+    folded = normalized.translate(_I_LOOKALIKES)
     return (
-        bool(_WHOLE_NAME.fullmatch(normalized)) or with_i.startswith(_PREFIX) or with_i in _PERSONAS
+        bool(_WHOLE_NAME.fullmatch(normalized)) or folded.startswith(_PREFIX) or folded in _PERSONAS
     )

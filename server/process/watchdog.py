@@ -1,7 +1,7 @@
 """Logs when the event loop is blocked, and by which game.
 
-Rules run in the event loop, and a plug-in may hang. Nothing can stop Python code from outside, but
-the operator learns which game blocked the server.
+Rules run in the event loop, and those of a plug-in may hang. Nothing can interrupt them from
+outside, but the operator learns which game blocked the server.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ import structlog
 
 log = structlog.get_logger()
 
-#: Time between two beats of the loop, and between two checks of them, in seconds.
+#: Time between two heartbeats of the loop, and between two checks of them, in seconds.
 HEARTBEAT_S = 0.25
-#: Time after which a loop that has not turned is blocked, in seconds.
+#: Time without a heartbeat after which the loop is blocked, in seconds.
 BLOCKED_S = 1.0
 
 
@@ -75,7 +75,7 @@ def game_of(frame: FrameType | None) -> str | None:
 
 
 def location_of(frame: FrameType | None) -> str | None:
-    """The top of a stack: file, line and function."""
+    """The top of a stack as text: file, line and function."""
     return (
         f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
         if frame is not None

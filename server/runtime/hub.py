@@ -217,7 +217,7 @@ class Hub:
         if room_slots.is_full():
             self._clear(self._runners)
         elif room_slots.is_full_for(address):
-            self._clear(room_slots.of(address))
+            self._clear(room_slots.rooms_of(address))
         room_slots.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, known: Room | None = None) -> RoomRunner:

@@ -276,7 +276,7 @@ class Cluster:
         made = self.folder / "mosquitto"
         made.mkdir()
         environ = {
-            "MADE": str(made),
+            "OUT": str(made),
             "PASSWORDS": str(self.folder / "secrets" / "mosquitto_passwords"),
             "CONFIG": str(self.folder / "mosquitto.conf"),
             "PATH": f"{os.environ['PATH']}:{Path(mosquitto_path()).parent}",

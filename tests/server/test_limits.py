@@ -72,7 +72,7 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
 def test_nought_is_off(burst: int, per_minute: int) -> None:
-    """0 switches off the limits of rates, sockets and places."""
+    """0 switches off the limits of rates, sockets and rooms in memory."""
     rates, sockets, room_slots = Rates("guests", burst, per_minute), Sockets(0), RoomSlots(300, 0)
     for number in range(299):
         rates.take(HERE, 0.0)
@@ -231,7 +231,7 @@ async def test_sockets_without_end_are_refused() -> None:
         async with node.http() as http:
             refused = await http.request("/ws", headers=UPGRADE | coming_from(HERE))
             assert (refused.status, refused.headers["retry-after"]) == (429, "10")
-            assert b"your address has 3 connections open" in refused.body
+            assert b"your address has reached its limit of open connections (3)" in refused.body
         async with node.socket(coming_from(THERE)) as other:
             await other.hello()
         await sockets[0].connection.close()
@@ -324,7 +324,7 @@ async def test_rooms_without_end_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """An address holds at most a tenth of the places, by creating rooms or by opening old ones.
+    """An address holds at most a tenth of the rooms in memory, by creating rooms or by opening old ones.
 
     Others find place.
     """

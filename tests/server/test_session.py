@@ -255,7 +255,7 @@ async def test_too_many_messages() -> None:
 
 async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not slow down is closed with 1008."""
-    monkeypatch.setattr(session_module, "EXCESS", 30)
+    monkeypatch.setattr(session_module, "MAX_EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(100):
             await one.send(wire.Ping())
