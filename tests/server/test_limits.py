@@ -324,7 +324,7 @@ async def test_rooms_without_end_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """An address holds at most a tenth of the rooms in memory, by creating rooms or by opening old ones.
+    """An address holds at most a tenth of the rooms in memory, whether it creates or opens them.
 
     Others find place.
     """
