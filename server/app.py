@@ -23,7 +23,7 @@ from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
-from server.limits.by_address import LimitExceeded, Sockets
+from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
@@ -234,7 +234,7 @@ def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextMana
 class Gate:
     """Admits connections, or refuses them at the handshake with a reason."""
 
-    def __init__(self, sockets: Sockets, proxies: Proxies, is_full: Callable[[], bool]) -> None:
+    def __init__(self, sockets: SocketLimit, proxies: Proxies, is_full: Callable[[], bool]) -> None:
         self._sockets = sockets
         self._proxies = proxies
         self._is_full = is_full

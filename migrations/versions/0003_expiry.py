@@ -3,8 +3,8 @@
 A program of schema 0001 or 0002 may run beside one of 0003. Rows that an older program adds have no
 day (`seen_day` is null), so their age counts from the first expiry pass of a program of 0003.
 
-Guests who have sent a command to a room or made one count as having sat, since the log of commands
-records no more.
+Guests who have sent a command to a room or created one count as having sat, since the log of
+commands records no more.
 """
 
 import sqlalchemy as sa

@@ -182,9 +182,11 @@ class Pair:
         players[0].on_text = lambda text: self._on_text(0, text)
         players[1].on_text = lambda text: self._on_text(1, text)
 
-    def _send(self, who: int, text: str) -> None:
+    def _send(self, player: int, text: str) -> None:
         self._commands += 1
-        self.players[who].send(f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode())
+        self.players[player].send(
+            f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode()
+        )
 
     def move(self) -> None:
         """Sends the next move of the side to move."""
@@ -195,20 +197,20 @@ class Pair:
             f'"t":"move","ply":{self._ply},"move":"{DRAWN_GAME[self._ply]}"',
         )
 
-    def _on_text(self, who: int, text: bytes) -> None:
+    def _on_text(self, player: int, text: bytes) -> None:
         mover = (self._ply + self._first_mover) & 1
         if text.startswith(b'{"t":"ack"'):
-            if who == mover and self._ply < len(DRAWN_GAME):
+            if player == mover and self._ply < len(DRAWN_GAME):
                 self._meter.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
                 self._acked = True
                 self._advance()
         elif text.startswith(b'{"t":"event"'):
-            if who != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
+            if player != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
                 self._delivered = True
                 self._advance()
-            elif b'"kind":"offered"' in text and who == 1:
+            elif b'"kind":"offered"' in text and player == 1:
                 self._send(1, '"t":"rematch"')
-            elif b'"kind":"started"' in text and who == 1:
+            elif b'"kind":"started"' in text and player == 1:
                 self._ply, self._first_mover = 0, 1 - self._first_mover
                 self._meter.schedule(self.move)
         elif text.startswith(b'{"t":"error"'):
@@ -255,8 +257,8 @@ class Meter:
 async def make_pair(port: int, meter: Meter, number: int) -> Pair:
     """Makes two guests and a room in which they start a match."""
     clients = [RequestClient(await connect(port)) for _ in range(2)]
-    for who, client in enumerate(clients):
-        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{who}")
+    for n, client in enumerate(clients):
+        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{n}")
     seats = [{"who": "me"}, {"who": "open"}]
     room = (
         await clients[0].request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
@@ -336,8 +338,8 @@ async def relay(ready: Callable[[int], None]) -> None:
         else:
             event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
         frame = encode(event)
-        for other in pair:
-            await other.send(frame, text=True)
+        for connection in pair:
+            await connection.send(frame, text=True)
 
     async def handler(socket: ServerConnection) -> None:
         pair = pairs.setdefault(decode(await socket.recv())["join"], [])

@@ -15,8 +15,8 @@ from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.settings import Settings
 
-#: Maximum number of addresses that a rate remembers, about 300 bytes each. Beyond that it forgets
-#: the least recently used address.
+#: Maximum number of addresses that a rate limit remembers, about 300 bytes each. Beyond that it
+#: forgets the least recently used address.
 MAX_ADDRESSES = 20_000
 
 
@@ -34,8 +34,8 @@ class LimitExceeded(CommandRejected):
         self.retry_s = retry_s
 
 
-class Rates:
-    """A token bucket for each address. `what` names in refusals what the bucket limits."""
+class RateLimit:
+    """A rate limit for each address. `what` names in refusals what is limited."""
 
     def __init__(self, what: str, burst: int, per_minute: int) -> None:
         self._what = what
@@ -65,7 +65,7 @@ class Rates:
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))
 
     def _forget(self, now_s: float) -> None:
-        """Drops up to two full buckets, and the least recently used one beyond ADDRESSES."""
+        """Drops up to two full buckets, and the least recently used one beyond MAX_ADDRESSES."""
         for address in [
             known for known, bucket in islice(self._buckets.items(), 2) if bucket.is_full(now_s)
         ]:
@@ -74,8 +74,8 @@ class Rates:
             del self._buckets[next(iter(self._buckets))]
 
 
-class Sockets:
-    """The number of open connections of each address."""
+class SocketLimit:
+    """A limit of open connections for each address."""
 
     #: The time after which a refused client should try again, in seconds.
     RETRY_S = 10
@@ -158,9 +158,11 @@ class Limits:
     """All limits by address of one node."""
 
     def __init__(self, settings: Settings) -> None:
-        self.guests = Rates("new guests", settings.limit_guests, settings.limit_guests_per_minute)
-        self.rooms = Rates(
+        self.guests = RateLimit(
+            "new guests", settings.limit_guests, settings.limit_guests_per_minute
+        )
+        self.rooms = RateLimit(
             "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
         )
-        self.sockets = Sockets(settings.limit_sockets)
+        self.sockets = SocketLimit(settings.limit_sockets)
         self.room_slots = RoomSlots(settings.max_rooms, settings.limit_rooms_percent)

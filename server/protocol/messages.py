@@ -258,7 +258,7 @@ ClientMessage = (
 )
 
 
-# --- what happened in a room --------------------------------------------------------------------
+# --- the events of a room -----------------------------------------------------------------------
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
@@ -272,7 +272,7 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """Something that happened in a room. The room's log numbers its events v = 1, 2, 3, …"""
+    """An event of a room. The room's log numbers its events v = 1, 2, 3, …"""
 
 
 class Created(Event, frozen=True, tag="created"):

@@ -14,7 +14,7 @@ from engine.game import GameFault
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
 from server.identity.guests import COOKIE, find_guest, new_guest
-from server.limits.by_address import LimitExceeded, Limits, Rates
+from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.protocol.codes import Code
@@ -55,7 +55,7 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
     settings = api.ports.settings
-    rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
+    rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
     middlewares = [
         _origins(parse_proxies(settings.proxies)),
         _errors(api.ports),
@@ -279,7 +279,7 @@ def _errors(ports: Ports) -> Any:
     return middleware
 
 
-def _limits(rate: Rates, ports: Ports) -> Any:
+def _limits(rate: RateLimit, ports: Ports) -> Any:
     """Applies the rate limit per address."""
 
     @web.middleware

@@ -13,9 +13,9 @@ from server.limits.by_address import (
     MAX_ADDRESSES,
     NO_LIMITS,
     LimitExceeded,
-    Rates,
+    RateLimit,
     RoomSlots,
-    Sockets,
+    SocketLimit,
 )
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
@@ -58,7 +58,7 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 
     A refusal says when to retry, and other addresses are unaffected.
     """
-    rates = Rates("guests", 3, 6)
+    rates = RateLimit("guests", 3, 6)
     for _ in range(3):
         rates.take(HERE, 0.0)
     refusal = refusal_of(lambda: rates.take(HERE, 0.0))
@@ -73,7 +73,11 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
 def test_nought_is_off(burst: int, per_minute: int) -> None:
     """0 switches off the limits of rates, sockets and rooms in memory."""
-    rates, sockets, room_slots = Rates("guests", burst, per_minute), Sockets(0), RoomSlots(300, 0)
+    rates, sockets, room_slots = (
+        RateLimit("guests", burst, per_minute),
+        SocketLimit(0),
+        RoomSlots(300, 0),
+    )
     for number in range(299):
         rates.take(HERE, 0.0)
         sockets.enter(HERE)
@@ -86,7 +90,7 @@ def test_a_million_addresses_fill_no_memory() -> None:
     """A rate remembers a bounded number of addresses, and never forgets one in constant use in
     favour of others.
     """
-    rates = Rates("guests", 2, 1)
+    rates = RateLimit("guests", 2, 1)
     rates.take(HERE, 0.0)
     rates.take(HERE, 0.0)
     for number in range(MAX_ADDRESSES + 1000):
@@ -99,7 +103,7 @@ def test_a_million_addresses_fill_no_memory() -> None:
 
 def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
     """Each new address makes the rate forget a few whose buckets are full."""
-    rates = Rates("guests", 2, 60)
+    rates = RateLimit("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
     for _ in range(60):
@@ -109,7 +113,7 @@ def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
 
 def test_an_address_that_is_gone_leaves_nothing() -> None:
     """Closed sockets and rooms are not counted, and their addresses are not kept."""
-    sockets, room_slots = Sockets(1), RoomSlots(10, 10)
+    sockets, room_slots = SocketLimit(1), RoomSlots(10, 10)
     for number in range(50):
         sockets.enter(f"198.51.{number}")
         sockets.leave(f"198.51.{number}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from server.limits.by_address import LimitExceeded, Rates, RoomSlots, Sockets
+from server.limits.by_address import LimitExceeded, RateLimit, RoomSlots, SocketLimit
 from server.limits.rate import Bucket
 from server.net.session import Session, Sessions
 from server.protocol.codes import Code
@@ -36,24 +36,24 @@ def a_hello_is_not_counted(patch: Patch) -> None:
 
 
 def every_address_is_kept(patch: Patch) -> None:
-    patch.setattr(Rates, "_forget", nothing)
+    patch.setattr(RateLimit, "_forget", nothing)
 
 
 def the_oldest_is_kept(patch: Patch) -> None:
     """Using a bucket does not move it to the end, so an address in constant use is forgotten."""
 
-    def take(self: Rates, address: str, now_s: float) -> None:
+    def take(self: RateLimit, address: str, now_s: float) -> None:
         self._buckets.setdefault(address, Bucket(self._per_minute / 60, self._burst, now_s))
         taken = self._buckets[address].take(now_s)
         self._forget(now_s)
         if not taken:
             raise LimitExceeded(Code.RATE_EXCEEDED, "no", 1)
 
-    patch.setattr(Rates, "take", take)
+    patch.setattr(RateLimit, "take", take)
 
 
 def sockets_that_went_count(patch: Patch) -> None:
-    patch.setattr(Sockets, "leave", nothing)
+    patch.setattr(SocketLimit, "leave", nothing)
 
 
 def rooms_that_went_count(patch: Patch) -> None:
