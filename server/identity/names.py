@@ -23,8 +23,11 @@ def _normalized(name: str) -> str:
     return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
 
 
+#: Names that are refused as a whole.
 _WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*")
+#: The beginning of names that are refused.
 _PREFIX = "ailevel".translate(_I_LOOKALIKES)
+#: The names of AI seats with a persona.
 _PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PERSONAS)
 
 
