@@ -179,12 +179,12 @@ class Codec:
             body = bytes(envelope.says)
             if not hmac.compare_digest(self._mac(topic, body).encode(), envelope.seal.encode()):
                 raise InvalidMessage("not authenticated by a node of this store")
-            return _message(topic, body)
+            return _parse_body(topic, body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise InvalidMessage(str(error)) from error
 
 
-def _message(topic: str, body: bytes) -> BusMessage:
+def _parse_body(topic: str, body: bytes) -> BusMessage:
     """Decodes the body of a message whose HMAC was valid for this topic."""
     if topic == LOBBY_TOPIC:
         lobby = _decode_lobby_changed(body)
@@ -207,11 +207,11 @@ def _message(topic: str, body: bytes) -> BusMessage:
             report.room, report.node, frozenset(report.identities), report.watching, report.asks
         )
         return _check_topic(topic, f"{room_topic(report.room)}/here", presence)
-    appended = _events_appended(body)
+    appended = _parse_events(body)
     return _check_topic(topic, room_topic(appended.room), appended)
 
 
-def _events_appended(body: bytes) -> EventsAppended:
+def _parse_events(body: bytes) -> EventsAppended:
     appended = _decode_events_appended(body)
     events = tuple(
         StoredEvent(entry.v, entry.at, entry.audience, bytes(entry.body))

@@ -178,7 +178,7 @@ class Link:
         """Stays connected until cancelled (after `is_closing` is set), then disconnects."""
         failures = 0
         while True:
-            began_s = _now_s()
+            start_s = _now_s()
             try:
                 await self._connect_and_serve()
             except* (aiomqtt.MqttError, OSError, ValueError) as group:
@@ -192,7 +192,7 @@ class Link:
             # A task group that is cancelled while a task fails may raise only the failure.
             if self.is_closing:
                 return
-            failures = 0 if _now_s() - began_s > MAX_RETRY_S else failures + 1
+            failures = 0 if _now_s() - start_s > MAX_RETRY_S else failures + 1
             longest_s = min(MAX_RETRY_S, MIN_RETRY_S * 2 ** min(failures, 10))
             await asyncio.sleep(random.uniform(MIN_RETRY_S / 2, longest_s))
 
@@ -388,7 +388,7 @@ class Link:
         if len(payload) > MAX_BYTES:
             self.counts.refused += 1
             return
-        for topic_filter in _filters(topic):
+        for topic_filter in _matching_filters(topic):
             if (subscription := self._subscriptions.get(topic_filter)) is not None:
                 for receive in tuple(subscription.receivers):
                     try:
@@ -411,7 +411,7 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
 
 
 @lru_cache(4096)
-def _filters(topic: str) -> tuple[str, ...]:
+def _matching_filters(topic: str) -> tuple[str, ...]:
     """All topic filters that match a topic."""
     parents = list(itertools.accumulate(topic.split("/"), lambda above, level: f"{above}/{level}"))
     return (topic, f"{topic.rpartition('/')[0]}/+", *(f"{parent}/#" for parent in parents))

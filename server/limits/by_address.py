@@ -35,10 +35,10 @@ class LimitExceeded(CommandRejected):
 
 
 class RateLimit:
-    """A rate limit for each address. `what` names in refusals what is limited."""
+    """A rate limit for each address. A refusal names its `subject`."""
 
-    def __init__(self, what: str, burst: int, per_minute: int) -> None:
-        self._what = what
+    def __init__(self, subject: str, burst: int, per_minute: int) -> None:
+        self._subject = subject
         self._burst = burst
         self._per_minute = per_minute
         self._buckets: dict[str, Bucket] = {}
@@ -59,7 +59,7 @@ class RateLimit:
         self._forget(now_s)
         if not taken:
             message = (
-                f"your address may have {self._burst} {self._what} at once"
+                f"your address may have {self._burst} {self._subject} at once"
                 f" and then {self._per_minute} a minute"
             )
             raise LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(bucket.wait_s())))

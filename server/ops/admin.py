@@ -92,7 +92,7 @@ def in_transaction(
 
 
 @contextmanager
-def progress(what: str) -> Iterator[backups.Told]:
+def progress(description: str) -> Iterator[backups.Told]:
     """Shows a progress bar on a terminal, and nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
@@ -107,7 +107,7 @@ def progress(what: str) -> Iterator[backups.Told]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 

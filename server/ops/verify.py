@@ -114,14 +114,14 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
 
 def _check_orphans(connection: Connection, report: Report) -> None:
     """Reports rows whose room or match does not exist."""
-    for column, owner, what in (
+    for column, owner, description in (
         (t.events.c.room, t.rooms, "events of a room"),
         (t.commands.c.room, t.rooms, "commands of a room"),
         (t.matches.c.room, t.rooms, "matches of a room"),
         (t.thoughts.c.match, t.matches, "thoughts about a match"),
     ):
         for name in _without(connection, column, owner):
-            report.problems.append(Problem("I3", name, None, f"{what} that does not exist"))
+            report.problems.append(Problem("I3", name, None, f"{description} that does not exist"))
 
 
 def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
@@ -369,13 +369,14 @@ class _RoomCheck:
                     row.v,
                 )
 
-    def _compare(self, what: str, row: Any, expected: dict[str, Any]) -> None:
+    def _compare(self, description: str, row: Any, expected: dict[str, Any]) -> None:
         """Reports the columns of a row that differ from the expected values."""
         for name, value in expected.items():
             actual = getattr(row, name)
             if actual != value:
                 self._add_problem(
-                    "I8", f"{name} of {what} is {actual!r}, but {value!r} follows from the log"
+                    "I8",
+                    f"{name} of {description} is {actual!r}, but {value!r} follows from the log",
                 )
 
 

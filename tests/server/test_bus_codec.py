@@ -19,7 +19,7 @@ from server.bus.base import (
     PresenceReport,
 )
 from server.bus.codec import Codec, InvalidMessage, room_topic
-from server.bus.link import MAX_BYTES, _filters
+from server.bus.link import MAX_BYTES, _matching_filters
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, format_message
 from server.protocol.frames import text_frame
@@ -165,4 +165,4 @@ def test_subscriptions_of_a_topic() -> None:
     """MQTT 5, section 4.7.1: the subscriptions for the topic, for one level and for all levels
     below.
     """
-    assert set(_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}
+    assert set(_matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from server.bus.broker import Broker
-from server.bus.link import Link, Receive, _filters
+from server.bus.link import Link, Receive, _matching_filters
 
 
 class MemoryBroker:
@@ -60,7 +60,7 @@ class MemoryLink(Link):
 
     def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
         for topic, payload in self._memory.statuses.items():
-            if payload and topic_filter in _filters(topic):
+            if payload and topic_filter in _matching_filters(topic):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
         return super().subscribe(topic_filter, receive, include_own=include_own)
 
