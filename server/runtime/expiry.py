@@ -25,7 +25,7 @@ PAGE = 500
 #: The first bytes of the log entry of a `started` event.
 STARTED = b'{"kind":"started"'
 #: Time between two steps, in seconds: 720,000 rows of each table a day.
-SCAN_PERIOD_S = 60.0
+LOOK_S = 60.0
 
 
 async def note_opened(
@@ -53,7 +53,7 @@ async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
 
 
 class Expiry:
-    """One node's share of the expiry. `scan_page` is one step of it."""
+    """One node's share of the expiry. `look` is one step of it."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -61,7 +61,7 @@ class Expiry:
         self._guests_after: str | None = None
         self._noted_day: int | None = None
 
-    async def scan_page(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
+    async def look(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
         """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
 
         Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step

@@ -23,7 +23,7 @@ from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Room
-from server.runtime.expiry import SCAN_PERIOD_S, Expiry
+from server.runtime.expiry import LOOK_S, Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.projections import projections, stored
 from server.runtime.requests import Request, Resync, TakeOver
@@ -45,7 +45,7 @@ STALLED_POLL_S = 1.0
 SILENT_NODE_S = 4.0
 #: Margin in seconds: a node that is gone can commit nothing more once the database's statement
 #: timeout and this margin have passed.
-DEAD_NODE_MARGIN_S = 1.0
+GOODBYE_S = 1.0
 #: Time between two searches for due rooms while the heartbeat of a node that is gone runs out, in
 #: seconds.
 DUE_ROOMS_RETRY_S = 0.2
@@ -353,7 +353,7 @@ class Hub:
     async def expire(self) -> None:
         """Deletes guests and rooms not seen for long, page by page, until cancelled."""
         while True:
-            await asyncio.sleep(SCAN_PERIOD_S)
+            await asyncio.sleep(LOOK_S)
             try:
                 await self.expire_once()
             except StoreError as error:
@@ -366,7 +366,7 @@ class Hub:
             for one in self._runners.values()
             if one.room is not None and one.room.match is None
         ]
-        self.lobby.gone(await self._expiry.scan_page(played_none, self.clock_ahead_ms))
+        self.lobby.gone(await self._expiry.look(played_none, self.clock_ahead_ms))
 
     # --- the other nodes ---
 
@@ -422,9 +422,7 @@ class Hub:
         for node in unheard - self._doubted_since_s.keys():
             self._doubt(node)
         before_s = (
-            asyncio.get_running_loop().time()
-            - self.ports.settings.database_statement_s
-            - DEAD_NODE_MARGIN_S
+            asyncio.get_running_loop().time() - self.ports.settings.database_statement_s - GOODBYE_S
         )
         for node, since_s in tuple(self._doubted_since_s.items()):
             if since_s < before_s and node not in unheard:

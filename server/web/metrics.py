@@ -28,22 +28,22 @@ from server.web.connection import HttpConnections
 
 #: The help text of each counter of `server.process.metrics.Metrics`.
 COUNTERS = {
-    "moves": "Committed moves, including the AI's",
-    "commands": "Committed commands",
-    "rejected": "Commands that a room's rules refused",
-    "conflicts": "Appends that lost the compare-and-set to another node",
-    "repeated": "Commands that were sent again after their commit and got the same ack",
-    "store_failures": "Requests that failed because of the store",
-    "faults": "Requests that failed because of a bug in the server or in a game",
-    "polls": "Periodic comparisons of all rooms with the store",
-    "bad_answers": "Invalid answers and quarantines of engine workers",
-    "evictions": "Connections that were closed because the client read too slowly",
-    "skipped": "Ephemeral messages that were not sent to slow readers",
+    "moves": "Moves that were committed, the AI's among them",
+    "commands": "Commands that were committed",
+    "rejected": "Commands that the rules of a room refused",
+    "conflicts": "Appends that another node was faster with",
+    "repeated": "Commands that had been committed before and were acknowledged again",
+    "store_failures": "Requests of rooms that the store did not serve",
+    "faults": "Requests that failed by a mistake of the server or of a game",
+    "polls": "Comparisons of all rooms with the store that nothing had called for",
+    "bad_answers": "Answers of engine workers that cannot be so, and quarantines of theirs",
+    "evictions": "Connections that were cut off because they read too slowly",
+    "skipped": "Frames that slow readers missed",
 }
 #: The metric's name and help text of each histogram.
 HISTOGRAMS = {
-    "append_s": ("append_seconds", "Time from handing events to the store until their commit"),
-    "bus_lag_s": ("bus_lag_seconds", "Time from a commit on another node until its events arrive"),
+    "append_s": ("append_seconds", "From handing events to the store until they are committed"),
+    "bus_lag_s": ("bus_lag_seconds", "From a commit on another node until its events arrive here"),
 }
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -77,10 +77,8 @@ class NodeCollector:
             )
         load = self._gauges.searches()
         yield GaugeMetricFamily("plyroom_rooms", "Rooms in memory", self._gauges.rooms())
-        yield GaugeMetricFamily(
-            "plyroom_connections", "Open WebSocket connections", self._gauges.connections()
-        )
-        yield GaugeMetricFamily("plyroom_searches_running", "Running searches", load.running)
+        yield GaugeMetricFamily("plyroom_connections", "Open sockets", self._gauges.connections())
+        yield GaugeMetricFamily("plyroom_searches_running", "Searches under way", load.running)
         yield GaugeMetricFamily(
             "plyroom_searches_waiting", "Searches that wait for a worker", load.waiting
         )
@@ -99,18 +97,16 @@ class NodeCollector:
             self._gauges.bus.is_up,
         )
         yield GaugeMetricFamily(
-            "plyroom_bus_echo_seconds", "Round-trip time of the last echo", bus.echo_s
+            "plyroom_bus_echo_seconds", "How long the last message to oneself took", bus.echo_s
         )
         yield CounterMetricFamily(
-            "plyroom_bus_refused", "Invalid or forged bus messages", bus.refused
+            "plyroom_bus_refused", "Bus messages that were broken or forged", bus.refused
         )
         yield CounterMetricFamily(
-            "plyroom_bus_dropped", "Ephemeral bus messages that were dropped", bus.dropped
+            "plyroom_bus_dropped", "Bus messages that may be missed and were", bus.dropped
         )
         yield CounterMetricFamily(
-            "plyroom_bus_lost",
-            "Bus messages that were dropped, except for ephemeral ones",
-            bus.lost,
+            "plyroom_bus_lost", "Bus messages that were dropped though they mattered", bus.lost
         )
 
 

@@ -13,7 +13,7 @@ from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS, SCAN_PERIOD_S
+from server.runtime.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
 from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
@@ -67,7 +67,7 @@ async def test_a_room_without_a_match_goes() -> None:
         await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
         world.pass_days(1)
-        await asyncio.sleep(SCAN_PERIOD_S + 1)
+        await asyncio.sleep(LOOK_S + 1)
         assert await world.store.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
         assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
@@ -191,7 +191,7 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         world.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
             await hub.expire_once()
-        await asyncio.sleep(SCAN_PERIOD_S + 1)
+        await asyncio.sleep(LOOK_S + 1)
         assert await world.store.heads([room]) == {}
 
 

@@ -113,21 +113,21 @@ def a_room_is_opened_without_a_note(patch: Patch) -> None:
 
 
 def open_rooms_are_not_noted(patch: Patch) -> None:
-    real = Expiry.scan_page
+    real = Expiry.look
 
     async def careless(self: Expiry, _open_rooms: Any, clock_ahead_ms: int) -> Any:
         return await real(self, (), clock_ahead_ms)
 
-    patch.setattr(Expiry, "scan_page", careless)
+    patch.setattr(Expiry, "look", careless)
 
 
 def the_nodes_own_clock_counts(patch: Patch) -> None:
-    real = Expiry.scan_page
+    real = Expiry.look
 
     async def careless(self: Expiry, open_rooms: Any, _clock_ahead_ms: int) -> Any:
         return await real(self, open_rooms, 0)
 
-    patch.setattr(Expiry, "scan_page", careless)
+    patch.setattr(Expiry, "look", careless)
 
 
 def who_stays_connected_is_not_noted(patch: Patch) -> None:
