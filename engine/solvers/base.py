@@ -83,8 +83,8 @@ class Batch:
     seconds: float
 
 
-#: A context manager around a computation. A caller with a time limit starts a timer in it that
-#: calls `expire`.
+#: Returns a context manager for a computation. With a time limit it starts a timer that calls
+#: `expire`.
 Timer = Callable[[], AbstractContextManager[None]]
 
 
@@ -103,12 +103,12 @@ class Solver(Protocol):
         """True if the position is surely solved in `time_ms`; None means no time limit."""
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
         """The exact result, or None when a limit came first.
 
         Cancelled when the control block says so. The position must have a move. The caller enforces
-        the time limit: its `around` calls `expire`.
+        the time limit: its `timer` calls `expire`.
         """
 
     def solve_batch(
@@ -117,7 +117,7 @@ class Solver(Protocol):
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """The scores of many positions without moves or lines; `limit.nodes` is for each one."""
 
@@ -136,7 +136,7 @@ class TableSolver(Solver, Protocol):
     """A solver with endgame tables, which its `prepare` loads, or generates if they are missing."""
 
     #: Maximum number of pieces on the board in the tables.
-    most_pieces: int
+    max_pieces: int
 
     @property
     def data(self) -> Any:

@@ -110,7 +110,7 @@ class ConnectFourSolver:
         return 3 * time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
         """The score and a best move; other exact scores and the line as far as they are cheap.
 
@@ -123,7 +123,7 @@ class ConnectFourSolver:
         self._start_search(limit, control)
         side_nodes = min(SIDE_NODES, limit.nodes or SIDE_NODES)
         begun = time.perf_counter()
-        with around():
+        with timer():
             try:
                 known = None if limit.time_ms is None else self._result(board, control)
                 best = self._exact(board, known, limit, control)
@@ -204,7 +204,7 @@ class ConnectFourSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves all positions in one call of compiled code, each without the book.
 
@@ -216,7 +216,7 @@ class ConnectFourSolver:
         self._used_bits = self._bits
         self._start_search(limit, control)
         memories = Memory(boards), Memory(scores), len(positions), self._memory, control.memory
-        with around():
+        with timer():
             begun = time.thread_time()
             self._native.function("solve_all")(*memories)
             seconds = time.thread_time() - begun

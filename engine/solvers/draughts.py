@@ -41,7 +41,7 @@ class DraughtsSolver:
         self.game = game
         rules: Any = game.rules
         self._rules = rules
-        self.most_pieces = int(rules.TABLE_PIECES)
+        self.max_pieces = int(rules.TABLE_PIECES)
         self._data = None if tables is None else self._data_with(tables)
 
     def prepare(self) -> None:
@@ -87,7 +87,7 @@ class DraughtsSolver:
         return ONGOING if self._data is None else int(self._rules.probe(state, self._data))
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
         """The exact result; None if the tables do not cover the position."""
         begun = time.perf_counter()
@@ -148,7 +148,7 @@ class DraughtsSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """The scores of many positions, None where the tables do not cover one."""
         begun = time.perf_counter()

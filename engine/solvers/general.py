@@ -47,7 +47,7 @@ class SearchSolver:
         return False
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
         """The result and the best moves.
 
@@ -56,7 +56,7 @@ class SearchSolver:
         begun = time.perf_counter()
         self._is_expired = False
         self._clear_table()
-        with around():
+        with timer():
             report = self._search(position, limit, control, margin=1)
             if not _is_final(report):
                 return None
@@ -84,14 +84,14 @@ class SearchSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
         begun = time.perf_counter()
         scores: list[int | None] = []
         nodes = []
         self._is_expired = False
-        with around():
+        with timer():
             for position in positions:
                 self._clear_table()
                 report = self._search(position, limit, control)

@@ -74,14 +74,14 @@ class EndgameSolver:
         return empty <= REACH_EMPTY + math.floor(math.log(max(time_ms, 1) / REACH_MS, REACH_GROWTH))
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
         """The result; under a time limit it may say only who wins."""
         self.prepare()
         begun = time.perf_counter()
         self._begin(limit)
         control.clear_shown()
-        with around():
+        with timer():
             found = self._result(position, limit, control)
             if found is None:
                 return None
@@ -95,7 +95,7 @@ class EndgameSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
         self.prepare()
@@ -103,7 +103,7 @@ class EndgameSolver:
         scores: list[int | None] = []
         nodes = []
         self._words[last.EXPIRED] = 0
-        with around():
+        with timer():
             for position in positions:
                 expired = int(self._words[last.EXPIRED])
                 self._begin(limit)

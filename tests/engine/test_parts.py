@@ -85,7 +85,7 @@ def test_one_name_means_one_thing(part: Path) -> None:
     part.write_text(PART.replace("SEVEN", "ONE"))
     registry.forget()
     with pytest.raises(
-        GameFault, match="counted in planted_part: ONE is another thing elsewhere in the game"
+        GameFault, match="counted in planted_part: ONE has another value in another file"
     ):
         compile_game(load_game("planted"))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
@@ -108,7 +108,7 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def test_evaluation_knows_no_colour() -> None:

@@ -122,7 +122,7 @@ def compare(
 ) -> Iterator[str]:
     """Plays a random match in both programs and compares them; yields each ending, or ""."""
     position, board = game.position(text), chess.Board(text)
-    shuffles = chance.random() < 0.3
+    find_cycles = chance.random() < 0.3
     script = iter(first.split())
     for _ in range(plies):
         outcome = compare_position(position, board)
@@ -136,7 +136,7 @@ def compare(
         else:
             move = (
                 shuffled_move(position, board, chance)
-                if shuffles
+                if find_cycles
                 else chance.choice(position.moves())
             )
         played = board.parse_uci(position.format_move(move))

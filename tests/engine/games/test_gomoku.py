@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
@@ -137,7 +137,7 @@ def images(text: str) -> Iterator[str]:
 
 def value(position: Position) -> int:
     with np.errstate(over="ignore"):
-        return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+        return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:

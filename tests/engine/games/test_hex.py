@@ -5,7 +5,7 @@ import random
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.hex import STEP
 from engine.rules.registry import load_game
@@ -100,7 +100,7 @@ def turned(text: str) -> str:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:

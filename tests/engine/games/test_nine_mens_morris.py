@@ -8,7 +8,7 @@ from typing import Any
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.nine_mens_morris import POINTS
 from engine.rules.registry import load_game
@@ -128,7 +128,7 @@ def symmetries() -> Iterator[list[int]]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
