@@ -50,7 +50,7 @@ class DraughtsSolver:
             self._data = self._data_with(load_or_make_tables(self.game))
 
     def _data_with(self, tables: Any) -> Any:
-        return np.concatenate([load_data(self.game)[: int(self._rules.TABLES_AT)], tables])
+        return np.concatenate([load_data(self.game)[: int(self._rules.TABLES_OFFSET)], tables])
 
     def make_tables(self, pieces: int, progress: Progress) -> dict[str, int]:
         """Generates and stores the tables of up to `pieces` pieces; returns counts of positions.

@@ -33,7 +33,7 @@ STEPS = (4, 5, -4, -5)
 
 # The numbering of the tables.
 from engine.games.draughts_parts.board import BOARD, FIRST_ROW  # noqa: E402
-from engine.games.draughts_parts.tables import CHOOSE, MIDDLE_ROWS, SLICES  # noqa: E402
+from engine.games.draughts_parts.tables import BINOMIALS, MIDDLE_ROWS, SLICES  # noqa: E402
 
 MORE_HOOKS = ("table_index", "jumpers")
 
@@ -87,9 +87,9 @@ def squares(number: int, count: int, free: np.uint64) -> np.uint64:
     found = ZERO
     for chosen in range(count, 0, -1):
         below = chosen - 1
-        while CHOOSE[below + 1, chosen] <= number:
+        while BINOMIALS[below + 1, chosen] <= number:
             below += 1
-        number -= CHOOSE[below, chosen]
+        number -= BINOMIALS[below, chosen]
         rest = free
         for _ in range(below):
             rest &= rest - ONE
@@ -102,8 +102,12 @@ def slice_size(code: int) -> int:
     men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
     their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
-    of_men = CHOOSE[4, at_home] * CHOOSE[24, men - at_home] * CHOOSE[28 - men + at_home, their_men]
-    return int(of_men * CHOOSE[free, kings] * CHOOSE[free - kings, their_kings])
+    of_men = (
+        BINOMIALS[4, at_home]
+        * BINOMIALS[24, men - at_home]
+        * BINOMIALS[28 - men + at_home, their_men]
+    )
+    return int(of_men * BINOMIALS[free, kings] * BINOMIALS[free - kings, their_kings])
 
 
 def position_of(code: int, number: int) -> State:
@@ -111,16 +115,16 @@ def position_of(code: int, number: int) -> State:
     men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
     their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
-    ways = CHOOSE[free - kings, their_kings]
+    ways = BINOMIALS[free - kings, their_kings]
     of_their_kings = number % ways
     number //= ways
-    ways = CHOOSE[free, kings]
+    ways = BINOMIALS[free, kings]
     of_kings = number % ways
     number //= ways
-    ways = CHOOSE[28 - men + at_home, their_men]
+    ways = BINOMIALS[28 - men + at_home, their_men]
     of_their_men = number % ways
     number //= ways
-    ways = CHOOSE[24, men - at_home]
+    ways = BINOMIALS[24, men - at_home]
     my_men = squares(number // ways, at_home, FIRST_ROW) | squares(
         number % ways, men - at_home, MIDDLE_ROWS
     )

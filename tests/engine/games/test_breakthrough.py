@@ -62,8 +62,8 @@ def test_rules_are_those_of_openspiel() -> None:
     [
         ("NOT_H = U(0x7F7F7F7F7F7F7F7F)", "NOT_H = U(0xFFFFFFFFFFFFFFFF)"),
         (
-            "n = write(ahead & empty, steps[0], side, buf, n)",
-            "n = write(ahead & ~mine, steps[0], side, buf, n)",
+            "n = add_moves(ahead & empty, steps[0], side, buf, n)",
+            "n = add_moves(ahead & ~mine, steps[0], side, buf, n)",
         ),
         ("return LOST if s[0] & ROW_8 or", "return LOST if s[0] & (ROW_8 << U(1)) or"),
         (

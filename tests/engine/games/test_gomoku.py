@@ -109,7 +109,10 @@ FAULTS = [
     ("& (own >> U(3)) & (own >> U(4))\n", "& (own >> U(4)) & (own >> U(5))\n"),
     ("    if exact:\n        five &=", "    if exact and NONE:\n        five &="),
     ("    if exact:\n        five &=", "    if True:\n        five &="),
-    ("    near = spread(near)\n", "    near = BOARD\n    empty = without(empty, CENTRE)\n"),
+    (
+        "    near = with_neighbours(near)\n",
+        "    near = BOARD\n    empty = subtract(empty, CENTRE)\n",
+    ),
 ]
 
 
@@ -256,11 +259,14 @@ def test_rows_are_counted() -> None:
     ("right", "wrong"),
     [
         (
-            "usable = middle & (free >> U(4)) & FIVES_BEGIN",
-            "usable = middle & (free >> U(4)) & (FIVES_BEGIN << ONE)",
+            "usable = middle & (free >> U(4)) & FIVE_STARTS",
+            "usable = middle & (free >> U(4)) & (FIVE_STARTS << ONE)",
         ),
-        ("(empty >> U(5)) & SIXES_BEGIN", "(free >> U(5)) & SIXES_BEGIN"),
-        ("rows_of(against, valid & ~(own | MIDDLE))", "rows_of(against, valid & ~own)"),
+        ("(empty >> U(5)) & SIX_STARTS", "(free >> U(5)) & SIX_STARTS"),
+        (
+            "count_rows(their_star, valid & ~(my_star | MIDDLE))",
+            "count_rows(their_star, valid & ~my_star)",
+        ),
         ("open_other | (open_mine << U(32))", "open_mine | (open_other << U(32))"),
         ("((ones & e) | (twos & ~e))", "((ones & e) | (twos & e))"),
     ],

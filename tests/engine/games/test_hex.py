@@ -64,16 +64,23 @@ def test_rules_are_those_of_openspiel(swap: bool) -> None:
     ("right", "wrong"),
     [
         (
-            "a, b, c = up(inner, 1), up(outer, 10), up(p, 11)\n    d, e, f = down(outer, 1)",
+            "a, b, c = shift_up(inner, 1), shift_up(outer, 10), shift_up(p, 11)\n"
+            "    d, e, f = shift_down(outer, 1)",
             "PLANTED",
         ),
         (
-            "a = hold((s[2], s[3]), put, around, first, stones)",
-            "a = hold((s[2], s[3]), put, around, second, stones)",
+            "a = join_to_edge((s[2], s[3]), stone, adjacent, first, stones)",
+            "a = join_to_edge((s[2], s[3]), stone, adjacent, second, stones)",
         ),
-        ("| (around[0] & held[0]) | (around[1] & held[1]):", "| (around[0] & held[0]):"),
+        (
+            "        | (adjacent[1] & joined[1])\n",
+            "",
+        ),
         ("if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):", "if n == SWAP - 1:"),
-        ("        if grown == seed:\n            return seed\n", "        return grown\n"),
+        (
+            "        if larger == connected:\n            return connected\n",
+            "        return larger\n",
+        ),
     ],
     ids=["around the edge", "wrong edge", "half of the neighbours", "always swap", "one step only"],
 )
