@@ -1,7 +1,5 @@
 """The exact search of connect four: alpha-beta with null windows on the score.
 
-`engine.compiler.native` compiles it.
-
 The score of a position for the side to move is 22 minus the discs that the winner has played when
 the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
 last disc.
@@ -26,10 +24,10 @@ from engine.jit import U, at, lsb, popcount, prefetch, put
 from engine.search.layout import CANCEL, SEEN_NODES
 
 #: Counters in A. Another thread writes EXPIRED. 64 - TABLE_SHIFT is the number of index bits in
-#: use, LARGEST the number of index bits that the memory has room for.
-NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, LARGEST = range(8)
-#: Index bits of the table at the beginning of a search. A small table stays in the fastest cache;
-#: it grows during the search.
+#: use, MAX_BITS the maximum for which the memory has room.
+NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, MAX_BITS = range(8)
+#: Index bits of the table at the beginning of a search. The table grows during the search; while it
+#: is small it stays in the fastest cache.
 SMALL_BITS = 16
 #: Index bits of the table of deep positions.
 DEEP_BITS = 16
@@ -37,8 +35,8 @@ DEEP_BITS = 16
 #: positions are deep and few recur much later, so a small table that stays in the cache is enough.
 DEEP_PLIES = 22
 #: The table grows after this many nodes for each of its entries.
-NODES_AN_ENTRY = 8
-#: Where the moves of the plies begin in A.
+NODES_PER_ENTRY = 8
+#: The word of A at which the moves of the plies begin.
 MOVES = 8
 #: The words of a ply: seven moves, their threats, their ranks, and LAST_BEST.
 PLY_WORDS = 24
@@ -51,7 +49,7 @@ POLL_NODES = 4096
 #: With fewer discs a position and its mirror image share an entry.
 SHARED_PLIES = 12
 #: With fewer discs the search probes the entries of all children before it searches the first.
-LOOK_AHEAD_PLIES = 30
+ETC_PLIES = 30
 
 ONE = U(1)
 CELLS = 42
@@ -67,8 +65,8 @@ NO_BITS = U(0)
 #: Added to a score to store it as a bound of six bits.
 SHIFT = 32
 SIX_BITS = U(63)
-#: The preference of each column between moves that make equally many threats.
-CENTRED = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
+#: The preference of each column among moves that make the same number of threats.
+COLUMN_PREFERENCE = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
 
 SIGNATURES = {
     "completions": "u8(u8)",
@@ -130,7 +128,7 @@ def can_align(p: np.uint64) -> bool:
 
 
 def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
-    """A superset of the cells that the first player, to move, can get against a careful second one.
+    """A superset of the cells that the first player, to move, can get if the second plays well.
 
     The second player answers each disc with the cell above it (claimeven). The number of columns
     with an odd number of free cells is even; there it answers a disc at the bottom of one with the
@@ -192,10 +190,10 @@ def poll(A: Any, C: Any) -> int:
     if C[CANCEL] != 0 or A[EXPIRED] != NO_BITS or A[NODES] >= A[NODE_LIMIT]:
         A[STOP] = ONE
     if A[NODES] >= A[GROW_AT]:
-        if A[TABLE_SHIFT] >= U(66) - A[LARGEST]:
+        if A[TABLE_SHIFT] >= U(66) - A[MAX_BITS]:
             # Entries hold whole keys, so old entries are lost but never mistaken.
             A[TABLE_SHIFT] -= U(2)
-        A[GROW_AT] = A[NODES] + (U(NODES_AN_ENTRY) << (U(64) - A[TABLE_SHIFT]))
+        A[GROW_AT] = A[NODES] + (U(NODES_PER_ENTRY) << (U(64) - A[TABLE_SHIFT]))
     A[POLL] = A[NODES] + U(POLL_NODES)
     if A[NODE_LIMIT] < A[POLL]:
         A[POLL] = A[NODE_LIMIT]
@@ -212,13 +210,13 @@ def alpha_beta(
     A: Any,
     C: Any,
 ) -> int:
-    """A bound v of the score: a lower bound if v >= beta, an upper bound if v < beta.
+    """Returns a bound v of the score: a lower bound if v >= beta, an upper bound if v < beta.
 
     `count` is the number of discs. The side to move must not be able to win at once: no disc can
     fall into a cell of `wins`, and at most one can fall into a cell of `threats`. When A[STOP] is
     set the value is meaningless, and it was not stored.
     """
-    # 1. Count the node and poll now and then.
+    # 1. Count the node and poll at intervals.
     A[NODES] += ONE
     if A[NODES] >= A[POLL] and poll(A, C) != 0:
         return 0
@@ -248,19 +246,19 @@ def alpha_beta(
     # 4. If the window asks only whether there is a win at all, zugzwang rules may decide it without
     # a search.
     empty = BOARD ^ discs
-    others = mine ^ discs
+    opponent = mine ^ discs
     if beta > 0:
         if count & 1 == 0:
             if not can_align(first_may_get(mine, empty, landing)):
                 return 0
         elif not can_align(mine | empty):
             return 0
-    elif not can_align(others | empty):
+    elif not can_align(opponent | empty):
         return 0
     elif (
         beta == 0
         and count & 1 == 0
-        and can_align(others | (empty & EVEN_ROWS & ~landing))
+        and can_align(opponent | (empty & EVEN_ROWS & ~landing))
         and not can_align(first_may_get(mine, empty, landing))
     ):
         return -1
@@ -270,14 +268,16 @@ def alpha_beta(
     # 5. A single move needs no table.
     if moves & (moves - ONE) == NO_BITS:
         after = discs | moves
-        made = completions(mine | moves) & (BOARD ^ after)
-        at_once = made & ((after + BOTTOM) & BOARD)
+        new_threats = completions(mine | moves) & (BOARD ^ after)
+        immediate = new_threats & ((after + BOTTOM) & BOARD)
         if (
-            at_once != NO_BITS
-            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+            immediate != NO_BITS
+            and ((immediate & (immediate - ONE)) | (new_threats & (immediate << ONE))) != NO_BITS
         ):
             return upper
-        return -alpha_beta(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
+        return -alpha_beta(
+            opponent, after, threats & ~moves, new_threats, count + 1, 1 - beta, A, C
+        )
 
     # 6. Probe the table: a stored bound may cut off.
     key = table_key(mine, discs, count)
@@ -299,15 +299,15 @@ def alpha_beta(
         move = moves & -moves
         moves ^= move
         after = discs | move
-        made = completions(mine | move) & (BOARD ^ after)
-        at_once = made & ((after + BOTTOM) & BOARD)
+        new_threats = completions(mine | move) & (BOARD ^ after)
+        immediate = new_threats & ((after + BOTTOM) & BOARD)
         if (
-            at_once != NO_BITS
-            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+            immediate != NO_BITS
+            and ((immediate & (immediate - ONE)) | (new_threats & (immediate << ONE))) != NO_BITS
         ):
             return upper
-        prefetch(A, slot_of(table_key(others, after, count + 1), count + 1, A))
-        rank = U(popcount(made) * 4 + CENTRED[lsb(move) // 7])
+        prefetch(A, slot_of(table_key(opponent, after, count + 1), count + 1, A))
+        rank = U(popcount(new_threats) * 4 + COLUMN_PREFERENCE[lsb(move) // 7])
         if wins & (move << ONE) == NO_BITS:
             rank += U(2)  # a disc below an own win lets the opponent block it
         i = n
@@ -317,14 +317,14 @@ def alpha_beta(
             words[14 + i] = words[13 + i]
             i -= 1
         words[i] = move
-        words[7 + i] = made
+        words[7 + i] = new_threats
         words[14 + i] = rank
         n += 1
 
     # 8. Enhanced transposition cutoff: a child in the table may already be good enough.
-    if count < LOOK_AHEAD_PLIES:
+    if count < ETC_PLIES:
         for i in range(n):
-            child = table_key(others, discs | words[i], count + 1)
+            child = table_key(opponent, discs | words[i], count + 1)
             entry = A[slot_of(child, count + 1, A)]
             if entry >> U(15) == child:
                 v = SHIFT - np.int64(entry & SIX_BITS)
@@ -337,7 +337,7 @@ def alpha_beta(
     for i in range(n):
         move = words[i]
         v = -alpha_beta(
-            others, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C
+            opponent, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C
         )
         if A[STOP] != NO_BITS:
             return 0
@@ -376,22 +376,22 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
     blocks = (discs + BOTTOM) & BOARD & threats
     if blocks & (blocks - ONE) != NO_BITS:
         return min(high, max(low, -((CELLS - count) >> 1)))
-    least = max(low, -((CELLS - count) >> 1))
-    most = min(high, (CELLS - 1 - count) >> 1)
-    while least < most and A[STOP] == NO_BITS:
-        # Bisect the interval, but first ask who wins and whether the win comes soon: these
-        # questions are easier.
-        middle = (least + most) >> 1
-        if middle <= 0 and (least + 1) >> 1 < middle:
-            middle = max(least, (least + 1) >> 1)
-        elif middle >= 0 and most >> 1 > middle:
-            middle = most >> 1
+    lower = max(low, -((CELLS - count) >> 1))
+    upper = min(high, (CELLS - 1 - count) >> 1)
+    while lower < upper and A[STOP] == NO_BITS:
+        # Bisect the interval, but first test who wins and whether the win comes soon, which is
+        # easier.
+        middle = (lower + upper) >> 1
+        if middle <= 0 and (lower + 1) >> 1 < middle:
+            middle = max(lower, (lower + 1) >> 1)
+        elif middle >= 0 and upper >> 1 > middle:
+            middle = upper >> 1
         v = alpha_beta(mine, discs, wins, threats, count, middle + 1, A, C)
         if v <= middle:
-            most = v
+            upper = v
         else:
-            least = v
-    return min(high, max(low, least))
+            lower = v
+    return min(high, max(low, lower))
 
 
 def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any) -> int:
@@ -402,7 +402,7 @@ def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C:
 def begin(bits: int, A: Any) -> None:
     """Begins a search with a table of 2**bits entries; polls at the first node."""
     A[TABLE_SHIFT] = U(64 - bits)
-    A[GROW_AT] = A[NODES] + U(NODES_AN_ENTRY << bits)
+    A[GROW_AT] = A[NODES] + U(NODES_PER_ENTRY << bits)
     A[POLL] = A[NODES]
 
 
@@ -413,11 +413,11 @@ def solve_all(boards: Any, scores: Any, number: int, A: Any, C: Any) -> None:
     """
     limit = A[NODE_LIMIT]
     for i in range(number):
-        begun = A[NODES]
+        start = A[NODES]
         A[STOP] = NO_BITS
-        A[NODE_LIMIT] = begun + limit
+        A[NODE_LIMIT] = start + limit
         begin(SMALL_BITS, A)
         scores[2 * i] = solve(boards[2 * i], boards[2 * i + 1], -CELLS, CELLS, A, C)
         if A[STOP] != NO_BITS:
             scores[2 * i] = UNKNOWN
-        scores[2 * i + 1] = np.int64(A[NODES] - begun)
+        scores[2 * i + 1] = np.int64(A[NODES] - start)

@@ -23,7 +23,7 @@ from engine.search.job import MATE, Bound, Job, Limit
 from engine.search.report import Report
 from engine.solvers import general
 from engine.solvers.base import Solution, SolvedMove, named_solver
-from engine.solvers.general import SIDE_NODES, SearchSolver, proven
+from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
 Install = Callable[[str, str], Path]
 
@@ -172,10 +172,10 @@ def test_what_an_unfinished_search_proves(
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
     )
-    assert proven(report, 2, value, bound) == SolvedMove(2, *known)
+    assert proven_result(report, 2, value, bound) == SolvedMove(2, *known)
     whole = replace(report, solved=True)
     bound_told: Bound = "exact" if bound == layout.EXACT else "upper"
-    assert proven(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
+    assert proven_result(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
 
 
 MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
