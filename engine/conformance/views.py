@@ -155,7 +155,7 @@ def clickable_moves(
         if not selection.completed:
             continue
         moves = [(move.id, move.path, move.choice) for move in selection.completed]
-        expect(not selection.next, "no move's clicks begin another's", where, moves)
+        expect(not selection.next, "no move's path is a prefix of another's", where, moves)
         expect(
             len({path for _, path, _ in moves}) == 1,
             "the same clicks belong to one path",

@@ -40,7 +40,9 @@ captures all men of the other side wins as well. There are no draws: the man tha
 ahead can always move."""
 
 ONE, NONE = U(1), U(0)
+#: All squares but those of column a.
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
+#: All squares but those of column h.
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
 ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
 # Offsets of the weights in data/breakthrough.txt. Each weight multiplies the difference between a
@@ -63,7 +65,9 @@ WON_RACE = 15_000
 #: The distance of a side without a runner: more rows than any runner has to go.
 NO_RUNNER = 99
 
+#: The name of each square, by bit.
 SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+#: The name and the mask of each square.
 BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
 #: For White, the squares that each weight from MAN on applies to.
 WHITE_SQUARES = np.array(
@@ -73,6 +77,7 @@ WHITE_SQUARES = np.array(
 BLACK_SQUARES = np.array(
     [(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64
 )
+#: The bits of each row of a position text, row 8 first.
 TEXT_ROWS = tuple(tuple(range(8 * row, 8 * row + 8)) for row in reversed(range(8)))
 POSITION_TEXT = re.compile(r"([WB.]{8}(?:/[WB.]{8}){7}) (white|black)")
 MOVE_TEXT = re.compile(r"([a-h][1-8])([a-h][1-8])")

@@ -36,17 +36,23 @@ Red begins. The first player with four discs in a row, across, up or diagonally,
 A full board without such a row is a draw."""
 
 ONE = U(1)
+#: The bottom cells of all columns.
 BOTTOM = U(0x0040810204081)
+#: The top cells of all columns.
 TOP = U(0x0040810204081 << 5)
+#: All cells.
 BOARD = U(0x0040810204081 * 63)
+#: The middle column.
 CENTRE = U(63 << 21)
 COLUMN_ORDER = (3, 2, 4, 1, 5, 0, 6)  # from the centre: most rows of four pass through it
 
 COLUMNS = "abcdefg"
+#: The name and the bit of each cell.
 BITS = tuple(
     (f"{column}{row + 1}", row + 7 * i) for i, column in enumerate(COLUMNS) for row in range(6)
 )
 CELL_OF_BIT = {bit: cell for cell, bit in BITS}
+#: The bits of each row of a position text, the top row first.
 TEXT_BITS = tuple(tuple(row + 7 * column for column in range(7)) for row in reversed(range(6)))
 STEPS = (1, 6, 7, 8)  # up, down to the right, across, up to the right
 

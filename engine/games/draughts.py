@@ -120,6 +120,7 @@ they are automatic.
 
 A move is written with the numbers of its squares: 11-15, and 22x15 for a capture, 1x10x17 with
 two jumps."""
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("Black", "White")

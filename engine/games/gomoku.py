@@ -72,6 +72,7 @@ board without such a row is a draw.
 
 A row of six stones or more wins as well. In a match with "exactly five" it does not: there only
 a row of five, with no further stone of the same colour at either end, wins."""
+#: The middle of the board.
 CENTRE = (NONE, U(1 << 3 * 16 + 7), NONE, NONE)
 
 #: Offsets of the weights in DATA: six for each side, for lines of five with one to four stones and
@@ -80,6 +81,7 @@ MINE, OTHERS, TEMPO = 0, 6, 12
 #: The value of a win that cannot be stopped, before the plies to it are subtracted.
 CERTAIN_WIN = 19_000
 NAMES = ("Black", "White")
+#: The name and the bit of each intersection.
 BITS = tuple(
     (f"{chr(97 + column)}{row + 1}", column + 16 * row)
     for row in range(SIZE)
@@ -87,6 +89,7 @@ BITS = tuple(
 )
 CELL_OF_BIT = {bit: cell for cell, bit in BITS}
 BIT_OF_CELL = dict(BITS)
+#: The view of each move, by side and bit.
 MOVE_VIEWS = tuple(
     {bit: MoveView(id=c, path=(c,), text=c, ghost=(c, kind)) for c, bit in BITS} for kind in "BW"
 )

@@ -46,10 +46,14 @@ match can be played without this rule."""
 #: A set of cells: bits 0 to 63 and 64 to 120.
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
 
+#: The number of rows and of columns.
 SIZE = 11
+#: The name of each cell, by bit.
 CELLS = tuple(f"{column}{row + 1}" for row in range(SIZE) for column in "abcdefghijk")
+#: The move that swaps sides.
 SWAP = SIZE * SIZE
 ONE, NONE = U(1), U(0)
+#: The bit of the last word that is set if the swap rule applies.
 SWAP_RULE = U(2)
 NO_CELLS: Pair = (NONE, NONE)
 
@@ -58,14 +62,19 @@ def _pair(cells: int) -> Pair:
     return U(cells & 0xFFFFFFFFFFFFFFFF), U(cells >> 64)
 
 
+#: All cells.
 BOARD = _pair((1 << SWAP) - 1)
+#: The edges of Red.
 TOP, BOTTOM = _pair((1 << SIZE) - 1), _pair(((1 << SIZE) - 1) << SIZE * (SIZE - 1))
+#: The edges of Blue.
 LEFT, RIGHT = (
     _pair(sum(1 << column + SIZE * row for row in range(SIZE))) for column in (0, SIZE - 1)
 )
+#: All cells but those of an edge of Blue.
 NOT_LEFT, NOT_RIGHT = (
     _pair(~(int(edge[0]) | int(edge[1]) << 64) & (1 << SWAP) - 1) for edge in (LEFT, RIGHT)
 )
+#: The cells from the middle outwards, the order of the moves.
 CELLS_BY_CENTRALITY = sorted(
     range(SWAP), key=lambda cell: (cell % SIZE - 5) ** 2 + (cell // SIZE - 5) ** 2
 )
@@ -234,14 +243,8 @@ def distance(
     two reached cells is safely connected (as in a bridge); a single connection costs one stone
     more.
     """
-    reached_a, reached_b, once_a, once_b, safe_a, safe_b = (
-        NO_CELLS,
-        NO_CELLS,
-        NO_CELLS,
-        NO_CELLS,
-        NO_CELLS,
-        NO_CELLS,
-    )
+    reached_a, reached_b = NO_CELLS, NO_CELLS
+    once_a, once_b, safe_a, safe_b = NO_CELLS, NO_CELLS, NO_CELLS, NO_CELLS
     for steps in range(2 * SIZE):
         reached_a = reach_further(reached_a, safe_a, joined_a, edge_a, empty)
         meeting_cells = popcount(reached_a[0] & reached_b[0]) + popcount(

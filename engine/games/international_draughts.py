@@ -110,6 +110,7 @@ and when both have made 5 moves since it was left against one or two such pieces
 
 A move is written with the numbers of its squares: 32-28, and 28x19 for a capture, 28x19x10 with
 two jumps."""
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("White", "Black")

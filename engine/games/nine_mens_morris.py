@@ -52,8 +52,11 @@ cannot move. The match is a draw when the same position occurs for the third tim
 sides have made fifty moves each after the placing without a mill."""
 
 ONE, NONE = U(1), U(0)
+#: All points.
 FULL = U(0xFFFFFF)
+#: The mask of a side's men in hand.
 HAND = U(15)
+#: The bits of the last word for Black to move and for a match without flying.
 SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
 #: Plies without a mill after which the match is drawn.
 DRAW_PLIES = 100
@@ -63,15 +66,19 @@ COUNTED_PLIES = 60
 #: In a move, the start of a man that is placed, or the victim if no mill is closed.
 NO_POINT = 24
 
+#: The name of each point, by bit.
 POINTS = (
     *("a7", "d7", "g7", "b6", "d6", "f6", "c5", "d5", "e5", "a4", "b4", "c4"),
     *("e4", "f4", "g4", "c3", "d3", "e3", "b2", "d2", "f2", "a1", "d1", "g1"),
 )
+#: The horizontal lines of three points.
 ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
+#: The vertical lines of three points.
 COLUMNS = (
     (0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7),
     (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23),
 )  # fmt: skip
+#: All lines, as sets of points.
 LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
 
 
@@ -83,14 +90,16 @@ def _neighbours(point: int) -> int:
     )
 
 
+#: The points one step away from each point.
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
 #: Offsets of the weights in DATA, which has PHASE weights for the placing and PHASE for the time
 #: after it. MEN: having 0 to 9 men. OPEN_MINE, OPEN_THEIRS: an empty point that would close a mill
-#: of the side to move, or of the other side. STEP: a free step. BLOCKED: a man that cannot step.
-#: CROSS: a man where four lines meet. TEMPO: having the move.
+#: of the side to move, or of the other side. MILL: a mill. STEP: a free step. BLOCKED: a man that
+#: cannot step. CROSS: a man where four lines meet. TEMPO: having the move.
 MEN, OPEN_MINE, OPEN_THEIRS, MILL, STEP = 0, 10, 11, 12, 13
 BLOCKED, CROSS, TEMPO, PHASE = 14, 15, 16, 17
+#: The points where four lines meet.
 CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
 POSITION_TEXT = re.compile(

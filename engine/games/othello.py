@@ -48,16 +48,21 @@ ZERO = U(0)
 ONE = U(1)
 #: Columns b to g: a row that continues from one of these does not leave the board sideways.
 INNER = U(0x7E7E7E7E7E7E7E7E)
+#: The corner cells.
 CORNERS = U(0x8100000000000081)
+#: The cells diagonally next to a corner.
 X_CELLS = U(0x0042000000004200)
-#: The edge cells next to a corner; the X cells are diagonally next to a corner.
+#: The edge cells next to a corner.
 C_CELLS = U(0x4281000000008142)
+#: The four cells that are filled at the start.
 CENTRE = U(0x0000001818000000)
 COLUMN_A, COLUMN_H = U(0x0101010101010101), U(0x8080808080808080)
 ROWS_1_8 = U(0xFF000000000000FF)
 #: Groups of cells in the order in which `moves` lists them, usually good moves first.
 MOVE_ORDER = (CORNERS, ~(CORNERS | X_CELLS | C_CELLS), C_CELLS, X_CELLS)
+#: The move that passes.
 PASS = 64
+#: The cells of row 1.
 ROW = U(0xFF)
 #: The diagonals of eight to four cells, from the upper edge down to column h.
 DIAGONAL_8, DIAGONAL_7, DIAGONAL_6, DIAGONAL_5, DIAGONAL_4 = (
@@ -76,6 +81,7 @@ PATTERN_WEIGHTS = tuple((3**cells + 1) // 2 for cells in PATTERN_CELLS)
 EDGE, CORNER, ROW_2, ROW_3, ROW_4, LINE_8, LINE_7, LINE_6, LINE_5, LINE_4 = (
     sum(PATTERN_WEIGHTS[:i]) for i in range(len(PATTERN_WEIGHTS))
 )
+#: The number of phases, each with weights of its own.
 PHASES = 5
 #: The size of the pattern weights of one phase, a byte each, padded to whole words.
 PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
@@ -83,9 +89,12 @@ PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
 #: an extra legal move (mobility), an extra empty cell next to the other side's discs (potential
 #: mobility), and an odd number of empty cells (parity).
 EXTRAS = PHASES * PHASE_BYTES // 8
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
+#: The name of each cell, by bit.
 CELLS = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+#: The name and the mask of each cell.
 BITS = tuple((cell, 1 << i) for i, cell in enumerate(CELLS))
 NAMES = ("Black", "White")
 MARKS = "XO"
@@ -103,7 +112,9 @@ def _rays(steps: tuple[tuple[int, int], ...]) -> Any:
     return rays
 
 
-UPWARD = _rays(((1, 0), (-1, 1), (0, 1), (1, 1)))  # towards higher bits
+#: The rays towards higher bits, by cell and direction.
+UPWARD = _rays(((1, 0), (-1, 1), (0, 1), (1, 1)))
+#: The rays towards lower bits.
 DOWNWARD = _rays(((-1, 0), (1, -1), (0, -1), (-1, -1)))
 
 

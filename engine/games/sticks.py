@@ -15,7 +15,9 @@ TITLE = "Sticks"
 #: Four bits for each row, row 1 lowest; bit 32 is the side to move; bits 40 to 42 hold the number
 #: of rows.
 WORDS = 1
+#: Maximum number of rows.
 MAX_ROWS = 6
+#: Maximum number of sticks in a row.
 MAX_STICKS = 9
 MAX_MOVES = MAX_ROWS * MAX_STICKS
 LEVELS = 8
@@ -39,9 +41,13 @@ The game is over when a single stick is left: the player who would have to take 
 So no move may take all the sticks that are left."""
 
 ONE = U(1)
+#: The mask of row 1.
 ROW = U(15)
+#: The mask of all rows.
 ROWS = U(0xFFFFFF)
+#: One stick in each row.
 SINGLES = U(0x111111)
+#: The bit that is set when the second side is to move.
 SECOND = U(1 << 32)
 ROWS_TEXT = re.compile(rf"[1-{MAX_STICKS}](-[1-{MAX_STICKS}]){{0,{MAX_ROWS - 1}}}")
 POSITION_TEXT = re.compile(

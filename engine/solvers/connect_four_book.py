@@ -16,15 +16,20 @@ import numpy as np
 
 from engine.game import GameError
 
+#: The bottom cells of all columns.
 BOTTOM = 0x0040810204081
+#: The bits of the first column.
 COLUMN_BITS = 127
+#: Added to a score so that an entry holds it in six bits.
 SCORE_SHIFT = 32
+#: The number of cells.
 CELLS = 42
 #: Positions behind the book that take more nodes than this, a tenth of a second or longer, also
 #: become entries.
 HARD_NODES = 2_000_000
 #: The mark of the other positions behind the book in the work file.
 EASY_MARK = " easy"
+#: The columns from the centre outwards.
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
 #: The discs of the side to move, and all discs.

@@ -42,7 +42,9 @@ MOVES = 8
 PLY_WORDS = 24
 #: The word of a ply with the move of the last cutoff.
 LAST_BEST = 21
+#: The word of A at which the table of deep positions begins.
 DEEP_TABLE = MOVES + 43 * PLY_WORDS
+#: The word of A at which the table of the other positions begins.
 TABLE = DEEP_TABLE + (1 << DEEP_BITS)
 #: Nodes between two polls.
 POLL_NODES = 4096
@@ -52,18 +54,26 @@ SHARED_PLIES = 12
 ETC_PLIES = 30
 
 ONE = U(1)
+#: The number of cells.
 CELLS = 42
 #: The score of `solve_all` at a limit.
 UNKNOWN = 99
+#: The bottom cells of all columns.
 BOTTOM = U(0x0040810204081)
+#: All cells.
 BOARD = U(0x0040810204081 * 63)
+#: The cells of rows 1, 3 and 5.
 ODD_ROWS = U(0x0040810204081 * 21)
+#: The cells of rows 2, 4 and 6.
 EVEN_ROWS = U(0x0040810204081 * 42)
+#: A multiplier for hashing: 2**64 divided by the golden ratio.
 GOLDEN = U(0x9E3779B97F4A7C15)
+#: The bits of the first column.
 COLUMN = U(127)
 NO_BITS = U(0)
 #: Added to a score to store it as a bound of six bits.
 SHIFT = 32
+#: The mask of a bound in an entry.
 SIX_BITS = U(63)
 #: The preference of each column among moves that make the same number of threats.
 COLUMN_PREFERENCE = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)

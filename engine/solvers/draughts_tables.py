@@ -24,11 +24,17 @@ from engine.jit import popcount
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
+#: A placeholder; compilation replaces it by the value of the game.
 MAX_MOVES = 1
+#: A placeholder, like MAX_MOVES.
 REPEATS = 0
+#: A move of this value or more is a capture.
 CAPTURE = 1 << 12
+#: In L, the mark of a position that is not lost.
 NOT_LOST = 255
+#: Maximum value of an entry.
 MAX_ENTRY = 254
+#: The shift of each direction, as in the rules.
 STEPS = (4, 5, -4, -5)
 
 # The numbering of the tables.

@@ -31,9 +31,11 @@ TABLE_BITS = 19
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
 #: Maximum number of empty cells without a time limit.
 MAX_EMPTY = 56
+#: All cells.
 FULL = (1 << 64) - 1
 #: A bound beyond all scores.
 INFINITY = 65
+#: A move and its score in an OBF file.
 OBF_SCORE = re.compile(r"\s*([A-Ha-h][1-8]|PASS|pass)\s*:\s*([+-]?\d+)\s*")
 
 

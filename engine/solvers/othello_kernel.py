@@ -69,8 +69,11 @@ from engine.solvers.othello_last import (
     stable,
 )
 
+#: The cells diagonally next to the corners.
 X_CELLS = U(0x0042000000004200)
+#: Multipliers of the hash.
 GOLDEN, MIX = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
+#: The move of a position without one, as in the rules.
 NO_MOVE = 64
 #: Above every evaluation.
 LARGE = 32_000

@@ -17,10 +17,13 @@ from engine.lanes import filled, joined, lanes, lanes_at, lanes_of, leading_zero
 U = np.uint64
 ZERO, ONE = U(0), U(1)
 TOP_BIT = U(1 << 63)
+#: Columns b to g.
 INNER = U(0x7E7E7E7E7E7E7E7E)
 CORNERS = U(0x8100000000000081)
 ROW_1, COLUMN_A, COLUMN_H = U(0xFF), U(0x0101010101010101), U(0x8080808080808080)
+#: A multiplier that gathers the bits of column a in the highest byte.
 RISING = U(0x0102040810204080)
+#: The cells at the edge.
 BORDER = U(0xFF818181818181FF)
 BYTE, LOW_3 = U(0xFF), U(7)
 #: Below every score.
@@ -28,19 +31,28 @@ NO_SCORE = -65
 
 # The layout of M: counters and limits, tables, the scores of the root moves, the lists of moves.
 NODES, STOP, POLL, NODE_LIMIT, EXPIRED, TABLE_SHIFT, BEST, GENERATION, ROOT_EMPTY = range(9)
+#: The rays of each cell: four words towards higher bits, four towards lower bits.
 RAYS = 16
+#: The cells next to each cell.
 NEIGHBOURS = RAYS + 64 * 8
+#: The quadrant of each cell.
 QUADRANT = NEIGHBOURS + 64
+#: The rank of a move to each cell.
 CELL_VALUE = QUADRANT + 64
+#: The least alpha at which stable discs are tested, by number of empty cells.
 STABILITY_FROM = CELL_VALUE + 64
 #: A table of bytes: the stable discs on an edge, at own discs * 256 + other discs.
 EDGES = STABILITY_FROM + 64
 #: The score of each root move + 64, by cell, plus 256 if it is an upper bound; 0 if the move was
 #: not searched.
 ROOT_SCORES = EDGES + 65_536 // 8
+#: The lists of moves, by number of empty cells.
 LISTS = ROOT_SCORES + 64
+#: Maximum length of a list of moves.
 LIST_MOVES = 36
+#: The words of an entry in a list of moves, and their number.
 CELL, FLIPPED, REPLIES, RANK, ENTRY_WORDS = range(5)
+#: The size of M, in words.
 MEMORY_WORDS = LISTS + 64 * ENTRY_WORDS * LIST_MOVES
 
 #: Maximum number of empty cells that are searched without table and lists.

@@ -7,6 +7,7 @@ import numpy as np
 from engine.games.othello import DOWNWARD, UPWARD
 from engine.solvers import othello_last as last
 
+#: The four quadrants of the board.
 QUADRANTS = tuple(0x0F0F0F0F << shift for shift in (0, 4, 32, 36))
 #: The rank of a move by its distances from the edges, the smaller distance first.
 VALUE_BY_DISTANCE = {

@@ -95,7 +95,7 @@ TOLD = [
     ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"),
      "equal repetition keys"),
     ("views", "path=(CELLS[m],)", "path=('a1',)", "differ in their choice"),
-    ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "begin another's"),
+    ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "a prefix of another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
     ("turns", "return int(s[0] | s[1]).bit_count() & 1",

@@ -487,5 +487,5 @@ def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> 
         "unsolved",
         source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),
     )
-    with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be had"):
+    with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be loaded"):
         named_solver(load_game("unsolved"))

@@ -19,12 +19,16 @@ from engine.jit import U, lsb, msb, rule
 #: side to move, the halfmove clock and the move number. HASH covers all of it but the last two.
 OWN, THEIRS, PAWNS, KNIGHTS, DIAGONALS, STRAIGHTS, KINGS, MISC, HASH = range(9)
 
+#: The kinds of pieces.
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 ZERO, ONE, TWO, EIGHT = U(0), U(1), U(2), U(8)
+#: The set of all squares, and the highest bit.
 ALL_SQUARES, TOP_BIT = U(2**64 - 1), U(1 << 63)
 FILE_A, FILE_H = U(0x0101010101010101), U(0x8080808080808080)
 RANK_3, RANK_6 = U(0xFF << 16), U(0xFF << 40)
+#: Ranks 1 and 8, where pawns are promoted.
 LAST_RANKS = U(0xFF | 0xFF << 56)
+#: The dark squares.
 DARK = U(0xAA55AA55AA55AA55)
 
 #: The castling rights in MISC: 1 White's king side, 2 White's queen side, 4 and 8 Black's.
@@ -32,15 +36,20 @@ RIGHTS = U(15)
 #: The en passant square in MISC; 0 for none.
 EN_PASSANT = U(63 << 4)
 EN_PASSANT_SHIFT = U(4)
+#: The bit of MISC that is set when Black is to move.
 BLACK = U(1 << 10)
 SIDE_SHIFT = U(10)
+#: The mask of the halfmove clock in MISC, and one ply of it.
 CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
+#: The mask of the move number in MISC, one move of it, and its shift.
 MOVE_NUMBER, MOVE_NUMBER_ONE, MOVE_NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
 #: The halfmove clocks at which a draw can be claimed, and at which the match is drawn, in plies.
 CLAIM_PLIES, DRAW_PLIES = 100, 150
+#: DRAW_PLIES as it stands in MISC.
 DRAW_CLOCK = U(DRAW_PLIES << 16)
 #: The halfmove clock from which the key includes it, because a search may reach the draw.
 NEAR_DRAW_CLOCK = U(DRAW_PLIES - 40 << 16)
+#: A multiplier for hashing: 2**64 divided by the golden ratio.
 GOLDEN = U(0x9E3779B97F4A7C15)
 
 
@@ -75,9 +84,11 @@ def _words(values: Any) -> Any:
     return np.array([value % 2**64 for value in values], np.uint64)
 
 
+#: The squares that a knight attacks from each square.
 KNIGHT_ATTACKS = _words(
     _steps((1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2))
 )
+#: The squares that a king attacks from each square.
 KING_ATTACKS = _words(_steps((0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)))
 #: The squares that a white pawn attacks from each square, then those that a black pawn attacks.
 PAWN_ATTACKS = _words(_steps((-1, 1), (1, 1)) + _steps((-1, -1), (1, -1)))
@@ -94,6 +105,7 @@ RIGHTS_KEYS, EN_PASSANT_KEYS, BLACK_KEY_INDEX = 768, 784, 848
 ZOBRIST_KEYS = _words(
     0 if i == EN_PASSANT_KEYS else word for i, word in enumerate(_random_words(BLACK_KEY_INDEX + 1))
 )
+#: The key of Black to move.
 BLACK_KEY = ZOBRIST_KEYS[BLACK_KEY_INDEX]
 #: The castling rights that remain after a move from or to a square, as a mask.
 KEPT_RIGHTS = _words(

@@ -88,6 +88,7 @@ _ROW_STARTS: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]),
 #: The offset from a middlegame weight to the endgame weight.
 ENDGAME = sum(LAYOUT.values())
 
+#: The first weight of each row, for the rules.
 KNIGHT_MOBILITY, BISHOP_MOBILITY = _ROW_STARTS["knight mobility"], _ROW_STARTS["bishop mobility"]
 ROOK_MOBILITY, QUEEN_MOBILITY = _ROW_STARTS["rook mobility"], _ROW_STARTS["queen mobility"]
 ATTACK, SHELTER, STORM = (
@@ -128,9 +129,13 @@ MAX_ATTACK_UNITS = 39
 FULL_PHASE, HALF_PHASE = 22, 11
 #: The scale of a score that is not reduced.
 SCALE = 64
+#: The squares for which `space` counts.
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
+#: The rows of outposts.
 ROWS_4_TO_6 = U(0xFFFFFF000000)
+#: Masks for `mirrored`.
 EVEN_ROWS, EVEN_ROW_PAIRS = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+#: Shifts as words.
 SEVEN, NINE, SIXTEEN, THIRTY_TWO = U(7), U(9), U(16), U(32)
 
 

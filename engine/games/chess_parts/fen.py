@@ -26,10 +26,13 @@ from engine.games.chess_parts.movement import (
 )
 from engine.jit import U
 
+#: The name of each square, by number.
 CELLS = tuple(f"{file}{rank}" for rank in "12345678" for file in "abcdefgh")
 #: The piece letters by side * 6 + kind.
 LETTERS = "PNBRQKpnbrqk"
+#: The FEN of the start position.
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+#: Maximum move number of a FEN.
 MAX_MOVE_NUMBER = 999_999
 
 

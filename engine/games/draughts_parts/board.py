@@ -8,11 +8,16 @@ from engine.jit import U, rule
 # Squares 1 to 32 are bits 0 to 34, with one bit skipped after every eight. So a direction is the
 # same shift on every square, and a step over the edge leads to a skipped bit or off the board.
 ZERO, ONE = U(0), U(1)
+#: The bits of two adjacent rows, eight squares.
 TWO_ROWS = 0xFF
+#: All squares.
 BOARD = U(TWO_ROWS | TWO_ROWS << 9 | TWO_ROWS << 18 | TWO_ROWS << 27)
+#: The squares of each row.
 ROW_BITS = tuple(0xF << (9 * (row // 2) + 4 * (row % 2)) for row in range(8))
 FIRST_ROW, LAST_ROW = U(ROW_BITS[0]), U(ROW_BITS[7])
+#: The shifts of a step in the two directions down the board.
 NEAR, FAR = U(4), U(5)
+#: The shifts of a jump in these directions.
 NEAR_JUMP, FAR_JUMP = U(8), U(10)
 #: The shift of each direction: Black's men move in the first two, White's in the other two.
 STEPS = (4, 5, -4, -5)

@@ -19,10 +19,14 @@ from engine.games.draughts_parts.board import (
 )
 from engine.jit import U, at, popcount, rule
 
+#: The mask of two rows.
 EIGHT_SQUARES = U(0xFF)
+#: Masks for `reversed_board`.
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+#: The eight squares in the middle.
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
+#: The squares of rows 1, 3, 5 and 7, which decide the opposition.
 ODD_ROWS = U(sum(ROW_BITS[::2]))
 
 # Offsets of the weights in data/draughts.txt: first a weight for each set of men in each of four

@@ -21,6 +21,7 @@ TABLE_PIECES = 4
 TABLES_OFFSET = OTHER_WEIGHTS + 14
 #: Maximum number of plies in a row without a capture or a man's move in any won line of the tables.
 MAX_QUIET_PLIES = 54
+#: All squares but the first and the last row.
 MIDDLE_ROWS = BOARD & ~(FIRST_ROW | LAST_ROW)
 #: The binomial coefficients n over k.
 BINOMIALS = np.array([[comb(n, k) for k in range(5)] for n in range(33)])
@@ -55,6 +56,7 @@ def _slice_starts() -> tuple[Any, int]:
     return starts, total
 
 
+#: The first byte of each slice, by its number; and the size of all tables, in bytes.
 SLICES, TABLE_BYTES = _slice_starts()
 
 

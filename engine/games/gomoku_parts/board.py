@@ -9,11 +9,15 @@ from engine.jit import U, rule
 #: A set of intersections: four rows a word.
 Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
+#: The number of lines in each direction.
 SIZE = 15
 ONE, NONE = U(1), U(0)
+#: Word 8 of a state: exactly five wins; the last stone has won; one stone.
 EXACT, HAS_WON, STONE = U(1), U(2), U(1 << 8)
+#: Word 8 with a stone on every intersection.
 ALL_STONES = U(SIZE * SIZE << 8)
 STEPS = (1, 15, 16, 17)  # across, up to the left, up, up to the right
+#: All intersections.
 BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
 
 

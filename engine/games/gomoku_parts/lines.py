@@ -11,8 +11,11 @@ from engine.game import State
 from engine.games.gomoku_parts.board import EXACT, HAS_WON, NONE, ONE, SIZE, STONE, Quad
 from engine.jit import U, popcount, rule
 
+#: The lowest bit of each of the four rows in a word.
 LOWEST_BITS = U(0x0001000100010001)
+#: A multiplier that gathers four bits which are 16 apart.
 GATHER_BITS = U(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
+#: The lower half of a word.
 LOW_32 = U(0xFFFFFFFF)
 #: The middle of a star.
 MIDDLE = U(0x0020002000200020)
@@ -30,6 +33,7 @@ def _slopes(slope: int) -> Any:
     return masks
 
 
+#: The intersections of the rising and of the falling diagonals, by number.
 RISING, FALLING = _slopes(1), _slopes(-1)
 
 
@@ -45,6 +49,7 @@ def _on_board() -> Any:
     return stars
 
 
+#: The intersections of each star that are on the board.
 ON_BOARD = _on_board()
 
 

@@ -8,13 +8,20 @@ from engine.jit import U, rule
 # Squares 1 to 50 are bits 0 to 53, with one bit skipped after every ten. So a direction is the same
 # shift on every square, and a step over the edge leads to a skipped bit or off the board.
 ZERO, ONE = U(0), U(1)
+#: The bits of two adjacent rows, ten squares.
 TWO_ROWS = 0x3FF
+#: All squares.
 BOARD = U(sum(TWO_ROWS << 11 * i for i in range(5)))
+#: The squares of each row.
 ROW_BITS = tuple(0x1F << (11 * (row // 2) + 5 * (row % 2)) for row in range(10))
 FIRST_ROW, LAST_ROW = U(ROW_BITS[0]), U(ROW_BITS[9])
+#: The shifts of a step in the two directions down the board.
 NEAR, FAR = U(5), U(6)
+#: The shifts of a jump in these directions.
 NEAR_JUMP, FAR_JUMP = U(10), U(12)
+#: The squares of each pair of rows.
 ROW_PAIRS = tuple(U(TWO_ROWS << 11 * i) for i in range(5))
+#: The same squares without the skipped bits.
 PACKED_ROW_PAIRS = tuple(U(TWO_ROWS << 10 * i) for i in range(5))
 
 # The last word of a state has in bit 0 the side to move (0 White), from bit 1 the plies by kings
@@ -28,7 +35,9 @@ KING_PLIES, THREE_PLIES, TWO_PLIES = 50, 32, 10
 #: hardly reaches the draw.
 COUNTED_PLIES = 24
 
+#: The bit of each square.
 SQUARE_BITS = tuple(square + square // 10 for square in range(50))
+#: The number of the square of each bit.
 NUMBER = {bit: square + 1 for square, bit in enumerate(SQUARE_BITS)}
 
 

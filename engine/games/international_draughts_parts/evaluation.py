@@ -14,10 +14,13 @@ from engine.games.international_draughts_parts.movement import (
 )
 from engine.jit import U, at, popcount, rule
 
+#: The squares of the main diagonal.
 DIAGONAL = U(
     sum(1 << SQUARE_BITS[number - 1] for number in (5, 10, 14, 19, 23, 28, 32, 37, 41, 46))
 )
+#: The two columns at the left edge.
 LEFT_WING = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (0, 1)))
+#: The two columns at the right edge.
 RIGHT_WING = U(sum(1 << SQUARE_BITS[5 * row + x] for row in range(10) for x in (3, 4)))
 
 # Offsets of the weights in the game's data: first a weight for each set of men in each pair of
@@ -43,6 +46,7 @@ MOBILITY_OPENING, MOBILITY_ENDGAME, TURN_OPENING, TURN_ENDGAME, TO_CAPTURE = ran
 FOUR_COLUMNS = U(0b1100011 | 0b1100011 << 11)
 #: For each set of eight squares, given as bits: the base-3 number with the same digits.
 TERNARY = np.array([sum(3**i for i in range(8) if squares >> i & 1) for squares in range(256)])
+#: Masks for `reversed_board`.
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
 
