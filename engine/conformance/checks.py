@@ -65,7 +65,7 @@ def check_style(game: Game) -> None:
     """The style check finds no code that would behave differently when compiled."""
     module: Any = game.rules
     faults = [
-        f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)
+        f"{fault.file}:{fault.line}: {fault.what}; {fault.fix}" for fault in style_faults(module)
     ]
     expect(not faults, "rules behave the same when compiled", *faults)
 
@@ -147,12 +147,12 @@ def check_turn(before: Position, after: Position) -> None:
     """Checks that one move passes the turn."""
     assert after.last is not None, "the position was reached by a move"
     if after.turn != 1 - before.turn:
-        cure = (
+        fix = (
             "if a side continues its turn, all of its steps are one move, "
             "or the other side has a move that passes"
         )
         where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
-        raise ConformanceError(f"play passes the turn to the other side ({cure}): {where}")
+        raise ConformanceError(f"play passes the turn to the other side ({fix}): {where}")
 
 
 def check_moves(game: Game) -> None:

@@ -112,7 +112,7 @@ class RulesPair:
                 text,
                 move,
             )
-        self.check_hints(position, expected)
+        self.check_optional_hooks(position, expected)
         if count == 0:
             result = int(self.rules.no_moves_result(state))
             expect(
@@ -121,7 +121,7 @@ class RulesPair:
                 text,
             )
 
-    def check_hints(self, position: Position, moves: list[int]) -> None:
+    def check_optional_hooks(self, position: Position, moves: list[int]) -> None:
         """Compares the optional hooks of an ongoing state."""
         rules, state, words, text = (
             self.rules,

@@ -88,8 +88,8 @@ def check_state(position: Position) -> None:
     form = f"a state is a tuple of WORDS = {words} words, each np.uint64"
     expect(isinstance(state, tuple), f"{form}; {function} returns {type(state).__name__}", state)
     assert isinstance(state, tuple)
-    cure = f"{function} returns {len(state)}: return one for each of WORDS, or correct WORDS"
-    expect(len(state) == words, f"{form}; {cure}", state)
+    fix = f"{function} returns {len(state)}: return one for each of WORDS, or correct WORDS"
+    expect(len(state) == words, f"{form}; {fix}", state)
     others = [type(word).__name__ for word in state if type(word) is not np.uint64]
     expect(
         not others,
@@ -110,10 +110,10 @@ def legal_moves(position: Position) -> list[int]:
             count = int(rules.moves(position.state, [0] * (64 * rules.MAX_MOVES + 4096)))
         if count <= rules.MAX_MOVES:
             raise
-        cure = (
+        fix = (
             f"the position {position.text()} has {count}: "
             f"write MAX_MOVES = {count} or more, the size of compiled buffers"
         )
         raise ConformanceError(
-            f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}"
+            f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {fix}"
         ) from error

@@ -99,7 +99,7 @@ def run_check(game: Game, check: Check) -> str | None:
 
 
 def describe_error(game: Game, error: BaseException) -> str:
-    """Formats an error that the rules should not raise: its place, the error, the cure if known."""
+    """Formats an error that the rules should not raise: its place, the error, the fix if known."""
     frames = [
         (frame.f_code.co_filename, line, frame.f_code.co_name)
         for frame, line in walk_tb(error.__traceback__)
@@ -115,12 +115,12 @@ def describe_error(game: Game, error: BaseException) -> str:
     )
     rules = game.rules
     sizes = f"buf has MAX_MOVES = {rules.MAX_MOVES} places, a state WORDS = {rules.WORDS} words"
-    cure = (
+    fix = (
         f"; {sizes}: correct the one that is too small, or write less"
         if isinstance(error, IndexError)
         else ""
     )
-    return f"{place} raised {type(error).__name__}: {error}{cure}"
+    return f"{place} raised {type(error).__name__}: {error}{fix}"
 
 
 def _format_place(file: str, line: int, name: str) -> str:

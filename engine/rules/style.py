@@ -1,5 +1,5 @@
 """The style check of a rules file: reports code that would behave differently when compiled, with
-the line and the cure.
+the line and the fix.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
 (docs/tutorial/add-a-game.md). The check reads the source; of the
@@ -44,8 +44,8 @@ REFUSED: Mapping[type[ast.AST], str] = {
     ast.JoinedStr: "a string",
     ast.Delete: "del",
 }
-#: The cure for a construct in REFUSED or a string.
-PLAIN_CODE_CURE = (
+#: The fix for a construct in REFUSED or a string.
+PLAIN_CODE_FIX = (
     "rules are loops and arithmetic on words and numbers: "
     "tables go into tuples or arrays beside the constants"
 )
@@ -53,11 +53,11 @@ PLAIN_CODE_CURE = (
 
 @dataclass(frozen=True, order=True)
 class StyleFault:
-    """A style fault: its line and file, what is wrong, and the cure."""
+    """A style fault: its line and file, what is wrong, and the fix."""
 
     line: int
     what: str
-    cure: str
+    fix: str
     file: str = ""
 
 
@@ -93,8 +93,8 @@ def source_faults(
     rules = _rules_in(tree, namespace)
     faults: set[StyleFault] = set()
 
-    def report(line: int, what: str, cure: str) -> None:
-        faults.add(StyleFault(line, what, cure))
+    def report(line: int, what: str, fix: str) -> None:
+        faults.add(StyleFault(line, what, fix))
 
     for fault in (
         *_import_faults(tree, namespace, files),
@@ -132,12 +132,10 @@ def _import_faults(
         origin = node.module if isinstance(node, ast.ImportFrom) else None
         for alias in node.names:
             if (origin or alias.name).split(".")[0] == "numba":
-                cure = "import rule, U and the bit helpers from engine.jit"
-                yield StyleFault(
-                    node.lineno, "a server plays by this file without a compiler", cure
-                )
+                fix = "import rule, U and the bit helpers from engine.jit"
+                yield StyleFault(node.lineno, "a server runs these rules without a compiler", fix)
             elif _is_foreign(origin, alias, namespace, files):
-                what = f"the file of {alias.name}, {origin}, is no part of this game's digest"
+                what = f"the file of {alias.name}, {origin}, is not in this game's digest"
                 yield StyleFault(
                     node.lineno, what, "write it into this file, or put that file into PARTS"
                 )
@@ -183,9 +181,7 @@ def _decorator_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> It
         )
         if not is_ours:
             what = f"{rule.name} has another decorator than @rule: {ast.unparse(decorator)}"
-            yield StyleFault(
-                decorator.lineno, what, "leave it out: the search compiles rules in its own way"
-            )
+            yield StyleFault(decorator.lineno, what, "remove it: the engine compiles rules itself")
 
 
 def _recursion_faults(
@@ -205,14 +201,14 @@ def _recursion_faults(
     }
     for name, rule in rules.items():
         if name in reachable(name, calls) and not getattr(namespace[name], jit.RULE):
-            cure = (
+            fix = (
                 '@rule("i8(state, i8)"): the result and the parameters, '
                 "of i8, u8, b1, state, i8*, u8*"
             )
             yield StyleFault(
                 rule.lineno,
                 f"{name} calls itself and has no signature",
-                f"give it one, such as {cure}",
+                f"give it one, such as {fix}",
             )
 
 
@@ -236,10 +232,10 @@ def _construct_faults(rule: ast.FunctionDef) -> Iterator[StyleFault]:
             is_target = isinstance(node, ast.List) and isinstance(node.ctx, ast.Store)
             if type(node) in REFUSED and not is_target:
                 yield StyleFault(
-                    line, f"{REFUSED[type(node)]} in the rule {rule.name}", PLAIN_CODE_CURE
+                    line, f"{REFUSED[type(node)]} in the rule {rule.name}", PLAIN_CODE_FIX
                 )
             elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
-                yield StyleFault(line, f"a string in the rule {rule.name}", PLAIN_CODE_CURE)
+                yield StyleFault(line, f"a string in the rule {rule.name}", PLAIN_CODE_FIX)
             elif isinstance(node, ast.Constant) and isinstance(node.value, float | complex):
                 what = f"the float {node.value} in the rule {rule.name}"
                 yield StyleFault(line, what, "count in hundredths, or another whole unit")
@@ -263,7 +259,7 @@ def _constant_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Ite
         if isinstance(value, list | dict | set | bytearray):
             what = (
                 f"{node.id} is a {type(value).__name__}, "
-                "which compiled rules cannot read or would keep an old copy of"
+                "which compiled rules cannot read, or would read from an old copy"
             )
             yield StyleFault(node.lineno, what, "make it a tuple or a numpy array")
         elif _is_float(value):
@@ -272,7 +268,7 @@ def _constant_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Ite
             )
         elif isinstance(value, str):
             yield StyleFault(
-                node.lineno, f"{node.id} is a string, in the rule {rule.name}", PLAIN_CODE_CURE
+                node.lineno, f"{node.id} is a string, in the rule {rule.name}", PLAIN_CODE_FIX
             )
 
 

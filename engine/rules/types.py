@@ -65,7 +65,7 @@ Type = Kind | TupleType | ArrayType | Conflict
 #: The type of each variable and the line that assigned it.
 Variables = dict[str, tuple[Type, int]]
 
-#: Reports a fault: its line, what is wrong, and the cure.
+#: Reports a fault: its line, what is wrong, and the fix.
 Report = Callable[[int, str, str], None]
 
 #: The builtins that rules may call.
@@ -100,8 +100,8 @@ HOOK_RESULTS: Mapping[str, str] = dict.fromkeys(HOOK_PARAMETERS, "i8") | {
     "key": "u8",
     "repetition": "u8",
 }
-#: The cure for an operation on a word and a number.
-MIXED_CURE = "write U(...) around the number, or np.int64(...) around the word"
+#: The fix for an operation on a word and a number.
+MIXED_FIX = "write U(...) around the number, or np.int64(...) around the word"
 
 
 def state_type(words: int) -> TupleType:
@@ -410,14 +410,14 @@ class RuleTypes:
                 and isinstance(expected, Kind)
                 and {actual, expected} == {WORD, INT}
             ):
-                cure = (
+                fix = (
                     "write U(...) around it"
                     if expected == WORD
                     else "write np.int64(...) around it"
                 )
                 given = f"{actual.value} ({ast.unparse(item)})"
                 what = f"{name} returns {given} where {expected.value} is declared"
-                self.report(item.lineno, what, cure)
+                self.report(item.lineno, what, fix)
 
     # --- expressions
 
@@ -508,7 +508,7 @@ class RuleTypes:
                 f"the number {ast.unparse(number)} next to a word makes the whole signed: "
                 f"{ast.unparse(node)}"
             )
-            self.report(line, what, self.mixed_cure(number))
+            self.report(line, what, self.mixed_fix(number))
             return UNKNOWN
         if kinds == {WORD}:
             return WORD
@@ -516,17 +516,17 @@ class RuleTypes:
             return BOOL
         return INT if kinds <= {INT, BOOL} else UNKNOWN
 
-    def mixed_cure(self, number: ast.expr) -> str:
-        """Returns the cure for an operation on a word and a number."""
+    def mixed_fix(self, number: ast.expr) -> str:
+        """Returns the fix for an operation on a word and a number."""
         assigned = (self.variables or {}).get(number.id) if isinstance(number, ast.Name) else None
         if (
             not isinstance(number, ast.Name)
             or assigned is None
             or assigned[1] == self.function.lineno
         ):
-            return MIXED_CURE
+            return MIXED_FIX
         start = f"start {number.id} with U(0) in line {assigned[1]}"
-        return f"{start} if it is a word, or else {MIXED_CURE}"
+        return f"{start} if it is a word, or else {MIXED_FIX}"
 
     def check_shift(self, line: int, node: ast.AST, left: ast.expr, right: ast.expr) -> None:
         distance = self.constant_number(right)
@@ -646,13 +646,11 @@ class RuleTypes:
             return self.infer_builtin_call(node, target, types)
         if isinstance(target, FunctionType) and hasattr(target, jit.RULE):
             return self.infer_rule_call(node, text, types)
-        cure = (
+        fix = (
             "mark it with @rule, use the bit helpers of engine.jit, "
             "or compute it beside the constants"
         )
-        self.report(
-            node.lineno, f"{self.rule_name} calls {text}, which compiled rules cannot", cure
-        )
+        self.report(node.lineno, f"{self.rule_name} calls {text}, which compiled rules cannot", fix)
         return UNKNOWN
 
     def infer_builtin_call(self, node: ast.Call, target: object, types: list[Type]) -> Type:
@@ -666,7 +664,7 @@ class RuleTypes:
             return types[0] if types == [INT] else UNKNOWN
         if target in (min, max) and WORD in types and INT in types:
             what = f"a word or a number, compiled a float: {ast.unparse(node)}"
-            self.report(node.lineno, what, MIXED_CURE)
+            self.report(node.lineno, what, MIXED_FIX)
             return UNKNOWN
         return common_type(tuple(types)) if target in (abs, min, max) else UNKNOWN
 

@@ -61,9 +61,9 @@ HARD_MS_FACTOR = 1.75
 
 
 def huge_memory(words: int) -> Memory:
-    """Allocates zeroed words, in huge pages if possible, which cause far fewer TLB misses."""
+    """Allocates zeroed words, in huge pages if possible, for fewer TLB misses."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        # Private pages, because shared pages are seldom huge.
+        # Shared mappings seldom get huge pages.
         pages = mmap.mmap(-1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         pages.madvise(mmap.MADV_HUGEPAGE)
     else:

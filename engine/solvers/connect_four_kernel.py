@@ -81,7 +81,7 @@ COLUMN_PREFERENCE = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
 SIGNATURES = {
     "completions": "u8(u8)",
     "can_align": "b1(u8)",
-    "first_may_get": "u8(u8, u8, u8)",
+    "first_player_cells": "u8(u8, u8, u8)",
     "has_odd_threat": "b1(u8, u8, u8, u8)",
     "table_key": "u8(u8, u8, i8)",
     "poll": "i8(u8*, i8*)",
@@ -89,7 +89,7 @@ SIGNATURES = {
     "alpha_beta": "i8(u8, u8, u8, u8, i8, i8, u8*, i8*)",
     "solve": "i8(u8, u8, i8, i8, u8*, i8*)",
     "solve_one": "i8(u8, u8, i8, i8, u8*, i8*)",
-    "begin": "void(i8, u8*)",
+    "start_search": "void(i8, u8*)",
     "solve_all": "void(u8*, i8*, i8, u8*, i8*)",
 }
 CALLS = {
@@ -97,7 +97,7 @@ CALLS = {
     "alpha_beta": (
         "completions",
         "can_align",
-        "first_may_get",
+        "first_player_cells",
         "has_odd_threat",
         "table_key",
         "poll",
@@ -105,7 +105,7 @@ CALLS = {
     ),
     "solve": ("completions", "alpha_beta"),
     "solve_one": ("solve",),
-    "solve_all": ("solve", "begin"),
+    "solve_all": ("solve", "start_search"),
 }
 
 
@@ -137,12 +137,12 @@ def can_align(p: np.uint64) -> bool:
     return bool(r != NO_BITS)
 
 
-def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
+def first_player_cells(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
     """A superset of the cells that the first player, to move, can get if the second plays well.
 
     The second player answers each disc with the cell above it (claimeven). The number of columns
-    with an odd number of free cells is even; there it answers a disc at the bottom of one with the
-    bottom of another (baseinverse).
+    with an odd number of free cells is even; in these the second player answers a disc on the
+    lowest free cell of one with the lowest free cell of another (baseinverse).
     """
     return mine | (empty & ODD_ROWS) | (landing & EVEN_ROWS)
 
@@ -153,8 +153,8 @@ def has_odd_threat(
     """True if the second player, to move, has lost to a threat of the first player in an odd row.
 
     The number of free cells below the threat must be odd. The first player answers as in
-    `first_may_get` everywhere, until the only move of the second player is the cell below the
-    threat. That fails only if the second player gets a row of four before.
+    `first_player_cells` everywhere, until the second player has only the cell below the threat
+    left. That fails only if the second player gets a row of four before.
     """
     bottoms = landing & EVEN_ROWS
     left = threats & ODD_ROWS
@@ -231,8 +231,8 @@ def alpha_beta(
     if A[NODES] >= A[POLL] and poll(A, C) != 0:
         return 0
 
-    # 2. A win of the opponent must be blocked, and no disc may go below one. Without such a move
-    # the side to move loses with the next disc.
+    # 2. The side to move must block a win of the opponent, and must not play directly below one. If
+    # no such move is left, the opponent wins with the next disc.
     landing = (discs + BOTTOM) & BOARD
     blocks = landing & threats
     moves = landing
@@ -244,8 +244,8 @@ def alpha_beta(
     if count >= CELLS - 2:
         return 0
 
-    # 3. The soonest wins bound the score: the side to move with its second disc from here, the
-    # other side after that.
+    # 3. The earliest possible wins bound the score: the side to move wins with its second disc from
+    # here at the earliest, the other side after that.
     upper = (CELLS - 1 - count) >> 1
     lower = -((CELLS - 2 - count) >> 1)
     if beta > upper:
@@ -253,13 +253,12 @@ def alpha_beta(
     if lower >= beta:
         return lower
 
-    # 4. If the window asks only whether there is a win at all, zugzwang rules may decide it without
-    # a search.
+    # 4. If the window only tests who wins, zugzwang rules may decide it without a search.
     empty = BOARD ^ discs
     opponent = mine ^ discs
     if beta > 0:
         if count & 1 == 0:
-            if not can_align(first_may_get(mine, empty, landing)):
+            if not can_align(first_player_cells(mine, empty, landing)):
                 return 0
         elif not can_align(mine | empty):
             return 0
@@ -269,7 +268,7 @@ def alpha_beta(
         beta == 0
         and count & 1 == 0
         and can_align(opponent | (empty & EVEN_ROWS & ~landing))
-        and not can_align(first_may_get(mine, empty, landing))
+        and not can_align(first_player_cells(mine, empty, landing))
     ):
         return -1
     if beta >= 0 and count & 1 == 1 and has_odd_threat(mine, empty, landing, threats):
@@ -409,7 +408,7 @@ def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C:
     return solve(mine, discs, low, high, A, C)
 
 
-def begin(bits: int, A: Any) -> None:
+def start_search(bits: int, A: Any) -> None:
     """Begins a search with a table of 2**bits entries; polls at the first node."""
     A[TABLE_SHIFT] = U(64 - bits)
     A[GROW_AT] = A[NODES] + U(NODES_PER_ENTRY << bits)
@@ -426,7 +425,7 @@ def solve_all(boards: Any, scores: Any, number: int, A: Any, C: Any) -> None:
         start = A[NODES]
         A[STOP] = NO_BITS
         A[NODE_LIMIT] = start + limit
-        begin(SMALL_BITS, A)
+        start_search(SMALL_BITS, A)
         scores[2 * i] = solve(boards[2 * i], boards[2 * i + 1], -CELLS, CELLS, A, C)
         if A[STOP] != NO_BITS:
             scores[2 * i] = UNKNOWN

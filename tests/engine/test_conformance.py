@@ -227,7 +227,7 @@ def test_what_rules_raise_is_a_line(
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "cure"),
+    ("right", "wrong", "fix"),
     [
         ("MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
         (
@@ -242,7 +242,7 @@ def test_an_overrun_is_a_line_in_each_check(
     capfd: pytest.CaptureFixture[str],
     right: str,
     wrong: str,
-    cure: str,
+    fix: str,
 ) -> None:
     """With a buffer that is too small, or states that are too long, all checks still run, and none
     prints a traceback.
@@ -251,7 +251,7 @@ def test_an_overrun_is_a_line_in_each_check(
     plug_in("planted", SOURCE.replace(right, wrong))
     found = dict(run_checks("planted", CHECKS))
     assert found.keys() == CHECKS.keys()
-    assert cure in (found["moves"] or "")
+    assert fix in (found["moves"] or "")
     assert "Traceback" not in "".join(capfd.readouterr())
 
 

@@ -1,4 +1,4 @@
-"""The style check finds every slip of compiled integers by line, with a cure, and passes right
+"""The style check finds every slip of compiled integers by line, with a fix, and passes right
 rules.
 """
 
@@ -45,7 +45,7 @@ def faults_in(
     module = ModuleType("styled")
     exec(compile(source, "styled.py", "exec"), vars(module))
     return [
-        (fault.line - above, f"{fault.what}; {fault.cure}")
+        (fault.line - above, f"{fault.what}; {fault.fix}")
         for fault in source_faults(source, vars(module))
     ]
 

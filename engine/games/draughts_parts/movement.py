@@ -162,7 +162,7 @@ def can_move(s: State) -> bool:
 
 @rule
 def captured_squares(m: int) -> np.uint64:
-    """The squares of the pieces that a move jumps over."""
+    """The squares of the pieces that a move captures."""
     squares = ZERO
     bit = (m >> 6) & 63
     path = m >> 12

@@ -26,7 +26,7 @@ from engine.jit import U, lsb, popcount, rule
 MAX_MOVES = 512
 
 # A move has its origin in bits 0 to 5, its target in bits 6 to 11, and from bit 12 the squares of
-# the pieces that it takes, one bit each.
+# the pieces that it captures, one bit each.
 #: A move of this value or more is a capture.
 CAPTURE = 1 << 12
 #: One number describes a list of captures: PER_PIECE * (pieces that each captures) + length.
@@ -35,7 +35,7 @@ PER_PIECE = 1024
 
 @rule
 def captured_squares(m: int) -> np.uint64:
-    """The squares of the pieces that a move takes."""
+    """The squares of the pieces that a move captures."""
     packed = U(m >> 12)
     squares = ZERO
     for i in range(5):
@@ -105,7 +105,7 @@ def capture_nearby(s: State) -> np.uint64:
 
 @rule
 def all_captures(s: State, buf: Any) -> int:
-    """Writes the captures that take the most pieces and returns their number."""
+    """Writes the captures of the most pieces and returns their number."""
     free = BOARD & ~(s[0] | s[1])
     pieces = capture_nearby(s) | (s[0] & s[2])
     listed = 0
