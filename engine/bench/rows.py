@@ -167,7 +167,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
             [problem.position for problem in chosen],
             Limit(),
             Control(),
-            around=timed(solver, seconds * len(chosen)),
+            timer=timed(solver, seconds * len(chosen)),
         )
         laps.append(time.process_time() - begun)
         if None in batch.scores:
@@ -224,7 +224,7 @@ def draughts_tables() -> Row:
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
     begun = time.process_time()
-    counts = solver.make_tables(solver.most_pieces, lambda done, total: None)
+    counts = solver.make_tables(solver.max_pieces, lambda done, total: None)
     seconds = time.process_time() - begun
     note = ", ".join(f"{number:,} {name}" for name, number in counts.items())
     return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=note)

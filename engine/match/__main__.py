@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.command_line import MOST, between, count, count_or_none, option
+from engine.command_line import MAX_NUMBER, between, count, count_or_zero, option
 from engine.game import GameError
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seed",
-        type=between(-MOST, MOST),
+        type=between(-MAX_NUMBER, MAX_NUMBER),
         default=1,
         metavar="N",
         help="seed of the openings and of all random choices (default 1)",
@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--opening-plies",
-        type=count_or_none,
+        type=count_or_zero,
         metavar="N",
         help="random moves at the start of a game",
     )

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.command_line import between, count_or_none
+from engine.command_line import between, count_or_zero
 from engine.compiler import native_lanes  # noqa: F401  (registers what the kernel is written in)
 from engine.compiler.native import Memory, compile_game
 from engine.game import State
@@ -249,7 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--matches",
-        type=count_or_none,
+        type=count_or_zero,
         default=0,
         help="play until the file has this number of matches (0: none)",
     )
@@ -258,7 +258,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--seed",
-        type=count_or_none,
+        type=count_or_zero,
         default=1,
         help="seed of the matches and of the order in which they are learnt (1)",
     )
