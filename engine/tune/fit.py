@@ -20,7 +20,7 @@ from engine.tune.linear import Sums
 
 #: Adam's constants as in the paper: beta 1, beta 2 and epsilon.
 DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
-#: Factor of the learning rate each time that the validation loss stops improving.
+#: Factor applied to the learning rate when the validation loss stops improving.
 RATE_FACTOR = 0.5
 #: The range of a fitted scale, in units of the evaluation.
 SCALE_RANGE = (10.0, 20_000.0)

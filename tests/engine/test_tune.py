@@ -267,7 +267,7 @@ def test_the_scale_is_found(scale: float) -> None:
 
 
 def test_no_scale_without_sense() -> None:
-    """An evaluation that explains no result has no scale."""
+    """An evaluation that does not predict the results has no scale."""
     with pytest.raises(TuneError, match="give --scale"):
         fitted_scale(np.zeros(10), np.ones(10))
 
