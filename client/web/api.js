@@ -30,7 +30,7 @@
  */
 
 /** Views that one request may return. */
-export const VIEWS_AT_ONCE = 100;
+export const MAX_VIEWS_PER_REQUEST = 100;
 
 /** The server answered a request with an error. */
 export class ApiError extends Error {
@@ -124,7 +124,7 @@ export function readMatch(match) {
 }
 
 /**
- * The views of a match at plies `from` to `to`, inclusive; at most VIEWS_AT_ONCE.
+ * The views of a match at plies `from` to `to`, inclusive; at most MAX_VIEWS_PER_REQUEST.
  * @param {string} match
  * @param {number} from
  * @param {number} to

@@ -10,7 +10,7 @@
  * @import {Player} from "./players.js"
  */
 
-import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
+import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "./api.js";
 import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { thoughtsOf } from "./model.js";
@@ -83,8 +83,8 @@ export class ReplayPage {
         if (match.view === null) return;
         // The page around the shown ply comes first, then all others; every step is immediate
         // afterwards.
-        const pages = Math.floor(match.moves.length / VIEWS_AT_ONCE);
-        const first = Math.floor(this.#shown / VIEWS_AT_ONCE);
+        const pages = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
+        const first = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
         for (const page of new Set([first, ...Array(pages + 1).keys()])) await this.#loadViews(match, page);
     }
 
@@ -93,8 +93,8 @@ export class ReplayPage {
      * @param {number} page
      */
     async #loadViews(match, page) {
-        const from = page * VIEWS_AT_ONCE;
-        const views = await readViews(match.match, from, Math.min(match.moves.length, from + VIEWS_AT_ONCE - 1));
+        const from = page * MAX_VIEWS_PER_REQUEST;
+        const views = await readViews(match.match, from, Math.min(match.moves.length, from + MAX_VIEWS_PER_REQUEST - 1));
         this.#views = { ...this.#views, ...views };
         this.#app.update();
     }

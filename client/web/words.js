@@ -7,7 +7,7 @@
 
 /** The score of a win now; a win in n plies scores n less (engine/search/job.py). */
 const MATE = 30_000;
-const MATE_PLIES = 1000;
+const MAX_MATE_PLIES = 1000;
 
 /** @type {Record<NonNullable<RootMove["bound"]>, string>} */
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
@@ -19,7 +19,7 @@ const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
  */
 export function scoreText(score, bound = "exact") {
     const plies = MATE - Math.abs(score);
-    if (plies < MATE_PLIES) return `${BOUND_SIGNS[bound]}${score > 0 ? "win" : "loss"} in ${plies}`;
+    if (plies < MAX_MATE_PLIES) return `${BOUND_SIGNS[bound]}${score > 0 ? "win" : "loss"} in ${plies}`;
     const sign = score > 0 ? "+" : score < 0 ? "−" : "";
     return `${BOUND_SIGNS[bound]}${sign}${Math.abs(score)}`;
 }
