@@ -109,7 +109,7 @@ def thinking_text(name: str, thinking: Thinking) -> str:
         case "warming":
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
-            return f"{name} waits for an engine: none is there now."
+            return f"{name} waits for an engine: none is connected."
         case "queued":
             return f"{name} waits for its turn to think."
         case _ if thinking.depth == 0:
