@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds to reconnect to the server that this command started; if it died, it stays dead.
+#: Seconds to reconnect to the server that this command started; nothing restarts that server.
 OWN_SERVER_RECONNECT_LIMIT_S = 5
 
 #: Seconds to reconnect when no user is at a terminal; on a terminal there is no limit.
@@ -92,7 +92,7 @@ data_option = click.option(
     help="Folder for the matches of your own server (without --url).  [default: they are not kept]",
 )
 as_option = click.option(
-    "--as", "name", metavar="NAME", help="Your name there; each name is a separate guest."
+    "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
 )
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
@@ -164,9 +164,11 @@ def _add_server_command(name: str, summary: str) -> None:
 
 _add_server_command("migrate", "Bring a database to the schema of this version.")
 _add_server_command("worker", "Run an engine worker for the servers of a broker.")
-_add_server_command("backup", "Write everything to a file while servers run.")
+_add_server_command("backup", "Write the whole database to a file; servers may run meanwhile.")
 _add_server_command("restore", "Fill an empty database from a backup.")
-_add_server_command("verify", "Check every stored room: its log, its moves, its other rows.")
+_add_server_command(
+    "verify", "Check every stored room: its log, its moves and the tables derived from them."
+)
 
 
 @main.command()

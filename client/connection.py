@@ -70,7 +70,7 @@ MAX_IN_FLIGHT = 64
 MAX_QUEUED_MESSAGES = 1024
 #: The most rooms that a connection follows at the same time.
 MAX_ROOMS = 100
-#: Attempts at the first connection when the server closes it before the welcome.
+#: The attempts to connect for the first time, if the server closes the socket before the welcome.
 MAX_FIRST_ATTEMPTS = 3
 #: The counter of attempts stops here, so that 2 ** attempts stays small.
 MAX_BACKOFF_ATTEMPTS = 16
@@ -138,8 +138,8 @@ class _PendingCommand:
     def should_retry(self, code: str, now_s: float, busy_s: float) -> bool:
         """Whether the refusal is temporary, so that the connection sends the command again.
 
-        After a "rate.exceeded" to the first attempt it does not: the server executed nothing, and
-        the caller decides.
+        A `rate.exceeded` for the first attempt is final: the server executed nothing, and the
+        caller can decide.
         """
         if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (
             code != Code.RATE_EXCEEDED or self.sent_count == 1
@@ -201,7 +201,7 @@ async def connect(
         await connection._first_welcome
         yield connection
     finally:
-        connection._closing = True
+        connection._is_closing = True
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
@@ -209,7 +209,11 @@ async def connect(
 
 
 class Connection:
-    """A connection to a server; `connect` creates, runs and closes it."""
+    """A connection to a server; `connect` creates, runs and closes it.
+
+    `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
+    the ids of commands.
+    """
 
     def __init__(
         self,
@@ -244,7 +248,7 @@ class Connection:
         self._lobby_queues: list[asyncio.Queue[Lobby | PlyroomError]] = []
         self._outbox: asyncio.Queue[str] | None = None
         self._last_received_s = 0.0
-        self._closing = False
+        self._is_closing = False
 
     # --- the public interface
 
@@ -363,7 +367,7 @@ class Connection:
                 error, state = unreachable, State.LOST
             # A task group that is cancelled while the socket closes raises SocketClosed and no
             # CancelledError.
-            if self._closing:
+            if self._is_closing:
                 return
             if self._outbox is not None:
                 self._outbox = None

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 #: Bytes to read at a time.
 CHUNK_BYTES = 4096
-#: The longest unfinished line that is kept, in characters; the rest is dropped.
+#: Of a line whose end has not been read yet, the characters beyond this number are dropped.
 MAX_LINE_CHARACTERS = 4096
 #: The most lines that wait for `next`; the thread then stops reading.
 MAX_WAITING_LINES = 16
@@ -46,7 +46,7 @@ class Lines:
                 self._queue_line(rest)
             self._queue_line(None)
         except (RuntimeError, CancelledError):
-            return  # the event loop has ended, so nothing reads the lines any more
+            return  # the event loop has ended
 
     def _read_chunk(self) -> bytes:
         try:

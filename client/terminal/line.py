@@ -175,7 +175,7 @@ class LineMode:
                     self._output.report(f"This room can be read but not played ({message.frozen}).")
             case Snapshot():
                 if self._is_introduced:
-                    self._output.report("Brought up to date.")
+                    self._output.report("The room is up to date again.")
                 else:
                     await self._introduce()
             case LoggedEvent():

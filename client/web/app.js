@@ -246,7 +246,7 @@ function drawNotFound() {
     return h(
         "div",
         { class: "notice card" },
-        h("h1", null, "There is nothing here"),
+        h("h1", null, "Page not found"),
         h("p", null, h("a", { href: "/" }, "Back to the lobby")),
     );
 }

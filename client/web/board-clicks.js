@@ -88,7 +88,7 @@ export function click(moves, selection, cell, targets) {
 }
 
 /**
- * Finishes the moves if all of their paths end here.
+ * Finishes the moves if the selection is the whole path of each; otherwise extends the selection.
  * @param {MoveView[]} next
  * @param {string[]} selection
  * @returns {ClickResult}

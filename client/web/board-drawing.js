@@ -12,6 +12,7 @@ import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
 
 /**
+ * What the user does with the board now: the selection, the focus and the pointer.
  * @typedef {object} State
  * @property {string[]} selection the cells clicked so far
  * @property {string | null} current the cell that Tab leads to
@@ -48,14 +49,14 @@ export function drawBoard(scene, layout, state) {
     const { box } = layout;
     const [first, second] = scene.board.seats;
     const colours = { "--side-0": first?.colour ?? "", "--side-1": second?.colour ?? "" };
-    const size = { "--tall": box.height.toFixed(2) };
+    const height = { "--board-height": box.height.toFixed(2) };
     return h(
         "svg",
         {
             class: `board ${style} ${board.kind}`,
             viewBox: `${box.x} ${box.y} ${box.width} ${box.height}`,
             ...colours,
-            ...size,
+            ...height,
         },
         h("rect", { class: "frame", ...layout.frame, rx: style === "holes" ? 0.3 : 0.06 }),
         drawBackground(board, layout),

@@ -17,13 +17,14 @@ import { layOut, neighbour, placeAt } from "./board-geometry.js";
 import { h, render } from "./elements.js";
 
 /**
+ * What a board shows.
  * @typedef {object} Scene
  * @property {BoardView} board
  * @property {PositionView | null} position null draws the empty board
- * @property {MoveView[]} moves the legal moves; none makes the board read-only
- * @property {MoveView | null} pending a move on its way to the server
- * @property {boolean} flip
- * @property {string} label names the board for screen readers
+ * @property {MoveView[]} moves the legal moves; with an empty list the board is read-only
+ * @property {MoveView | null} pending the move that was sent and is not in the match yet
+ * @property {boolean} flip whether to turn the board by 180 degrees
+ * @property {string} label the board's name for screen readers
  */
 
 /**
@@ -179,11 +180,11 @@ export class PlyBoard extends HTMLElement {
     #drawLabelButton(label, moves) {
         const next = continuations(moves, this.#selection, label, {});
         const text = next.length === 1 ? next[0].text : label;
-        const only = moves.length === 1;
-        return h("button", { key: label, "data-label": label, class: only ? "only" : null, onclick: () => this.#click(label) }, text);
+        const isOnlyMove = moves.length === 1;
+        return h("button", { key: label, "data-label": label, class: isOnlyMove ? "only" : null, onclick: () => this.#click(label) }, text);
     }
 
-    /** The move that the hovered cell would continue, if there is exactly one. */
+    /** The move that a click on the hovered cell would continue, if there is exactly one. */
     #preview() {
         if (!this.#scene || this.#hovered === null) return null;
         const { moves, board } = this.#scene;

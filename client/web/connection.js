@@ -60,10 +60,13 @@ const CLOSE_REPLACED = 4001;
  *     null, reason: string | null}} ConnectionStatus
  */
 /**
+ * A message that the server answers, without its id.
  * @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never}
  *     Command
  */
 /**
+ * A command without an answer. `sent` says whether it was sent on the current socket, `attempts` how
+ * often it was sent, and `busy_since_ms` when this socket's server first refused it as busy.
  * @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error:
  *     CommandError) => void, sent: boolean, attempts: number, busy_since_ms: number | null}} Pending
  */
@@ -244,22 +247,22 @@ export class Connection {
         if (message.code === "token.unknown") this.#isIdentified = false;
         if (pending) return pending.reject(new CommandError(message.code, message.message));
         this.#settings.onmessage(message);
-        // Without a welcome this socket will never work.
+        // The server refused the hello, so this socket cannot be used.
         if (!this.#isWelcomed && this.#socket !== null) this.#onClose(this.#socket, 0, message.message);
     }
 
     /**
-     * Whether the refusal is temporary, so that the connection sends the command again. It does not
-     * after a "rate.exceeded" for the first attempt: the server executed nothing, and the user
-     * decides.
+     * Whether the refusal is temporary, so that the connection sends the command again. A
+     * `rate.exceeded` for the first attempt is final: the server executed nothing, and the user can
+     * decide.
      * @param {Pending} pending
      * @param {Code} code
      */
     #shouldRetry(pending, code) {
         if (!BUSY_CODES.has(code) && (code !== "rate.exceeded" || pending.attempts === 1)) return false;
-        const now = this.#settings.clock.now();
-        pending.busy_since_ms ??= now;
-        return now - pending.busy_since_ms < BUSY_MS;
+        const now_ms = this.#settings.clock.now();
+        pending.busy_since_ms ??= now_ms;
+        return now_ms - pending.busy_since_ms < BUSY_MS;
     }
 
     /** @param {Pending} pending */

@@ -71,7 +71,7 @@ function aiSeat(level) {
 /**
  * @param {GameDescription[]} games
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  * @param {() => void} create
  * @param {boolean} busy
  * @returns {VNode}
@@ -119,7 +119,7 @@ const MIN_GAMES_TO_SEARCH = 5;
 /**
  * @param {GameDescription[]} games
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawGames(games, choices, change) {
     const text = choices.search.trim().toLowerCase();
@@ -246,7 +246,7 @@ function drawChoice(name, legend, choices, value, pick, about) {
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawLevels(game, choices, change) {
     const first = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
@@ -282,7 +282,7 @@ function drawLevel(name, legend, count, value, pick) {
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawSides(game, choices, change) {
     const swatch = (/** @type {number} */ seat) => [
@@ -299,7 +299,7 @@ function drawSides(game, choices, change) {
  * @param {string} name
  * @param {GameOption} option
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawOption(name, option, choices, change) {
     const value = choices.options[name] ?? option.default;

@@ -56,14 +56,15 @@ export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, 
  * @returns {Model}
  */
 export function follow(model, id) {
-    return { ...model, room: id === null ? null : blankRoom(id) };
+    return { ...model, room: id === null ? null : emptyRoom(id) };
 }
 
 /**
+ * A room before its first message.
  * @param {string} id
  * @returns {Room}
  */
-function blankRoom(id) {
+function emptyRoom(id) {
     return {
         id,
         v: 0,
@@ -114,7 +115,7 @@ export function apply(model, message) {
  */
 function applyWelcome(model, identity, name, epoch) {
     const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
-    const room = model.room !== null && isNewEpoch ? blankRoom(model.room.id) : model.room;
+    const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
     return { ...model, you: { identity, name }, epoch, room };
 }
 

@@ -38,8 +38,8 @@ export function drawPlayer(player) {
             ? h("span", {
                   class: online ? "presence online" : "presence",
                   role: "img",
-                  "aria-label": online ? "here" : "away",
-                  title: online ? "here" : "away",
+                  "aria-label": online ? "online" : "offline",
+                  title: online ? "online" : "offline",
               })
             : null,
         h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
@@ -117,7 +117,7 @@ function drawRow(board, kind, count) {
     const pieces = Array.from({ length: count }, (_, i) =>
         h("g", { transform: `translate(${(HAND_STEP_CELLS * i).toFixed(2)} 0)` }, drawPiece(board.kinds[kind])),
     );
-    const size = { "--wide": width.toFixed(2) };
+    const size = { "--hand-width": width.toFixed(2) };
     const box = `-.5 -.5 ${width.toFixed(2)} 1`;
     return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
 }

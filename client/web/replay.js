@@ -30,7 +30,7 @@ import {
     versus,
 } from "./words.js";
 
-/** @type {MoveView[]} */
+/** The same empty list each time, so that the scene stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */

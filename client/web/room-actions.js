@@ -12,7 +12,7 @@ import { drawClaim, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
 import { PERSONAS, aiFields, occupantName, resultText, sideName } from "./words.js";
 
-/** From this ply on a match can be resigned but not aborted. */
+/** From this ply on a player resigns instead of aborting the match. */
 const ABORT_PLIES = 2;
 
 /**

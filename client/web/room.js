@@ -21,7 +21,7 @@ import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import { occupantName, sideName, versus } from "./words.js";
 
-/** @type {MoveView[]} */
+/** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -39,8 +39,10 @@ export class RoomPage {
     #missingParts;
     /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
+    /** The position that was last announced to screen readers: match, ply and result. */
     #announcedKey = "";
     #isChatAtEnd = true;
+    /** The match and the ply to which the list of moves was last scrolled. */
     #scrolledTo = "";
     #wantsSeat = false;
     /** The action that the user must confirm. @type {"resign" | "abort" | null} */
@@ -324,7 +326,7 @@ export class RoomPage {
 }
 
 /**
- * The legal moves; always the same empty list if there are none, so that the scene stays the same.
+ * The legal moves, or NO_MOVES.
  * @param {Room} room
  */
 function movesOrNone(room) {

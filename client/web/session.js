@@ -29,7 +29,7 @@ export class Session {
     status = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
     /** The server's refusal of the last join. @type {{code: string, message: string} | null} */
     refusal = null;
-    #watchingLobby = false;
+    #watchesLobby = false;
     /** @type {string | null} */
     #joinId = null;
     #connection;
@@ -90,7 +90,7 @@ export class Session {
 
     /** @param {boolean} on */
     watchLobby(on) {
-        this.#watchingLobby = on;
+        this.#watchesLobby = on;
         this.#connection.sendOnce({ t: "watch_lobby", on });
     }
 
@@ -124,7 +124,7 @@ export class Session {
 
     #resubscribe() {
         this.#join();
-        if (this.#watchingLobby) this.#connection.sendOnce({ t: "watch_lobby", on: true });
+        if (this.#watchesLobby) this.#connection.sendOnce({ t: "watch_lobby", on: true });
     }
 
     /**

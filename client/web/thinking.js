@@ -7,7 +7,7 @@
  */
 
 import { h } from "./elements.js";
-import { countText, moveNumber, numberedMove, scoreText, durationText } from "./words.js";
+import { countText, durationText, moveNumber, numberedMove, scoreText } from "./words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
 const STATES = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };

@@ -60,7 +60,7 @@ def test_a_gap_is_reported_once_and_later_events_are_dropped_until_a_snapshot() 
     assert subscription.check(event(7)) is Verdict.PASS
 
 
-def test_starting_anew_joins_from_0() -> None:
+def test_after_require_snapshot_the_next_join_is_from_0() -> None:
     subscription = subscribed(3)
     subscription.require_snapshot()
     assert subscription.join("2").since == 0

@@ -76,7 +76,7 @@ def play(
     lines: TypedLines,
     *,
     interactive: bool = False,
-    meanwhile: Callable[[LineMode], Awaitable[None]] | None = None,
+    other_player: Callable[[LineMode], Awaitable[None]] | None = None,
     connections: int = 1,
     **settings: Any,
 ) -> CapturedOutput:
@@ -86,10 +86,10 @@ def play(
     async def main() -> None:
         async with memory(*[house.serve] * connections) as c:
             mode = LineMode(c, ADDRESS, "r", lines, run.output, **settings)
-            other_player = asyncio.ensure_future(meanwhile(mode)) if meanwhile else None
+            playing = asyncio.ensure_future(other_player(mode)) if other_player else None
             await mode.run()
-            if other_player:
-                await other_player
+            if playing:
+                await playing
 
     try:
         run_virtual(main())
@@ -248,7 +248,7 @@ def test_a_connection_lost_before_an_ack_changes_no_output(command: str) -> None
 def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
     house = House(seats=(MySeat(), OpenSeat()))
 
-    async def meanwhile(mode: LineMode) -> None:
+    async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(5)
         await house.act(BOB, Sit(id="1", room="r", seat=1))
         await asyncio.sleep(5)
@@ -258,7 +258,7 @@ def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
         await house.presence(True, False)
         await house.presence(True, True)
 
-    run = play(house, TypedLines("b2", "resign"), meanwhile=meanwhile, invite=True)
+    run = play(house, TypedLines("b2", "resign"), other_player=other_player, invite=True)
     assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
     assert "Bob takes a seat: Noughts.\n" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
@@ -328,11 +328,11 @@ def test_joining_a_full_room_watches_and_a_seated_player_keeps_the_seat() -> Non
 def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
     house = House()
 
-    async def meanwhile(mode: LineMode) -> None:
+    async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(0.2)
         await house.act(BOB, Chat(id="3", room="r", text="hello"))
 
-    run = play(house, TypedLines("q"), interactive=True, meanwhile=meanwhile)
+    run = play(house, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 

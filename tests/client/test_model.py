@@ -50,6 +50,7 @@ from server.rooms.views import snapshot
 ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
 ROOM = "r"
 EMPTY = Model(room=ROOM, me="ada")
+#: The fields that every command has.
 HEAD = {"id": "x", "room": ROOM}
 
 
@@ -70,7 +71,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
         lambda: next(ids),
     )
     room = first(ROOM, opening[0], 0, load_game)
-    history = [(room, on_the_wire(room, opening[0]))]
+    history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
             events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
@@ -78,11 +79,11 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
             continue
         for event in events:
             room = evolve(room, event, room.v + 1)
-            history.append((room, on_the_wire(room, event)))
+            history.append((room, as_received(room, event)))
     return history
 
 
-def on_the_wire(room: Room, event: object) -> LoggedEvent:
+def as_received(room: Room, event: object) -> LoggedEvent:
     """The event after the server's encoder and the client's decoder."""
     body = format_event_body(event)  # type: ignore[arg-type]
     message = parse_server_message(event_frame(ROOM, room.v, room.v, body))
@@ -117,12 +118,15 @@ commands = st.one_of(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
 )
-seated: list[tuple[Actor, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
-played: list[tuple[Actor, Incoming]] = [
+sit_commands: list[tuple[Actor, Incoming]] = [
+    (ADA, Sit(seat=0, **HEAD)),
+    (BOB, Sit(seat=1, **HEAD)),
+]
+move_commands: list[tuple[Actor, Incoming]] = [
     ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD))
     for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
-openings = st.sampled_from([[], seated, seated + played])
+openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
 histories = st.builds(
     lambda opening, more: room_history(opening + more),
     openings,
@@ -197,7 +201,7 @@ def apply_all(*messages: RoomMessage, model: Model = EMPTY) -> Model:
     return model
 
 
-def at(v: int, event: object) -> LoggedEvent:
+def logged(v: int, event: object) -> LoggedEvent:
     return LoggedEvent(ROOM, v, 0, event)  # type: ignore[arg-type]
 
 
@@ -219,8 +223,8 @@ def moved(v: int, ply: int) -> LoggedEvent:
 
 
 def test_a_hidden_event_changes_only_v() -> None:
-    model = apply_all(at(1, started()))
-    assert apply_all(at(2, Hidden()), model=model) == msgspec.structs.replace(model, v=2)
+    model = apply_all(logged(1, started()))
+    assert apply_all(logged(2, Hidden()), model=model) == msgspec.structs.replace(model, v=2)
 
 
 def test_messages_of_other_rooms_change_nothing() -> None:
@@ -228,7 +232,7 @@ def test_messages_of_other_rooms_change_nothing() -> None:
 
 
 def test_view_and_moves_belong_to_the_current_ply() -> None:
-    model = apply_all(at(1, started()), view(1, 0), turn(1, 0))
+    model = apply_all(logged(1, started()), view(1, 0), turn(1, 0))
     assert model.view is not None
     assert [move.id for move in model.moves] == ["a1"]
     model = apply_all(moved(2, 0), model=model)
@@ -241,7 +245,9 @@ def test_view_and_moves_belong_to_the_current_ply() -> None:
 
 
 def test_chat_does_not_remove_the_legal_moves() -> None:
-    model = apply_all(at(1, started()), view(1, 0), turn(1, 0), at(2, Said("bob", "Bob", "hi")))
+    model = apply_all(
+        logged(1, started()), view(1, 0), turn(1, 0), logged(2, Said("bob", "Bob", "hi"))
+    )
     assert model.moves
     assert model.chat[-1].text == "hi"
 
@@ -257,7 +263,7 @@ def test_a_frozen_room_has_no_legal_moves() -> None:
         levels=1,
         view=BoardView(Grid(1, 1), {}, ()),
     )
-    model = apply_all(at(1, started()), turn(1, 0))
+    model = apply_all(logged(1, started()), turn(1, 0))
     joined = Joined(room=ROOM, v=1, epoch="e", description=description)
     assert apply_all(joined, model=model).moves
     frozen = apply_all(msgspec.structs.replace(joined, frozen="game.changed"), model=model)
@@ -268,7 +274,7 @@ def test_a_frozen_room_has_no_legal_moves() -> None:
 def test_a_snapshot_removes_earlier_views_and_moves() -> None:
     match = MatchState(id="m1", number=1, start="", rules="", seats=(), moves=(Played("a1"),))
     model = apply_all(
-        at(1, started()),
+        logged(1, started()),
         view(1, 0),
         turn(1, 0),
         Snapshot(room=ROOM, v=9, seats=(None, None), match=match),
@@ -288,19 +294,19 @@ def test_an_ai_seat_is_never_mine_even_if_the_identities_are_equal() -> None:
 )
 def test_thinking_about_another_match_is_dropped(match: str, ply: int, is_kept: bool) -> None:
     thinking = Thinking(room=ROOM, match=match, ply=ply, seat=0, state="searching", depth=3)
-    assert (apply_all(at(1, started()), thinking).thinking is thinking) == is_kept
+    assert (apply_all(logged(1, started()), thinking).thinking is thinking) == is_kept
 
 
 def test_thinking_about_an_earlier_ply_is_dropped() -> None:
     late = Thinking(room=ROOM, match="m1", ply=0, seat=0, state="done")
-    assert apply_all(at(1, started()), moved(2, 0), late).thinking is None
+    assert apply_all(logged(1, started()), moved(2, 0), late).thinking is None
 
 
 def test_the_model_has_the_presence_and_the_newest_lines_of_chat() -> None:
     model = apply_all(Presence(room=ROOM, seats=(True, False), watching=3))
     assert (model.present, model.watching) == ((True, False), 3)
     model = apply_all(
-        *(at(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model
+        *(logged(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model
     )
     assert len(model.chat) == MAX_CHAT_LINES
     assert model.chat[-1].text == str(MAX_CHAT_LINES + 49)
@@ -315,13 +321,15 @@ def test_views_turns_and_presence_survive_both_codecs() -> None:
 def test_a_snapshot_may_take_v_back() -> None:
     """A restored backup may have fewer events than the client has seen."""
     model = apply_all(
-        at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None)
+        logged(1, started()),
+        logged(2, Hidden()),
+        Snapshot(room=ROOM, v=1, seats=(None, None), match=None),
     )
     assert (model.v, model.match) == (1, None)
 
 
 def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
-    model = apply_all(at(1, started()), moved(3, 1), moved(2, 0))
+    model = apply_all(logged(1, started()), moved(3, 1), moved(2, 0))
     assert (model.v, model.ply, model.in_sync) == (1, 0, False)
 
 

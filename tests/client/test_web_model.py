@@ -20,6 +20,7 @@ from tests.support.browser import open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
+#: The fields that every command has.
 HEAD = {"id": "x", "room": "r"}
 PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]

@@ -1,5 +1,5 @@
 import { ApiError } from "/client/web/api.js";
-import { MAX_BACKOFF_MS, BUSY_MS, Connection, PING_MS, SILENCE_MS } from "/client/web/connection.js";
+import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/connection.js";
 import { assert, assertEqual, settled, test } from "./promises.js";
 
 const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };
@@ -9,20 +9,21 @@ class FakeServer {
     now_ms = 0;
     timers = [];
     sockets = [];
+    /** The types of the messages that the connection has delivered. */
     delivered = [];
     statuses = [];
-    identified = 0;
+    identifyCalls = 0;
     /** @type {Error | null} */
     identifyError = null;
     /** Why the server refuses sockets. */
     reason = null;
-    chance = 0.5;
+    random = 0.5;
 
     constructor() {
         this.connection = new Connection({
             openSocket: () => this.#openSocket(),
             identify: async () => {
-                this.identified++;
+                this.identifyCalls++;
                 if (this.identifyError) throw this.identifyError;
             },
             readRefusalReason: async () => this.reason,
@@ -30,10 +31,10 @@ class FakeServer {
             onstatus: (status) => this.statuses.push(status),
             clock: {
                 now: () => this.now_ms,
-                after: (ms, call) => this.timers.push({ at: this.now_ms + ms, call }),
+                after: (ms, callback) => this.timers.push({ at_ms: this.now_ms + ms, callback }),
                 cancel: (timer) => delete this.timers[timer - 1],
             },
-            random: () => this.chance,
+            random: () => this.random,
         });
     }
 
@@ -60,34 +61,39 @@ class FakeServer {
         return this.statuses.at(-1)?.state;
     }
 
+    /** Sends a message to the client. */
     send(message, socket = this.socket) {
         socket.onmessage?.({ data: JSON.stringify(message) });
     }
 
+    /** Lets time pass and runs the timers that are due. */
     async advance(ms) {
-        const end = this.now_ms + ms;
+        const end_ms = this.now_ms + ms;
         for (;;) {
-            const due = this.timers.filter((timer) => timer && timer.at <= end).sort((a, b) => a.at - b.at)[0];
+            const due = this.timers.filter((timer) => timer && timer.at_ms <= end_ms).sort((a, b) => a.at_ms - b.at_ms)[0];
             if (!due) break;
             delete this.timers[this.timers.indexOf(due)];
-            this.now_ms = Math.max(this.now_ms, due.at);
-            due.call();
+            this.now_ms = Math.max(this.now_ms, due.at_ms);
+            due.callback();
             await settled();
         }
-        this.now_ms = end;
+        this.now_ms = end_ms;
     }
 
-    async welcomed() {
+    /** Starts the connection and welcomes it. */
+    async connect() {
         this.connection.start();
         await settled();
         this.welcome();
     }
 
+    /** Accepts the newest socket and sends the welcome. */
     welcome() {
         this.socket.onopen();
         this.send(WELCOME);
     }
 
+    /** The messages of a type that the client sent on the newest socket. */
     clientMessages(type) {
         return this.socket.sent.filter((message) => message.t === type);
     }
@@ -115,7 +121,7 @@ test(
     "a command without an answer is sent again with the same id after every reconnect, and resolves once",
     async () => {
         const server = new FakeServer();
-        await server.welcomed();
+        await server.connect();
         const answers = [];
         void server.connection.command({ t: "move", room: "r", ply: 0, move: "d" }).then((ack) => answers.push(ack.v));
         const { id } = server.clientMessages("move")[0];
@@ -140,7 +146,7 @@ test("after a reconnect joins are sent before unanswered commands", async () => 
     const server = new FakeServer();
     server.onmessage = (message) =>
         message.t === "welcome" && server.connection.sendOnce({ t: "join", room: "r", since: 7 });
-    await server.welcomed();
+    await server.connect();
     void server.connection.command({ t: "chat", room: "r", text: "hi" });
     server.socket.onclose({ code: 1006 });
     await server.advance(MAX_BACKOFF_MS);
@@ -153,7 +159,7 @@ test("after a reconnect joins are sent before unanswered commands", async () => 
 
 test("a refused command rejects with its code, and is not sent again", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     const refused = server.connection
         .command({ t: "sit", room: "r", seat: 0 })
         .catch((error) => [error.code, error.message]);
@@ -167,9 +173,9 @@ test("a refused command rejects with its code, and is not sent again", async () 
 
 /** Refuses every command of a type for a time, and returns the number of refusals. */
 async function refuseFor(server, type, code, ms) {
-    const end = server.now_ms + ms;
+    const end_ms = server.now_ms + ms;
     let refused = 0;
-    while (server.now_ms < end) {
+    while (server.now_ms < end_ms) {
         for (const { id } of server.clientMessages(type).slice(refused)) {
             refused++;
             server.send({ t: "error", id, code, message: "not now" });
@@ -182,7 +188,7 @@ async function refuseFor(server, type, code, ms) {
 test("a command that a busy server refuses is sent again with the same id, and resolves once", async () => {
     for (const code of ["store.retry", "room.busy"]) {
         const server = new FakeServer();
-        await server.welcomed();
+        await server.connect();
         const acked = server.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
         const attempts = await refuseFor(server, "move", code, BUSY_MS - 5000);
         assert(attempts >= 10 && attempts < 60, `${attempts} attempts are between 10 and 60`);
@@ -198,7 +204,7 @@ test("a command that a busy server refuses is sent again with the same id, and r
 
 test("a command is refused when the server has been busy for a minute", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     const refused = server.connection.command({ t: "resign", room: "r" }).catch((error) => error.code);
     const attempts = await refuseFor(server, "resign", "store.retry", BUSY_MS + MAX_BACKOFF_MS + 1000);
     assertEqual(await refused, "store.retry");
@@ -207,13 +213,13 @@ test("a command is refused when the server has been busy for a minute", async ()
 
 test("a first `rate.exceeded` is final, and a reconnect during a retry's delay sends a command once", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     const fast = server.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
     server.send({ t: "error", id: server.clientMessages("chat")[0].id, code: "rate.exceeded", message: "slowly" });
     assertEqual(await fast, "rate.exceeded");
     void server.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
     server.send({ t: "error", id: server.clientMessages("move")[0].id, code: "store.retry", message: "not now" });
-    server.chance = 0;
+    server.random = 0;
     server.socket.onclose({ code: 1006 });
     await server.advance(1);
     server.welcome();
@@ -223,7 +229,7 @@ test("a first `rate.exceeded` is final, and a reconnect during a retry's delay s
 
 test("a socket that is silent for 9 s is dropped, and one with pongs is kept", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     for (let pings = 1; pings <= 10; pings++) {
         await server.advance(PING_MS);
         assertEqual(server.clientMessages("ping").length, pings);
@@ -248,14 +254,14 @@ test("a socket without a welcome is dropped after 9 s", async () => {
 
 test("the connection reconnects after random delays up to 1 s, 2 s, then always up to 4 s", async () => {
     const server = new FakeServer();
-    server.chance = 0.999;
-    await server.welcomed();
+    server.random = 0.999;
+    await server.connect();
     const delays_s = [];
     for (let attempt = 0; attempt < 5; attempt++) {
-        const [lost_at, sockets] = [server.now_ms, server.sockets.length];
+        const [lost_at_ms, sockets] = [server.now_ms, server.sockets.length];
         server.socket.onclose({ code: 1006 });
         while (server.sockets.length === sockets) await server.advance(1);
-        delays_s.push(Math.round((server.now_ms - lost_at) / 100) / 10);
+        delays_s.push(Math.round((server.now_ms - lost_at_ms) / 100) / 10);
     }
     assertEqual(delays_s, [1, 2, 4, 4, 4]);
     server.welcome();
@@ -270,7 +276,7 @@ test("without a server the status is 'lost', and the connection keeps trying", a
     await settled();
     await server.advance(60_000);
     assertEqual([server.sockets.length, server.state], [0, "lost"]);
-    assert(server.identified >= 15, "it kept trying");
+    assert(server.identifyCalls >= 15, "it kept trying");
     server.identifyError = null;
     await server.advance(MAX_BACKOFF_MS);
     server.welcome();
@@ -284,22 +290,22 @@ test("after `token.unknown` the connection requests the guest's cookie again", a
     server.socket.onopen();
     server.send({ t: "error", id: null, code: "token.unknown", message: "nobody has that token" });
     await server.advance(MAX_BACKOFF_MS);
-    assertEqual([server.identified, server.sockets.length], [2, 2]);
+    assertEqual([server.identifyCalls, server.sockets.length], [2, 2]);
 });
 
 test("the cookie of a guest that no longer exists is renewed with one more socket", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     server.socket.onclose({ code: 1006 });
     await server.advance(MAX_BACKOFF_MS);
-    assertEqual(server.identified, 1);
+    assertEqual(server.identifyCalls, 1);
     server.socket.onopen();
     server.send({ ...WELCOME, identity: "new", token: "not in the cookie" });
     await settled();
-    assertEqual([server.identified, server.sockets.length, server.state], [2, 3, "connecting"]);
+    assertEqual([server.identifyCalls, server.sockets.length, server.state], [2, 3, "connecting"]);
     assertEqual(server.delivered, ["welcome"]);
     server.welcome();
-    assertEqual([server.identified, server.sockets.length, server.state], [2, 3, "open"]);
+    assertEqual([server.identifyCalls, server.sockets.length, server.state], [2, 3, "open"]);
 });
 
 test("a browser that stores no cookies can connect and reconnect", async () => {
@@ -366,7 +372,7 @@ test("the status has the reason for a refused hello", async () => {
 
 test("a replaced connection reconnects only when the user asks for it", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     server.socket.onclose({ code: 4001 });
     await server.advance(60_000);
     assertEqual([server.sockets.length, server.state], [1, "replaced"]);
@@ -377,7 +383,7 @@ test("a replaced connection reconnects only when the user asks for it", async ()
 
 test("messages on a dropped socket are ignored", async () => {
     const server = new FakeServer();
-    await server.welcomed();
+    await server.connect();
     const old = server.socket;
     const onmessage = old.onmessage;
     old.onclose({ code: 1006 });
