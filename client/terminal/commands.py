@@ -88,7 +88,7 @@ class Unclear:
 Action = PlayMove | TryMove | SendChat | RunCommand | Unclear
 
 
-def read_line(line: str, model: Model) -> Action | None:
+def parse_line(line: str, model: Model) -> Action | None:
     """Returns the action for a line in this room; None for an empty line.
 
     A move takes precedence over a command with the same text.
@@ -107,7 +107,7 @@ def read_line(line: str, model: Model) -> Action | None:
     if moves:
         names = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(names)}")
-    return _read_command(text, model)
+    return _parse_command(text, model)
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
@@ -132,7 +132,7 @@ def _without_separators(text: str) -> str:
     return text.lower().replace(" ", "").replace("-", "").replace("x", "")
 
 
-def _read_command(text: str, model: Model) -> Action:
+def _parse_command(text: str, model: Model) -> Action:
     name, _, argument = text.partition(" ")
     name = name.lower()
     if name in COMMANDS:

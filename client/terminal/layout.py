@@ -16,6 +16,9 @@ COLS, ROWS = 80, 24
 
 #: The rows of the page for the board; the other four are for text.
 BOARD_ROWS = ROWS - 4
+
+#: The column of the first cell; row labels stand to the left of it.
+FIRST_COL = 4
 #: An id such as c4: the column, then the row.
 _COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
 #: An id such as 4.3: the row, then the column.
@@ -52,17 +55,17 @@ def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
     is_first_row_below = (grid.origin == "top-left") == flip
     rows = range(grid.rows - 1, -1, -1) if is_first_row_below else range(grid.rows)
     cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
-    step = 3 if 4 + 3 * grid.cols <= COLS else 2
+    step = 3 if FIRST_COL + 3 * grid.cols <= COLS else 2
     cells = {
-        name: (line, 4 + step * at)
+        name: (line, FIRST_COL + step * index)
         for line, row in enumerate(rows)
-        for at, col in enumerate(cols)
+        for index, col in enumerate(cols)
         if (name := _cell_id(grid, row, col)) is not None
     }
     layout = _with_labels(cells, ())
     if not layout.shows_ids:
         return layout
-    return replace(layout, labels=tuple(_row_ends(cells, 4 + step * grid.cols)))
+    return replace(layout, labels=tuple(_row_ends(cells, FIRST_COL + step * grid.cols)))
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
@@ -93,7 +96,10 @@ def _lay_out_sites(board: Sites) -> Layout:
     x_scale = _scale(_min_gap_in_rows(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
     y_scale = _scale(_min_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
     cells = {
-        site.id: (round((site.y - min(ys)) * y_scale), 4 + round((site.x - min(xs)) * x_scale))
+        site.id: (
+            round((site.y - min(ys)) * y_scale),
+            FIRST_COL + round((site.x - min(xs)) * x_scale),
+        )
         for site in board.sites
     }
     return _with_labels(cells, lines)

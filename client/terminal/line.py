@@ -27,7 +27,7 @@ from client.terminal.commands import (
     Unclear,
     help_text,
     moves_hint,
-    read_line,
+    parse_line,
 )
 from client.terminal.output import Output
 from engine.view import BoardView, Grid
@@ -370,7 +370,7 @@ class LineMode:
 
     async def _execute(self, line: str) -> bool:
         """Executes a line; returns True when the user quits."""
-        match read_line(line, self._model):
+        match parse_line(line, self._model):
             case None:
                 self._prompt_for_move()
             case PlayMove(move=move):

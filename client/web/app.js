@@ -7,7 +7,7 @@
  * @import {Model} from "./model.js"
  */
 
-import { registerGuest, readRefusalReason } from "./api.js";
+import { readRefusalReason, registerGuest } from "./api.js";
 import "./board.js";
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
@@ -47,6 +47,7 @@ export class App {
     #root;
     /** @type {Page | null} */
     #page = null;
+    /** Whether the page shows all changes; otherwise a draw is scheduled. */
     #isDrawn = true;
     #announcement = "";
     /** @type {{key: number, text: string}[]} */

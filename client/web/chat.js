@@ -14,8 +14,9 @@ const MAX_CHAT_CHARACTERS = 400;
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
- * @property {(text: string, to: "room" | "spectators") => void} say
- * @property {boolean} spectator whether the viewer is a spectator, who may write to spectators only
+ * @property {(text: string, to: "room" | "spectators") => void} send
+ * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
+ *     spectators alone
  * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
  */
 
@@ -23,7 +24,7 @@ const MAX_CHAT_CHARACTERS = 400;
  * @param {Chat} chat
  * @returns {VNode}
  */
-export function drawChat({ lines, say, spectator, onScroll }) {
+export function drawChat({ lines, send, isSpectator, onScroll }) {
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -31,7 +32,7 @@ export function drawChat({ lines, say, spectator, onScroll }) {
         const data = new FormData(form);
         const text = String(data.get("text") ?? "").trim();
         if (text === "") return;
-        say(text, spectator && data.get("to") === "spectators" ? "spectators" : "room");
+        send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room");
         form.querySelector("input")?.focus();
         const field = form.elements.namedItem("text");
         if (field instanceof HTMLInputElement) field.value = "";
@@ -58,7 +59,7 @@ export function drawChat({ lines, say, spectator, onScroll }) {
     return h(
         "section",
         { class: "card chat", "aria-label": "Chat" },
-        h("h2", null, "Chat", spectator ? drawRecipientChoice() : null),
+        h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
         h(
             "div",
             log,

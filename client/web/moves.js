@@ -13,7 +13,7 @@ import { moveNumber, moveText, numberedMove } from "./words.js";
 /**
  * @typedef {object} Moves
  * @property {Played[]} moves
- * @property {number} shown
+ * @property {number} shown the ply on the board
  * @property {(ply: number) => void} go shows another ply
  * @property {string[]} sides the names of both sides, for screen readers
  */

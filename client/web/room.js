@@ -274,10 +274,11 @@ export class RoomPage {
 
     /** @param {Room} room */
     #drawChat(room) {
-        const say = (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
+        const send = (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
             void this.#app.command({ t: "chat", room: room.id, text, to });
         const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
-        return drawChat({ lines: room.chat, say, spectator: mySeat(this.#app.model) === null, onScroll });
+        const isSpectator = mySeat(this.#app.model) === null;
+        return drawChat({ lines: room.chat, send, isSpectator, onScroll });
     }
 
     /** @param {number} ply */

@@ -12,7 +12,7 @@ from client.terminal.commands import (
     TryMove,
     Unclear,
     help_text,
-    read_line,
+    parse_line,
 )
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
@@ -57,28 +57,28 @@ STICKS = room(
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])
 def test_a_move_may_be_written_in_many_forms(text: str) -> None:
-    assert read_line(text, room(CHESS, PAWN, *PROMOTIONS)) == PlayMove(PAWN)
+    assert parse_line(text, room(CHESS, PAWN, *PROMOTIONS)) == PlayMove(PAWN)
 
 
 def test_an_ambiguous_move_is_rejected_with_its_meanings() -> None:
     model = room(CHESS, PAWN, *PROMOTIONS)
-    assert read_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
-    assert read_line("a8=r", model) == PlayMove(PROMOTIONS[1])
+    assert parse_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
+    assert parse_line("a8=r", model) == PlayMove(PROMOTIONS[1])
 
 
 def test_an_exact_token_takes_precedence_over_one_without_separators() -> None:
     """The tokens of Sticks contain an x, which is otherwise a separator between cells."""
-    assert read_line("3x2", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
-    assert read_line("32", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
+    assert parse_line("3x2", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
+    assert parse_line("32", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
 
 
 def test_a_move_hides_the_short_form_of_a_command() -> None:
     """Where b is a move, only `board` shows the board, even when it is not this player's turn."""
-    assert isinstance(read_line("b", CONNECT_FOUR), PlayMove)
-    assert read_line("b", WAITING) == Unclear("It is not your turn.")
+    assert isinstance(parse_line("b", CONNECT_FOUR), PlayMove)
+    assert parse_line("b", WAITING) == Unclear("It is not your turn.")
     assert (
-        read_line("board", CONNECT_FOUR)
-        == read_line("BOARD", WAITING)
+        parse_line("board", CONNECT_FOUR)
+        == parse_line("BOARD", WAITING)
         == RunCommand(CommandName.BOARD)
     )
     assert "board, b" not in help_text(CONNECT_FOUR)
@@ -108,13 +108,13 @@ def test_a_move_hides_the_short_form_of_a_command() -> None:
     ],
 )
 def test_a_line_is_a_command_or_chat(text: str, action: object) -> None:
-    assert read_line(text, room(CHESS, PAWN)) == action
+    assert parse_line(text, room(CHESS, PAWN)) == action
 
 
 @pytest.mark.parametrize("text", ["/", "chat", "chat  ", "resignx", "\x00", "e" * 5000])
 def test_any_other_line_is_rejected_with_a_reason(text: str) -> None:
-    assert isinstance(read_line(text, room(CHESS, PAWN)), Unclear)
-    assert isinstance(read_line(text, Model(room="r")), Unclear)
+    assert isinstance(parse_line(text, room(CHESS, PAWN)), Unclear)
+    assert isinstance(parse_line(text, Model(room="r")), Unclear)
 
 
 # --- texts
@@ -190,5 +190,5 @@ def test_a_move_is_printed_with_its_number_side_and_notation() -> None:
 
 @pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])
 def test_text_that_may_be_notation_is_sent_to_the_server(text: str) -> None:
-    assert read_line(text, room(CHESS, PAWN)) == TryMove(text)
-    assert isinstance(read_line(text, room(CHESS)), Unclear), "only on the player's turn"
+    assert parse_line(text, room(CHESS, PAWN)) == TryMove(text)
+    assert isinstance(parse_line(text, room(CHESS)), Unclear), "only on the player's turn"
