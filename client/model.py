@@ -43,7 +43,7 @@ MAX_CHAT_LINES = 200
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """A room at version v, as the player with the identity `me` sees it.
+    """A room at version v, as the viewer with the identity `me` sees it.
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
     ply. `frozen` is the code for which the room cannot be played, or None.
@@ -68,7 +68,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def my_seat(self) -> int | None:
-        """The seat that I hold, or None; AI seats belong to nobody."""
+        """The seat that the viewer holds, or None; an AI seat is never the viewer's."""
         mine = (
             seat
             for seat, occupant in enumerate(self.seats)
@@ -94,14 +94,14 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def moves(self) -> tuple[MoveView, ...]:
-        """My legal moves; none when it is not my turn."""
+        """The viewer's legal moves; none when it is not their turn."""
         if not self.running or self.frozen is not None or self.turn is None:
             return ()
         return self.turn.moves if self._is_current(self.turn.match, self.turn.ply) else ()
 
     @property
     def claim(self) -> str | None:
-        """The reason for which I may claim a draw now, or None."""
+        """The reason for which the viewer may claim a draw now, or None."""
         return self.turn.claim if self.moves and self.turn is not None else None
 
     def _is_current(self, match: str, ply: int) -> bool:

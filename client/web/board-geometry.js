@@ -6,6 +6,7 @@
  */
 
 /**
+ * A cell of the board with its centre; `dark` is the colour of a square on a checkerboard.
  * @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark:
  *     boolean}} Place
  */
