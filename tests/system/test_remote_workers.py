@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result
 from engine.search.levels import TIME_MS
@@ -188,7 +188,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             await person.move()
             await person.until(
                 lambda message: (
-                    isinstance(message, Happened) and isinstance(message.event, Finished)
+                    isinstance(message, LoggedEvent) and isinstance(message.event, Finished)
                 )
             )
             assert person.model.match is not None
@@ -249,10 +249,10 @@ class Duel:
         async for message in self._messages:
             if isinstance(message, Thinking) and message.state == "absent":
                 self.absent_s.append(time.perf_counter())
-            if isinstance(message, Happened) and isinstance(message.event, Moved):
+            if isinstance(message, LoggedEvent) and isinstance(message.event, Moved):
                 self.plies.append(message.event.ply)
                 self.moved_s.append(time.perf_counter())
-            if isinstance(message, Happened) and isinstance(message.event, Finished):
+            if isinstance(message, LoggedEvent) and isinstance(message.event, Finished):
                 self.over = message.event
                 return
 
