@@ -59,7 +59,7 @@ RULES_LENGTH = range(100, 8001)
 
 def check_style(game: Game) -> None:
     """The rules are written so that compiled code does what they say."""
-    module: Any = game.rules
+    module: Any = game.module
     faults = [
         f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)
     ]
@@ -245,7 +245,7 @@ def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
 
 def check_notation(game: Game) -> None:
     """A move as players write it is printable, names one legal move and is read back as that."""
-    if not hasattr(game.rules, "notation"):
+    if game.rules.notation is None:
         return
     for position in spread(list(positions(game)), NOTED_POSITIONS):
         where = position.text()
@@ -278,14 +278,14 @@ def reads(position: Position, text: str) -> int | None:
 def check_keys(game: Game) -> None:
     """States that are different positions have different keys, and no key is 0."""
     states: dict[int, Any] = {}
-    rules: Any = game.rules
+    rules = game.rules
     with np.errstate(over="ignore"):
         for position in positions(game, 3 * PLAYOUTS):
             state = position.state
             found = int(rules.key(state))
             expect(0 < found < 1 << 64, "a key is a word other than 0", position.text(), found)
             # States that differ in their move counters only may share a key.
-            what = int(rules.repetition(state)) if hasattr(rules, "repetition") else state
+            what = state if rules.repetition is None else int(rules.repetition(state))
             expect(states.setdefault(found, what) == what, "states differ in key", position.text())
 
 

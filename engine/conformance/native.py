@@ -49,7 +49,9 @@ class Both:
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
         self.optional = [
-            name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)
+            name
+            for name in OPTIONAL_HOOKS
+            if name != "count" and getattr(game.rules, name) is not None
         ]
         required = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
         self.compiled = {
@@ -78,7 +80,7 @@ class Both:
             where,
             number,
         )
-        if hasattr(self.rules, "count"):
+        if self.rules.count is not None:
             counted = int(self.rules.count(state, [0] * self.rules.MAX_MOVES))
             expect(
                 counted == number,
@@ -330,7 +332,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
     with np.errstate(over="ignore"):
         result = int(rules.status(state))
         if result == ONGOING:
-            if position.game.drawn is not None and position.game.drawn(state):
+            if rules.drawn is not None and rules.drawn(state):
                 return 0
             if depth == 0:
                 return int(rules.evaluate(state, data_of(position.game)))

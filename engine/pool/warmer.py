@@ -286,7 +286,7 @@ class Warmer:
         except Exception as error:  # a plug-in's file may raise anything while it is imported
             self._settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
             return True
-        is_nothing = step == "solver" and not getattr(game.rules, "SOLVER", "")
+        is_nothing = step == "solver" and not game.rules.SOLVER
         if not is_nothing and not code_cache.is_ready(game_id, game.digest, step):
             return False
         self._settle(key, None)

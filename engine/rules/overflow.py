@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 _SILENT: AbstractContextManager[object] = nullcontext()
-_overflow_ignored = False
+#: True after `ignore_overflow`.
+is_ignored = False
 
 
 def ignore_overflow() -> None:
@@ -14,11 +15,11 @@ def ignore_overflow() -> None:
     It is for a process that uses numpy for nothing else. Call it in the main thread before the
     event loop begins. It saves each move on a server four changes of numpy's error state.
     """
-    global _overflow_ignored
+    global is_ignored
     np.seterr(over="ignore")
-    _overflow_ignored = True
+    is_ignored = True
 
 
 def wrapping() -> AbstractContextManager[object]:
     """The context in which rules run: words wrap without a warning."""
-    return _SILENT if _overflow_ignored else np.errstate(over="ignore")
+    return _SILENT if is_ignored else np.errstate(over="ignore")

@@ -32,7 +32,7 @@ def evaluate(s: State, data: Any) -> int:
     raise NotImplementedError
 
 
-# --- optional hooks with their defaults: see engine.game.MoreRules
+# --- optional hooks with their defaults: see engine.game.OptionalRules
 
 
 def drawn(s: State) -> int:

@@ -163,7 +163,7 @@ class BookSolver(Solver, Protocol):
 
 def named_solver(game: Game) -> Solver | None:
     """The solver that a game's rules name, or None; GameFault when it cannot be loaded."""
-    name = str(getattr(game.rules, "SOLVER", ""))
+    name = game.rules.SOLVER
     if not name:
         return None
     try:

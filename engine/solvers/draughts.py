@@ -39,7 +39,7 @@ class DraughtsSolver:
 
     def __init__(self, game: Game, tables: Any = None) -> None:
         self.game = game
-        rules: Any = game.rules
+        rules: Any = game.module
         self._rules = rules
         self.most_pieces = int(rules.TABLE_PIECES)
         self._data = None if tables is None else self._data_with(tables)

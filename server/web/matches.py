@@ -167,7 +167,7 @@ class Matches:
         """Adds numbers and notation to the moves, which old logs do not hold."""
         try:
             game = self._ports.find_game(found.game)
-            lacks = hasattr(game.rules, "notation") and any(move.text is None for move in moves)
+            lacks = game.rules.notation is not None and any(move.text is None for move in moves)
             position = game.position(found.start, _decode(found.options)) if lacks else None
         except Exception:  # a game that is gone still has its matches
             return tuple(notation.played(move, None, None) for move in moves)

@@ -3,6 +3,7 @@ and with a mark in the log.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -122,7 +123,8 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(load_game("othello").rules, "move_view", fails)
+    game = load_game("othello")
+    monkeypatch.setattr(game, "rules", dataclasses.replace(game.rules, move_view=fails))
     assert played.room.forced_pass() is None
     played.do(BEN, chat("hm"))
 
