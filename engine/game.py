@@ -1,9 +1,9 @@
-"""The contract of a rules file, and what the rest of the program gets from it.
+"""What a rules file imports, and what the rest of the program gets from it.
 
-A game is one Python file (see `Rules`); a long one has parts beside it. Inside, a state is a tuple
-of np.uint64 and a move is an int; outside, a position and a move are text. Servers, clients and
-tests use the checked entry points `Game` and `Position`. These run the same rules uncompiled, so
-that a server loads neither native code nor a compiler.
+A game is one Python file (see `engine.rules.contract`); a long one has parts beside it. Inside, a
+state is a tuple of np.uint64 and a move is an int; outside, a position and a move are text.
+Servers, clients and tests use the checked entry points `Game` and `Position`. These run the same
+rules uncompiled, so that a server loads neither native code nor a compiler.
 """
 
 import hashlib
@@ -74,9 +74,9 @@ class Game:
     """The checked entry points around one rules file.
 
     `rules` has every name of the contract, read once from `module`, the rules file. `digest`
-    identifies the exact rules (the file, its data, the engine around it); two nodes or
-    processes with different digests must not share a match. Errors of the rules become GameFault,
-    except for the typed errors of bad arguments.
+    identifies the exact rules (the file, its data, the engine around it); two nodes or processes
+    with different digests must not share a match. Errors of the rules become GameFault, except for
+    the typed errors of bad arguments.
     """
 
     __slots__ = ("digest", "id", "module", "rules", "title")
