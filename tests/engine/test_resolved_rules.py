@@ -53,7 +53,7 @@ def test_the_contract_and_its_value_have_the_same_names() -> None:
 
 def test_a_name_of_the_file_counts() -> None:
     """A resolved file has the file's own functions and constants, also optional ones."""
-    rules = resolve_rules(tic_tac_toe)
+    rules = resolve_rules(cast(Rules, tic_tac_toe))
     for name in (*REQUIRED, *OPTIONAL):
         expected = getattr(tic_tac_toe, name, DEFAULTS.get(name))
         assert getattr(rules, name) == expected, name

@@ -120,7 +120,7 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
-    def fails(*_: object) -> None:
+    def fails(*_: object) -> Any:
         raise ZeroDivisionError
 
     game = load_game("othello")
