@@ -102,17 +102,17 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     they were loaded.
     """
     parts = (*getattr(template, "PARTS", ()), template)
-    names = names_of(game.rules)  # type: ignore[arg-type]
+    names = names_of(game.module)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
     hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
     hooks.update({name: _with_array(hooks[name]) for name in TAKE_MEMORY if name in hooks})
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
     namespace.update(
-        REPEATS=int(game.repetition_times != 0 or game.claim_repetition != 0),
+        REPEATS=int(game.rules.counts_repetitions),
         HAS_TACTICAL=int("tactical" in names),
         HAS_UNSTABLE=int("unstable" in names),
         HAS_PROBE=int("probe" in names),
-        MARGIN=int(getattr(game.rules, "MARGIN", 0)),
+        MARGIN=game.rules.MARGIN,
     )  # fmt: skip
     functions = {
         name: FunctionType(f.__code__, namespace, name, f.__defaults__)
@@ -128,7 +128,7 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 
 def _check_unchanged(game: Game) -> None:
     """Raises RulesChanged if the files changed: the data was read later than the rules."""
-    if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
+    if isinstance(game.module, ModuleType) and (found := rules_digest(game.module)) != game.digest:
         raise RulesChanged(
             f"the files of {game.id} have changed since they were loaded: "
             f"{game.digest} became {found}"

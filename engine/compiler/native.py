@@ -481,27 +481,27 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
 
     Raises RulesChanged when the game's files have changed since they were loaded.
     """
-    module = sys.modules.get(getattr(game.rules, "__name__", ""))
-    if not isinstance(module, ModuleType) or module is not game.rules:
+    module = sys.modules.get(getattr(game.module, "__name__", ""))
+    if not isinstance(module, ModuleType) or module is not game.module:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
     part = "" if template is kernel else template.__name__.rpartition(".")[2]
     scope = code_cache.scope_of(game.id, part)
     tag = code_cache.tag_of(scope, game.digest)
-    rules = _compiled_rules(module, tag)
+    rules = _compiled_rules(game, module, tag)
     namespace = {
         name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
     }
     namespace.update(vars(template))
     wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
     hooks = {name: rules[name] for name in wanted if name in rules}
-    repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
+    repeats = int(game.rules.counts_repetitions)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(
         HAS_TACTICAL=int("tactical" in rules),
         HAS_UNSTABLE=int("unstable" in rules),
         HAS_PROBE=int("probe" in rules),
     )
-    namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
+    namespace.update(MARGIN=game.rules.MARGIN)
     inner = _inner(template)
     functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
     signatures = {
@@ -526,10 +526,10 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
-def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
+def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
     namespace = names_of(module)
-    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if hasattr(module, name)))
+    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
     rules = marked(namespace)
     missing = [name for name in known if name not in rules]
     if missing:

@@ -6,7 +6,7 @@ from engine.game import Game
 from engine.match.description import Description, DescriptionError
 from engine.search import layout
 
-#: The names in a rules file without which a feature has no effect.
+#: The names in a rules file (see OptionalRules) without which a feature has no effect.
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
@@ -28,7 +28,7 @@ def usable_features(game: Game) -> tuple[str, ...]:
     return tuple(
         name
         for name in layout.FEATURE
-        if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+        if all(getattr(game.rules, need) for need in NEEDS.get(name, ()))
     )
 
 

@@ -44,8 +44,8 @@ SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 #: The ages that a table entry can hold: search numbers wrap around after this many.
 AGES = 64
-#: The longest time for a solver, in milliseconds, unless its game's PATIENCE_MS is longer. A solver
-#: shows no progress; a search does.
+#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer.
+#: A solver shows no progress; a search does.
 SOLVER_MS = 1000
 #: The share of that time after which a search takes over from a solver without a result.
 SOLVER_SHARE = 0.8
@@ -132,7 +132,7 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 def default_features(game: Game) -> int:
     """The bits of all features but those that the game's rules file names in DISABLED."""
     bits = layout.ALL
-    for name in getattr(game.rules, "DISABLED", ()):
+    for name in game.rules.DISABLED:
         if name not in layout.FEATURE:
             raise GameFault(
                 f"{game.id} names {name!r} in DISABLED; features are {', '.join(layout.FEATURE)}"
@@ -443,8 +443,8 @@ def _solved(
     if _may_be_drawn_by_the_past(position):
         return None
     bounds = budget(limit)
-    patience_ms = max(SOLVER_MS, int(getattr(position.game.rules, "PATIENCE_MS", 0)))
-    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), patience_ms)
+    longest_ms = max(SOLVER_MS, position.game.rules.TOP_LEVEL_TIME_MS)
+    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), longest_ms)
     time_ms = round(given_ms * SOLVER_SHARE)
     if not solver.reaches(position, time_ms):
         return None
@@ -458,7 +458,7 @@ def _may_be_drawn_by_the_past(position: Position) -> bool:
 
     A solver ignores the history of the match; a search does not.
     """
-    times = position.game.repetition_times
+    times = position.game.rules.REPETITION
     return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 

@@ -84,10 +84,10 @@ def level_of(game: Game, level: int) -> Level:
     if not 1 <= level <= levels:
         raise ValueError(f"levels are 1 to {levels}, not {level}")
     if level == levels:
-        patience_ms = int(getattr(game.rules, "PATIENCE_MS", TIME_MS))
-        return TOP if patience_ms <= TIME_MS else Level(Limit(time_ms=patience_ms))
-    if game.level_table:
-        return level_from(*game.level_table[level - 1])
+        time_ms = game.rules.TOP_LEVEL_TIME_MS
+        return TOP if time_ms <= TIME_MS else Level(Limit(time_ms=time_ms))
+    if game.rules.LEVEL_TABLE:
+        return level_from(*game.rules.LEVEL_TABLE[level - 1])
     return level_from(*LADDER[(level - 1) * len(LADDER) // (levels - 1)])
 
 

@@ -356,7 +356,7 @@ def test_rules_must_be_an_imported_module() -> None:
     game = load_game("tic-tac-toe")
     stray = Rules()
     vars(stray).update(
-        {name: value for name, value in vars(game.rules).items() if not name.startswith("__")}
+        {name: value for name, value in vars(game.module).items() if not name.startswith("__")}
     )
     with pytest.raises(GameFault, match="imported"):
         compile_game(Game(stray, game.digest))  # type: ignore[arg-type]

@@ -234,7 +234,7 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
 
 def a_rule_is_wrong(patch: Patch) -> FakeServer:
     """The game of sticks, but the player who takes the last one wins."""
-    real: Any = load_game("sticks").rules
+    real: Any = load_game("sticks").module
 
     def find(game_id: str) -> Game:
         if game_id != "sticks":

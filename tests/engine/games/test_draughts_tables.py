@@ -39,7 +39,7 @@ def game() -> Game:
 
 
 def rules() -> Any:
-    return game().rules
+    return game().module
 
 
 @cache

@@ -1,5 +1,7 @@
 """Descriptions of players: a valid one gives its player, a wrong one an error with the choices."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.match.__main__ import parse_sprt
@@ -100,7 +102,7 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
 def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A player starts from the game's features, and may add some, remove some, or name them all."""
     game = load_game("draughts")
-    monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
+    monkeypatch.setattr(game, "rules", replace(game.rules, DISABLED=("extensions",)))
     usual = default_features(game)
 
     def chosen(text: str) -> int:
@@ -127,7 +129,7 @@ def test_players_that_always_play_alike() -> None:
     ]
     assert alike == [
         number
-        for number, (_, margin, slip) in enumerate(game.level_table, start=1)
+        for number, (_, margin, slip) in enumerate(game.rules.LEVEL_TABLE, start=1)
         if not margin and not slip
     ]
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
