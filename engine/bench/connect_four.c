@@ -7,9 +7,9 @@ typedef int64_t i8;
 typedef uint64_t u8;
 typedef struct { u8 mine, all; } State;
 
-enum { MATE = 30000, INF = 32000, MAX_PLY = 128, DECIDED = MATE - 1000, POLL_NODES = 2048, COMPLETE = 255 };
+enum { MATE = 30000, INF = 32000, MAX_PLY = 128, MATE_BOUND = MATE - 1000, POLL_NODES = 2048, COMPLETE = 255 };
 enum { EXACT, LOWER, UPPER };
-enum { GOES_ON, WON, LOST, DRAWN };
+enum { ONGOING, WON, LOST, DRAWN };
 enum { NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT };
 enum {
     PV_LENGTH = 64,
@@ -18,12 +18,12 @@ enum {
     HISTORY = KILLERS + 2 * MAX_PLY,
     HISTORY_MOVES = 4096,
     PATH = HISTORY + 2 * HISTORY_MOVES + 512,
-    MADE = PATH + 2 * (MAX_PLY + 1),
-    REPLIES = MADE + MAX_PLY + 1,
-    BUFFERS = REPLIES + HISTORY_MOVES,
+    CURRENT_MOVE = PATH + 2 * (MAX_PLY + 1),
+    COUNTER_MOVES = CURRENT_MOVE + MAX_PLY + 1,
+    BUFFERS = COUNTER_MOVES + HISTORY_MOVES,
     MAX_MOVES = 7
 };
-enum { CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV };
+enum { CANCEL, SEQUENCE, PUBLISHED_NODES, PUBLISHED_DEPTH, PUBLISHED_SCORE, PUBLISHED_PV_LENGTH, PUBLISHED_PV };
 
 #define BOTTOM 0x0040810204081ull
 #define BOARD (BOTTOM * 63)
@@ -46,7 +46,7 @@ static int aligned(u8 p) {
 static int status(State s) {
     if (aligned(s.mine ^ s.all)) return LOST;
     if (s.all == BOARD) return DRAWN;
-    return GOES_ON;
+    return ONGOING;
 }
 
 static i8 moves(State s, i8 *buf) {
@@ -84,7 +84,7 @@ static i8 end_value(i8 result, i8 ply) {
 }
 
 static i8 poll(i8 *W, i8 *C) {
-    __atomic_store_n(&C[SEEN_NODES], W[NODES], __ATOMIC_SEQ_CST);
+    __atomic_store_n(&C[PUBLISHED_NODES], W[NODES], __ATOMIC_SEQ_CST);
     int out_of_budget = W[EXPIRED] != 0 || W[NODES] >= W[NODE_LIMIT];
     if (C[CANCEL] != 0 || (W[MAY_STOP] != 0 && out_of_budget)) W[STOP] = 1;
     W[POLL] = W[NODES] + POLL_NODES;
@@ -98,7 +98,7 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
     W[PV_LENGTH + ply] = 0;
 
     int result = status(s);
-    if (result != GOES_ON) return end_value(result, ply);
+    if (result != ONGOING) return end_value(result, ply);
     if (depth <= 0 || ply >= MAX_PLY - 1) {
         W[HORIZONS]++;
         return evaluate(s);
@@ -113,8 +113,8 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
         i8 known_depth = (i8)((entry >> 16) & 0xFF);
         if (known_depth == depth || (known_depth > depth && W[EXACT_DEPTH] == 0)) {
             i8 known = (i8)(entry & 0xFFFF) - 32768;
-            if (known > DECIDED) known -= ply;
-            else if (known < -DECIDED) known += ply;
+            if (known > MATE_BOUND) known -= ply;
+            else if (known < -MATE_BOUND) known += ply;
             i8 bound = (i8)((entry >> 24) & 0xFF);
             if (bound == EXACT || (bound == LOWER && known >= beta) || (bound == UPPER && known <= alpha)) {
                 if (known_depth != COMPLETE) W[HORIZONS]++;
@@ -181,8 +181,8 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
     }
 
     i8 stored = best;
-    if (best > DECIDED) stored += ply;
-    else if (best < -DECIDED) stored -= ply;
+    if (best > MATE_BOUND) stored += ply;
+    else if (best < -MATE_BOUND) stored -= ply;
     i8 bound = best >= beta ? LOWER : best <= alpha ? UPPER : EXACT;
     i8 stored_depth = W[HORIZONS] == horizons && W[EXACT_DEPTH] == 0 ? COMPLETE : depth;
     T[slot] = k;

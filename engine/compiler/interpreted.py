@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.compiler.inlining import template_functions
 from engine.game import Game
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
@@ -116,9 +117,8 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     )  # fmt: skip
     functions = {
         name: FunctionType(f.__code__, namespace, name, f.__defaults__)
-        for part in parts
-        for name, f in vars(part).items()
-        if isinstance(f, FunctionType) and f.__module__ == part.__name__ and name not in hooks
+        for name, f in template_functions(template).items()
+        if name not in hooks
     }
     namespace.update(functions)
     data = Array(load_data(game))

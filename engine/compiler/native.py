@@ -26,6 +26,7 @@ import numpy as np
 
 from engine import jit
 from engine.compiler import code_cache
+from engine.compiler.inlining import template_functions
 from engine.game import Game, GameFault
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
@@ -503,7 +504,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     )
     namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
     inner = _inner(template)
-    functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
+    functions = {name: f for name, f in template_functions(template).items() if name not in hooks}
     signatures = {
         name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()
     }
@@ -588,16 +589,6 @@ def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping
 def _inner(template: ModuleType) -> set[str]:
     """The functions of a template that only its other functions call."""
     return {callee for callees in template.CALLS.values() for callee in callees}
-
-
-def _own_functions(template: ModuleType) -> dict[str, FunctionType]:
-    """The functions of a template and of the modules that it names in PARTS."""
-    return {
-        name: f
-        for module in (*getattr(template, "PARTS", ()), template)
-        for name, f in vars(module).items()
-        if isinstance(f, FunctionType) and f.__module__ == module.__name__
-    }
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:

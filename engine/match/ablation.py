@@ -24,7 +24,7 @@ from engine.match.openings import default_plies, longest
 from engine.match.run import MOST_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.rules.registry import load_game
-from engine.search import layout
+from engine.search import features
 from engine.search.driver import default_features
 
 #: The folder of the logs.
@@ -46,7 +46,7 @@ FULL_TABLE = ("buckets",)
 
 def in_use(game: Game, technique: str) -> bool:
     """Whether the feature is one of the game's usual ones."""
-    return bool(default_features(game) & layout.FEATURE[technique])
+    return bool(default_features(game) & features.FEATURE[technique])
 
 
 def header_of(game: Game, technique: str, nodes: int) -> Header:

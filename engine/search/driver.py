@@ -20,6 +20,7 @@ from engine.compiler.interpreted import interpret_game
 from engine.compiler.native import Memory, compile_game
 from engine.game import Game, GameFault, Position
 from engine.search import kernel, layout
+from engine.search.features import ALL, FEATURE, PROBE
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import (
@@ -102,11 +103,11 @@ class Control:
             before = int(self.memory.array[layout.SEQUENCE])
             words = self.memory.array.tolist()
             if before % 2 == 0 and before == int(self.memory.array[layout.SEQUENCE]):
-                line = words[layout.SEEN_PV :][: words[layout.SEEN_PV_LENGTH]]
+                line = words[layout.PUBLISHED_PV :][: words[layout.PUBLISHED_PV_LENGTH]]
                 return (
-                    words[layout.SEEN_NODES],
-                    words[layout.SEEN_DEPTH],
-                    words[layout.SEEN_SCORE],
+                    words[layout.PUBLISHED_NODES],
+                    words[layout.PUBLISHED_DEPTH],
+                    words[layout.PUBLISHED_SCORE],
                     tuple(line),
                 )
 
@@ -131,13 +132,13 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 
 def default_features(game: Game) -> int:
     """The bits of all features but those that the game's rules file names in DISABLED."""
-    bits = layout.ALL
+    bits = ALL
     for name in getattr(game.rules, "DISABLED", ()):
-        if name not in layout.FEATURE:
+        if name not in FEATURE:
             raise GameFault(
-                f"{game.id} names {name!r} in DISABLED; features are {', '.join(layout.FEATURE)}"
+                f"{game.id} names {name!r} in DISABLED; features are {', '.join(FEATURE)}"
             )
-        bits &= ~layout.FEATURE[name]
+        bits &= ~FEATURE[name]
     return bits
 
 
@@ -409,7 +410,7 @@ def answer(
         margin=level.margin,
         exact_depth=level.plain,
         # PROBE is off because not every worker has the endgame tables
-        features=searcher.features & ~layout.PROBE if is_alone else searcher.features,
+        features=searcher.features & ~PROBE if is_alone else searcher.features,
         threads=1 if is_alone else threads,
         on_depth=found,
         around=lambda: watch(running),

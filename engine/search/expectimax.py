@@ -13,8 +13,17 @@ from typing import Any
 from engine.game import DRAWN, ONGOING, WON, State
 from engine.jit import at, put
 from engine.search import hooks
-from engine.search.hooks import drawn, evaluate, moves, no_moves_result, play, status
-from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
+from engine.search.hooks import (
+    MAX_MOVES,
+    drawn,
+    evaluate,
+    moves,
+    no_moves_result,
+    play,
+    status,
+)
+from engine.search.layout import CANCEL, MATE, PUBLISHED_NODES
+from engine.search.parameters import POLL_NODES
 
 #: The other module that is compiled with this one: the stubs of a game's rules.
 PARTS = (hooks,)
@@ -50,7 +59,7 @@ def end_value(result: int, ply: int) -> int:
 
 def look(W: Any, C: Any) -> int:
     """Publishes the node count, checks every reason to stop and returns W[STOP]."""
-    put(C, SEEN_NODES, W[NODES])
+    put(C, PUBLISHED_NODES, W[NODES])
     W[POLL] = W[NODES] + POLL_NODES
     if C[CANCEL] != 0 or W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]:
         W[STOP] = 1

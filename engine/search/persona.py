@@ -34,6 +34,7 @@ from engine.search.driver import (
     Watch,
     unwatched,
 )
+from engine.search.features import PROBE
 from engine.search.job import PERSONAS, Info, Job, Limit, Result, RootMove, SearchFailed
 from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
 from engine.search.report import Report, nodes_per_second, resolve, to_info
@@ -240,7 +241,7 @@ class Personas:
     def _search(self, request: _Request, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
-        features = self._searcher.features & ~layout.PROBE
+        features = self._searcher.features & ~PROBE
         return self._searcher.search(
             request.position,
             limit,

@@ -12,10 +12,10 @@ import numpy as np
 from engine.compiler.native import Memory
 from engine.game import Position
 from engine.search import layout
+from engine.search.features import ALL, BASIC
+from engine.search.layout import NO_LIMIT as NO_LIMIT
 from engine.search.report import Report
 
-#: No limit of nodes.
-NO_LIMIT = 1 << 62
 #: The bound of `Settings.contempt`, either way.
 MAX_CONTEMPT = 1000
 #: The bits that a salt may have.
@@ -28,14 +28,14 @@ class Settings:
     exact scores.
 
     `exact_depth` is the profile whose score is that of a plain minimax to the same depth.
-    `features` are bits of layout.FEATURE. `contempt` is the cost of a draw for the side to move at
-    the root.
+    `features` are bits of `engine.search.features`. `contempt` is the cost of a draw for the side
+    to move at the root.
     """
 
     margin: int = 0
     lines: int = 1
     exact_depth: bool = False
-    features: int = layout.ALL
+    features: int = ALL
     contempt: int = 0
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Work:
         words[layout.CURRENT_MOVE : layout.BUFFERS] = layout.NO_MOVE
         words[layout.NODE_LIMIT] = NO_LIMIT
         words[layout.EXACT_DEPTH] = is_exact
-        words[layout.FEATURES] = settings.features & layout.BASIC if is_exact else settings.features
+        words[layout.FEATURES] = settings.features & BASIC if is_exact else settings.features
         words[layout.TABLE_SHIFT] = 64 - table_bits
         words[layout.AGE] = age
         words[layout.LINES] = min(settings.lines, len(moves))

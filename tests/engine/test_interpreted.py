@@ -13,7 +13,7 @@ from engine.compiler.native import compile_game
 from engine.game import Position, State
 from engine.rules.registry import game_ids, load_game
 from engine.search import expectimax as expectimax
-from engine.search import kernel, layout
+from engine.search import kernel, layout, parameters
 from engine.search import uncompiled as cold
 from engine.search.driver import (
     SMALL_TABLE_BITS,
@@ -126,7 +126,7 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
         names = interpret_game(game, template)._functions["end_value"].__globals__
         for name in ("MAX_MOVES", "REPEATS", "HAS_TACTICAL", "HAS_UNSTABLE", "HAS_PROBE", "MARGIN"):
             assert names.get(name, 0) == compiled.get(name, 0) or name not in vars(template), name
-        assert names["POLL_NODES"] == POLL_NODES != layout.POLL_NODES
+        assert names["POLL_NODES"] == POLL_NODES != parameters.POLL_NODES
 
 
 def test_a_longer_look_is_the_deepest_that_was_completed() -> None:

@@ -15,6 +15,7 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from engine.search import kernel, layout
 from engine.search.driver import Cancelled, Control, Searcher, Table
+from engine.search.features import BASIC
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
@@ -41,9 +42,7 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
     depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
-    basic = searcher.search(
-        searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC
-    )
+    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
     report = searched(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
@@ -336,15 +335,18 @@ def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel as plain Python visits the same nodes and finds the same value."""
+    """The kernel as plain Python visits the same nodes and finds the same value, with its accessors
+    called as functions.
+    """
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")
     moves = position.moves()
-    names = {name: value for file in (*kernel.PARTS, kernel) for name, value in vars(file).items()}
+    parts = (*kernel.PARTS, kernel)
+    names = {name: value for part in parts for name, value in vars(part).items()}
     namespace = {**names, "MAX_MOVES": rules.MAX_MOVES}
     for name, function in names.items():
-        if name in kernel.SIGNATURES:
+        if getattr(function, "__module__", "") in {part.__name__ for part in parts}:
             namespace[name] = FunctionType(function.__code__, namespace)
     for name in ("status", "moves", "play", "no_moves_result", "key", "evaluate"):
         namespace[name] = getattr(rules, name)

@@ -12,13 +12,15 @@ from engine.game import Game
 from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import BASIC, IMPROVING, NULL_MOVE
 from engine.search.job import Limit
+from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
-WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
+WITHOUT_PASSES = BASIC | IMPROVING
 #: With IMPROVING, so that the search has a static evaluation even where it must not pass.
-WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
+WITH_PASSES = WITHOUT_PASSES | NULL_MOVE
 
 PAWN_ENDINGS = (
     "8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1",
@@ -214,8 +216,8 @@ def check_permission(searcher: Searcher) -> None:
         assert outcome_of(searched(searcher, "never", seed, 9)) == without
         assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
         assert outcome_of(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
-        shallow = outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
+        shallow = outcome_of(searched(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
+        assert outcome_of(searched(searcher, "free", seed, NULL_DEPTH)) == shallow
 
 
 def check_once(searcher: Searcher) -> None:
@@ -278,7 +280,7 @@ def check_zugzwang(searcher: Searcher) -> None:
     for depth in range(1, 18):
         truth = (600, "squeeze") if depth >= 5 else (50, "trade")
         assert found(depth, WITHOUT_PASSES) == truth
-        fooled = depth <= layout.VERIFY_DEPTH
+        fooled = depth <= VERIFY_DEPTH
         assert found(depth, WITH_PASSES) == ((50, "trade") if fooled else truth), f"depth {depth}"
 
 

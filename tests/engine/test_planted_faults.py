@@ -65,8 +65,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "bounds swapped",
         exact_profile,
-        "(known_bound == LOWER and known >= beta)",
-        "(known_bound == LOWER)",
+        "(bound == LOWER and score >= beta)",
+        "(bound == LOWER)",
     ),
     (
         "no negation",
@@ -120,14 +120,14 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "too few lines",
         lines,
-        "floor = min(floor, W[TOP + W[LINES] - 1])",
-        "floor = min(floor, W[TOP + 1])",
+        "floor = min(floor, best_scores[W[LINES] - 1])",
+        "floor = min(floor, best_scores[1])",
     ),
     (
         "the line before",
         lines,
-        "        W[line + 2 + t] = W[PV + MAX_PLY + t]",
-        "        W[line + 2 + t] = W[PV + t]",
+        "child_line = pv_moves(W, 1)",
+        "child_line = pv_moves(W, 0)",
     ),
     (
         "a draw for the other side",
@@ -139,8 +139,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "a weak check of entries",
         torn,
-        "T[slot] ^ entry == k\n",
-        "(T[slot] ^ entry) >> U(62) == k >> U(62)\n",
+        "T[slot] ^ entry == k  #",
+        "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
 ]
 HINTED_FAULTS = {

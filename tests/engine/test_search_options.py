@@ -13,8 +13,9 @@ from engine.conformance.checks import playouts
 from engine.game import Game
 from engine.games import connect_four
 from engine.rules.registry import load_game
-from engine.search import layout
+from engine.search import layout, parameters
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import ALL, BASIC, EXTENSIONS, QUIESCENCE, SOUND
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
@@ -37,7 +38,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
             Control(),
             exact_depth=True,
             margin=4 * MATE,
-            features=layout.BASIC,
+            features=BASIC,
         )
         wanted = sorted((score for _, score, _ in full.moves), reverse=True)
         found = searcher.search(
@@ -157,7 +158,7 @@ def test_more_threads(searcher_of: Searchers) -> None:
     for position, score in endgames(11, 40):
         for threads in (2, 3):
             report = searcher.search(
-                position, Limit(), table, Control(), threads=threads, features=layout.SOUND
+                position, Limit(), table, Control(), threads=threads, features=SOUND
             )
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
@@ -185,10 +186,7 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         for _ in range(200):  # as two writers of one slot may leave it: the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
-        assert (
-            searcher.search(position, Limit(), table, Control(), features=layout.SOUND).score
-            == score
-        )
+        assert searcher.search(position, Limit(), table, Control(), features=SOUND).score == score
 
 
 #: The rules without their book, which a copy of the file does not find.
@@ -244,14 +242,14 @@ def check_hints(searcher: Searcher) -> None:
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
-    extended = layout.BASIC | layout.EXTENSIONS
-    for features in (layout.ALL, extended, layout.BASIC | layout.QUIESCENCE):
+    extended = BASIC | EXTENSIONS
+    for features in (ALL, extended, BASIC | QUIESCENCE):
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
         assert is_seen, "a win behind the horizon is seen where the answers are forced"
     assert (
-        searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score
+        searcher.search(win, Limit(depth=2), Table(14), Control(), features=BASIC).score
         < layout.MATE_BOUND
     )
 
@@ -284,7 +282,7 @@ def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str],
         "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
     )
     searcher = Searcher(load_game("restless"))
-    for nodes, most in ((1, layout.QUIET_NODES + 7**3), (100_000, 100_000)):
+    for nodes, most in ((1, parameters.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
-        assert layout.QUIET_NODES <= searcher._works[0].nodes <= most
+        assert parameters.QUIET_NODES <= searcher._works[0].nodes <= most
         assert (report.depth, len(report.moves)) == (1, 7)

@@ -24,7 +24,8 @@ from engine.match.log import Log, LogError, Record, read_log
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
 from engine.rules.registry import game_ids, load_game
-from engine.search import driver, layout
+from engine.search import driver
+from engine.search.features import ALL, FEATURE, LMR
 
 ROOT = Path(__file__).parents[3]
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
@@ -125,7 +126,7 @@ def test_techniques_by_game() -> None:
     """A game can use all general features, and those for which it has the hooks."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
-        assert general <= set(usable(load_game(game_id))) <= set(layout.FEATURE)
+        assert general <= set(usable(load_game(game_id))) <= set(FEATURE)
     chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))
     assert {"null-move", "quiescence", "extensions", "repetition"} <= chess
     assert not {"null-move", "quiescence", "extensions", "repetition", "probe"} & tic_tac_toe
@@ -136,7 +137,7 @@ def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> 
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
     monkeypatch.setattr(game.rules, "DISABLED", ("lmr",), raising=False)
-    assert driver.default_features(game) == layout.ALL & ~layout.LMR
+    assert driver.default_features(game) == ALL & ~LMR
     assert not in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
 
