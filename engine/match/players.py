@@ -113,7 +113,7 @@ class SearchPlayer:
         return self._searcher.search(
             position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
             features=self._features, contempt=self._contempt, threads=self._threads,
-            pondering=pondering, around=around,
+            pondering=pondering, timer=around,
         )  # fmt: skip
 
     def _ponder(

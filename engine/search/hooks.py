@@ -1,5 +1,5 @@
-"""The hooks that the search calls by name, and the constants that it reads: stand-ins, which
-`engine.compiler` replaces by a game's own.
+"""The hooks that the search calls and the constants that it reads: stand-ins, which
+`engine.compiler` replaces with a game's own.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ from engine.jit import U
 
 #: The greatest number of moves in a state.
 MAX_MOVES = 1
-#: 1 where positions can repeat and that matters.
+#: 1 where the game has a rule about repeated positions.
 REPEATS = 0
-#: 1 where the game has that hook. Code that a game does not need is not compiled.
+#: 1 where the game has the hook of that name. Code that a game does not need is not compiled.
 HAS_TACTICAL = HAS_UNSTABLE = HAS_PROBE = 0
 #: The futility margin of a ply, in the units of the game's evaluation; 0 for none.
 MARGIN = 0

@@ -2,9 +2,8 @@
 null windows (principal variation search).
 
 The functions of this file and of PARTS are written once. `engine.compiler.native` compiles a copy
-of them for each game, with the game's rules in place of the stubs in `hooks` and with its
-MAX_MOVES. They use 64-bit memory only (see `layout`), through inlined accessors (see `stack`
-and `tt`):
+of them for each game, with the game's functions and constants in place of the stand-ins in `hooks`.
+They use 64-bit memory only (see `layout`), through inlined accessors (see `stack` and `tt`):
 
 - W, the work memory of one thread (`work_words`): counters, limits, principal variation, killer
   moves, history, the positions on the path, move buffers
@@ -115,7 +114,10 @@ from engine.search.parameters import (
     LATE_MOVES,
     LMR_DEPTH,
     LMR_MOVES,
+    MAX_NULL_EXTRA,
     NULL_DEPTH,
+    NULL_DIVISOR,
+    NULL_REDUCTION,
     QUIET_NODES,
     VERIFY_DEPTH,
 )
@@ -288,9 +290,9 @@ def quiesce(
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (W[FEATURES] & PROBE) != 0:
-        known_end = probe(s, D)
-        if known_end != ONGOING:
-            return end_value(known_end & 3, ply + (known_end >> 2), W)
+        probed = probe(s, D)
+        if probed != ONGOING:
+            return end_value(probed & 3, ply + (probed >> 2), W)
 
     # 2. A side that may stand pat starts from the static evaluation. It is computed before the
     # table probe so that the prefetch has time to arrive.
@@ -377,29 +379,30 @@ def alpha_beta(
     s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
 ) -> int:
     """The value of s to a depth within a window, alpha < beta; the contract is stated above."""
-    # 1. Count the node, and poll for a stop now and then.
+    # 1. Count the node, and poll for a stop every POLL_NODES nodes.
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     set_pv_length(W, ply, 0)
     features = W[FEATURES]
 
-    # 2. A finished state has its exact value. So has a draw by rule; a repetition counts as a draw,
-    # because the side that can repeat a position can draw.
+    # 2. A finished state has its exact value, and so has a draw by rule. A repetition counts as a
+    # draw, because the side that can repeat a position can draw.
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if REPEATS != 0 and (features & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
-        # The value depends on this path: no table entry above may be stored as COMPLETE.
+        # The value depends on the path: no node above may store a COMPLETE entry.
         W[HORIZONS] += 1
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (features & PROBE) != 0:
-        known_end = probe(s, D)
-        if known_end != ONGOING:
-            return end_value(known_end & 3, ply + (known_end >> 2), W)
-    # Mate distance: no score is below a loss here or above a win with the next move.
+        probed = probe(s, D)
+        if probed != ONGOING:
+            return end_value(probed & 3, ply + (probed >> 2), W)
+    # Mate distance: the score is at least that of a loss here, and at most that of a win with the
+    # next move.
     if (features & MATE_DISTANCE) != 0:
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
@@ -422,8 +425,8 @@ def alpha_beta(
         W[HORIZONS] += 1
         return evaluate(s, D)
 
-    # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where the
-    # improving flag needs the static evaluation in any case, it is computed before the probe so
+    # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where
+    # `is_improving` needs the static evaluation in any case, it is computed before the probe so
     # that the prefetch has time to arrive.
     estimate: Any = np.int64(-INF)
     uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_unstable == 0
@@ -437,12 +440,12 @@ def alpha_beta(
     is_hit = (features & TABLE) != 0 and has_key(T, slot, entry, k)
     if is_hit:
         tt_value = value_from_tt(entry, ply)
-        known_depth: Any = entry_depth(entry)
-        if known_depth != 0 and entry_move(entry) != NO_INDEX:
+        entry_plies: Any = entry_depth(entry)
+        if entry_plies != 0 and entry_move(entry) != NO_INDEX:
             table_move = entry_move(entry)
-        is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
-        if is_deep and cuts_off(tt_value, entry, alpha, beta) != 0:
-            if known_depth != COMPLETE:
+        is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)
+        if is_deep_enough and cuts_off(tt_value, entry, alpha, beta) != 0:
+            if entry_plies != COMPLETE:
                 W[HORIZONS] += 1
             return int(tt_value)
 
@@ -450,14 +453,14 @@ def alpha_beta(
     # near the horizon, when that estimate exceeds beta by a margin per ply, return it.
     may_prune = 0
     is_improving = 1
-    is_free: Any = np.int64(0)
+    can_pass: Any = np.int64(0)
     set_static_eval(W, ply, -INF)
     if is_unstable == 0:
         if beta - alpha == 1 and -MATE_BOUND < beta < MATE_BOUND:
-            is_free = may_pass(s)
+            can_pass = may_pass(s)
             if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
-        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and can_pass != 0):
             if not uses_improving:
                 estimate = evaluate(s, D)
             set_static_eval(W, ply, estimate)
@@ -470,29 +473,29 @@ def alpha_beta(
                 estimate = tt_value
     if (
         may_prune != 0
-        and is_free != 0
+        and can_pass != 0
         and ply >= W[NULL_FROM]
         and estimate - MARGIN * depth >= beta
     ):
         W[HORIZONS] += 1
         return int(estimate)
 
-    # 6. Null move: when even passing the turn does not bring the score below beta, no move needs to
-    # be tried. From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm
-    # it, because passing may be better than any move (zugzwang).
+    # 6. Null move: if the score stays at or above beta even when the side to move passes, prune.
+    # From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm it,
+    # because passing may be better than any move (zugzwang).
     previous_move = current_move(W, ply - 1)
     if (
         (features & NULL_MOVE) != 0
         and depth >= NULL_DEPTH
         and previous_move != NO_MOVE
-        and is_free != 0
+        and can_pass != 0
         and ply >= W[NULL_FROM]
         and estimate >= beta
     ):
         set_current_move(W, ply, NO_MOVE)
-        null_depth = depth - 4 - depth // 4
+        null_depth = depth - NULL_REDUCTION - depth // NULL_DIVISOR
         if MARGIN != 0:
-            null_depth -= min((estimate - beta) // (2 * MARGIN), 3)
+            null_depth -= min((estimate - beta) // (2 * MARGIN), MAX_NULL_EXTRA)
         v = -alpha_beta(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -500,18 +503,17 @@ def alpha_beta(
             W[HORIZONS] += 1
             if depth < VERIFY_DEPTH:
                 return beta if v > MATE_BOUND else v
-            kept = W[NULL_FROM]
+            outer_null_from = W[NULL_FROM]
             W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4
-            checked = alpha_beta(s, null_depth, alpha, beta, ply, W, T, C, D)
-            W[NULL_FROM] = kept
+            verified = alpha_beta(s, null_depth, alpha, beta, ply, W, T, C, D)
+            W[NULL_FROM] = outer_null_from
             if W[STOP] != 0:
                 return 0
-            if checked >= beta:
+            if verified >= beta:
                 return beta if v > MATE_BOUND else v
 
-    # 7. Generate and score the moves: table move, moves that the game ranks above 0, killer moves,
-    # the counter move, then quiet moves by history, and moves ranked below 0 last. Internal
-    # iterative reduction: without a table move a deep node is searched one ply shallower.
+    # 7. Generate and score the moves (`movepick`). Internal iterative reduction: without a table
+    # move a deep node is searched one ply shallower.
     if (features & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # this search stores a move for the next iteration
     buffer = move_buffer(W, ply)
@@ -526,8 +528,9 @@ def alpha_beta(
     score_moves(s, buffer, order, n, table_move, ply, W)
 
     # 8. Search the moves in order: the first with the full window, the others with a null window,
-    # late quiet ones at a reduced depth, and again at full depth or window when they beat it. The
-    # first move often cuts off, so the rest is sorted only after it did not.
+    # late quiet ones at a reduced depth. A move that beats alpha is searched again at full depth,
+    # then with the full window. The first move often causes a cut-off, so the other moves are
+    # sorted only after it did not.
     horizons = W[HORIZONS]
     best = -INF
     best_index: Any = np.int64(0)
@@ -543,9 +546,9 @@ def alpha_beta(
         if may_skip and score_in(sort_key) < COUNTER_MOVE_SCORE:
             # 9. Futility and late move pruning: skip a quiet move that would have to gain too much,
             # or comes late, unless it leaves the opponent unstable (gives check).
-            is_hopeless = estimate + MARGIN * (depth + 1) <= low
+            is_futile = estimate + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
-            if (is_hopeless or is_late) and unstable(child) == 0:
+            if (is_futile or is_late) and unstable(child) == 0:
                 W[HORIZONS] += 1
                 order[i] = PRUNED
                 continue
@@ -571,8 +574,8 @@ def alpha_beta(
         if W[STOP] != 0:
             return 0
 
-        # 10. A better move raises alpha. When it reaches beta, a quiet move is recorded as killer
-        # move, counter move and in the history.
+        # 10. A better move raises alpha. A quiet move that reaches beta becomes a killer move and
+        # the counter move, and gets a history bonus.
         if v > best:
             best = v
             best_index = index_in(sort_key)
@@ -585,8 +588,8 @@ def alpha_beta(
                     update_history(buffer, order, i, depth, ply, W)
                 break
 
-    # 11. Store the value with its bound. When every move failed low there is no best move: keep the
-    # table's move.
+    # 11. Store the value with its bound. When every move failed low there is no best move, so the
+    # entry keeps the table's move.
     if (features & TABLE) == 0:
         return best
     bound = EXACT

@@ -9,6 +9,13 @@ POLL_NODES = 2048
 
 #: The smallest depth of a null move, in plies.
 NULL_DEPTH = 3
+#: The plies by which every null move is reduced.
+NULL_REDUCTION = 4
+#: A null move is reduced by another ply for this many plies of depth.
+NULL_DIVISOR = 4
+#: The most plies by which a null move is reduced because the estimate exceeds beta: one for every
+#: two margins.
+MAX_NULL_EXTRA = 3
 #: The smallest depth at which a null move that fails high is verified, in plies.
 VERIFY_DEPTH = 10
 #: The smallest depth of a late move reduction, in plies.
@@ -38,6 +45,8 @@ REDUCTIONS = np.array(
 
 #: The bound of a history score, either way; at the bound it counts for two plies of reduction.
 MAX_HISTORY = 1 << 14
+#: The greatest history bonus of one cut-off.
+MAX_HISTORY_BONUS = 1600
 #: The plies that a COMPLETE entry of the table counts when an entry is to be replaced.
 COMPLETE_PLIES = 4
 #: The quiescence nodes of the first depth, which nothing can stop; after them the static evaluation

@@ -1,4 +1,6 @@
-"""Reference functions for checks and figures: perft, plain minimax, and the rules themselves."""
+"""Reference functions for checks and measurements: perft, plain minimax, and the game's rules, so
+that Python can call each one compiled.
+"""
 
 from typing import Any
 
@@ -53,9 +55,9 @@ CALLS = {"plain": ("end_value",)}
 
 
 def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length.
+    """The number of move sequences of `depth` plies.
 
-    A finished game has no moves; a position drawn by rule still has them.
+    A finished match has no moves; a position drawn by rule still has them.
     """
     if depth == 0:
         return 1
@@ -72,7 +74,7 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
 
 
 def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
-    """The value that `alpha_beta` promises, by a minimax without pruning: for checks."""
+    """The value that `alpha_beta` promises, computed by minimax without pruning."""
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)

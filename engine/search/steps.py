@@ -33,7 +33,7 @@ from engine.search.layout import (
     STOP,
 )
 from engine.search.movepick import is_quiet
-from engine.search.parameters import MAX_HISTORY, PLY, POLL_NODES, REDUCTIONS
+from engine.search.parameters import MAX_HISTORY, MAX_HISTORY_BONUS, PLY, POLL_NODES, REDUCTIONS
 from engine.search.stack import (
     current_move,
     history_index,
@@ -59,19 +59,21 @@ def end_value(result: int, ply: int, W: Any) -> int:
     return ply - MATE
 
 
-def reduction(depth: int, number: int, move_score: int, is_open: int, is_improving: int) -> int:
+def reduction(
+    depth: int, move_number: int, history_score: int, is_open: int, is_improving: int
+) -> int:
     """The plies by which a late move is reduced.
 
-    An open window and a good history reduce less; a side to move that is not improving on its
-    evaluation two plies before reduces more.
+    The reduction is smaller in an open window and for a move with a good history, and greater when
+    the side to move has not improved its static evaluation since its last move.
     """
-    parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
+    amount: Any = np.int64(REDUCTIONS[min(depth, 63), min(move_number, 63)])
     if is_open != 0:
-        parts -= PLY
+        amount -= PLY
     if is_improving == 0:
-        parts += PLY // 2
-    parts -= 2 * PLY * max(min(move_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
-    return int(max(min(parts // PLY, depth - 2), 0))
+        amount += PLY // 2
+    amount -= 2 * PLY * max(min(history_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
+    return int(max(min(amount // PLY, depth - 2), 0))
 
 
 def add_history_bonus(history: Any, move: int, depth: int) -> None:
@@ -79,17 +81,17 @@ def add_history_bonus(history: Any, move: int, depth: int) -> None:
     -MAX_HISTORY.
     """
     index = history_index(move)
-    bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
+    bonus = min(16 * depth * depth + 64 * abs(depth), MAX_HISTORY_BONUS)
     if depth < 0:
         bonus = -bonus
     history[index] += bonus - history[index] * abs(bonus) // MAX_HISTORY
 
 
 def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
-    """Records the i-th move at this ply, a quiet move that cut off.
+    """Records the i-th move at this ply, a quiet move that caused a cut-off.
 
-    It becomes a killer move and the counter move to the move before, and gets a history bonus. The
-    quiet moves that were searched before it get a malus.
+    It becomes a killer move and the counter move to the opponent's last move, and gets a history
+    bonus. The quiet moves that were searched before it get a malus.
     """
     move = buffer[i]
     history = side_history(W, ply)
@@ -107,7 +109,7 @@ def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any
 
 
 def update_pv(move: int, ply: int, W: Any) -> None:
-    """Makes a move, followed by the best line of the next ply, the best line at this ply."""
+    """Sets the principal variation at this ply: a move, then that of the next ply."""
     line = pv_moves(W, ply)
     child_line = pv_moves(W, ply + 1)
     child_length = pv_length(W, ply + 1)
@@ -118,8 +120,8 @@ def update_pv(move: int, ply: int, W: Any) -> None:
 
 
 def poll(W: Any, C: Any) -> int:
-    """Publishes the node count, checks every reason to stop, sets the node of the next poll and
-    returns W[STOP].
+    """Publishes the node count, checks every reason to stop and returns W[STOP]; the next poll is
+    POLL_NODES nodes later, or at the node limit.
     """
     put(C, PUBLISHED_NODES, W[NODES])
     out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
@@ -132,7 +134,7 @@ def poll(W: Any, C: Any) -> int:
 
 
 def is_repeated(s: State, ply: int, W: Any) -> int:
-    """1 if the position occurred before on the path or in the match; records it on the path."""
+    """Records the position on the path; 1 if it occurred before, on the path or in the match."""
     repetition_key: Any = np.int64(repetition(s))
     set_path_key(W, ply, repetition_key)
     plies_back = min(reversible(s), ply + W[PAST])
@@ -147,7 +149,7 @@ def is_repeated(s: State, ply: int, W: Any) -> int:
 
 
 def record_root_line(i: int, move: int, v: int, W: Any) -> None:
-    """Records the line of the i-th root move and inserts its score into the best scores."""
+    """Records the line of the i-th root move and inserts its score v into the best scores."""
     line = root_line(W, i)
     child_line = pv_moves(W, 1)
     child_length = min(pv_length(W, 1), LINE_WORDS - 2)
@@ -164,7 +166,7 @@ def record_root_line(i: int, move: int, v: int, W: Any) -> None:
 
 
 def publish_pv(depth: int, score: int, W: Any, C: Any) -> None:
-    """Publishes the best line. SEQUENCE is odd while the line changes, as a mark for readers."""
+    """Publishes the best line. SEQUENCE is odd meanwhile: a reader then tries again (seqlock)."""
     put(C, SEQUENCE, C[SEQUENCE] + 1)
     put(C, PUBLISHED_NODES, W[NODES])
     put(C, PUBLISHED_DEPTH, depth)

@@ -296,7 +296,7 @@ class ConnectFourSolver:
         work[kernel.LARGEST] = self._bits
         work[kernel.TABLE_SHIFT] = 64 - kernel.SMALL_BITS
         work[kernel.GROW_AT] = kernel.NODES_AN_ENTRY << kernel.SMALL_BITS
-        control.clear_shown()
+        control.clear_published()
 
     def _clear_table(self) -> None:
         """Clears the part of the table that was used.

@@ -117,7 +117,7 @@ class SearchSolver:
             control,
             margin=margin,
             features=SOUND,
-            around=self._unless_expired,
+            timer=self._unless_expired,
         )
 
     @contextmanager

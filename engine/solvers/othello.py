@@ -80,7 +80,7 @@ class EndgameSolver:
         self.prepare()
         begun = time.perf_counter()
         self._begin(limit)
-        control.clear_shown()
+        control.clear_published()
         with around():
             found = self._result(position, limit, control)
             if found is None:

@@ -224,7 +224,9 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
                 position, Limit(nodes=nodes), Table(14), control, on_depth=depths.append
             )
             assert depths[-1] == report
-            assert report.line == control.shown()[3] or report.line[0] == control.shown()[3][0]
+            assert (
+                report.line == control.published()[3] or report.line[0] == control.published()[3][0]
+            )
             assert report.moves[0][:2] == (report.line[0], report.score)
             assert sorted(move for move, _, _ in report.moves) == sorted(position.moves())
             assert all(score <= report.score for _, score, _ in report.moves)
@@ -265,7 +267,7 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
         searcher.expire()
         return nullcontext()
 
-    assert searcher.search(start, Limit(), Table(10), Control(), around=expire).depth == 1
+    assert searcher.search(start, Limit(), Table(10), Control(), timer=expire).depth == 1
     seen: list[int] = []
 
     def expire_at_five(report: Report) -> None:
@@ -282,7 +284,7 @@ def test_what_is_shown(searcher_of: Searchers) -> None:
     searcher = searcher_of("connect-four")
     control = Control()
     report = searcher.search(searcher.game.start(), Limit(depth=8), Table(14), control)
-    nodes, depth, score, line = control.shown()
+    nodes, depth, score, line = control.published()
     assert (depth, score) == (8, report.score)
     assert 0 < nodes <= report.nodes
     assert line == report.line
@@ -299,7 +301,7 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
     search.start()
     shown = set()
     while search.is_alive():
-        _, depth, score, line = control.shown()
+        _, depth, score, line = control.published()
         shown.add((depth, line, score))
     search.join()
     shown.discard((0, (), 0))

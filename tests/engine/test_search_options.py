@@ -67,15 +67,15 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
     full = searcher.search(
         position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE
     )
-    among = [move for move, _, _ in full.moves[2:5]]
+    searchmoves = [move for move, _, _ in full.moves[2:5]]
     found = searcher.search(
-        position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among
+        position, Limit(depth=5), Table(12), Control(), exact_depth=True, searchmoves=searchmoves
     )
-    assert {move for move, _, _ in found.moves} == {*among}
+    assert {move for move, _, _ in found.moves} == {*searchmoves}
     assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
-    for illegal in ([77], [among[0], 77]):
+    for illegal in ([77], [searchmoves[0], 77]):
         with pytest.raises(SearchFailed, match="legal: 77"):
-            searcher.search(position, Limit(depth=5), Table(12), Control(), among=illegal)
+            searcher.search(position, Limit(depth=5), Table(12), Control(), searchmoves=illegal)
 
 
 def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
