@@ -1,5 +1,5 @@
-"""The options of a search besides one best move: several lines, chosen moves, contempt, pondering,
-several threads.
+"""The options of a search: several lines, some root moves only, contempt, pondering, several
+threads, and the optional hooks of a game.
 """
 
 import random
@@ -21,6 +21,7 @@ from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
 Searchers = Callable[[str], Searcher]
+#: The lines that the tests request.
 LINES = 3
 
 
@@ -60,8 +61,8 @@ def test_several_lines(searcher_of: Searchers) -> None:
             )
 
 
-def test_some_moves_only(searcher_of: Searchers) -> None:
-    """A search of some moves finds the best of them, with the score that it has among all."""
+def test_searchmoves(searcher_of: Searchers) -> None:
+    """A search of some moves finds the best of them, with its score in a search of all moves."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
     full = searcher.search(
@@ -78,9 +79,9 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
             searcher.search(position, Limit(depth=5), Table(12), Control(), searchmoves=illegal)
 
 
-def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
-    """A limit of 0 plies or nodes and a search of 0 threads are errors; they do not mean that there
-    is no limit.
+def test_limits_below_one_are_refused(searcher_of: Searchers) -> None:
+    """A limit of 0 plies or nodes is an error and does not mean that there is no limit. A search
+    with 0 threads is an error too.
     """
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
@@ -100,8 +101,8 @@ def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw costs the side at the root its contempt; a table that served another contempt or the
-    other side does not mislead the search.
+    """A draw costs the side at the root its contempt, even with the table of a search with another
+    contempt or for the other side.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -120,14 +121,14 @@ def test_contempt(searcher_of: Searchers) -> None:
 
 
 def test_pondering(searcher_of: Searchers) -> None:
-    """A pondering search counts no time; from `ponderhit` on the limit's time counts."""
+    """A pondering search counts no time until `ponderhit`; then the limit's time counts."""
     searcher = searcher_of("connect-four")
     now = [0.0]
     depths: list[int] = []
 
-    def told(report: Report) -> None:
+    def end_depth(report: Report) -> None:
         depths.append(report.depth)
-        now[0] += 10.0  # seconds: far more than the limit, at each depth
+        now[0] += 10.0  # seconds: at each depth far more than the limit
         if report.depth == 6:
             searcher.ponderhit()
             now[0] += 0.5
@@ -140,18 +141,18 @@ def test_pondering(searcher_of: Searchers) -> None:
             Table(14),
             Control(),
             pondering=pondering,
-            on_depth=told,
+            on_depth=end_depth,
             clock=lambda: now[0],
         )
         return depths[-1]
 
     assert ponder(pondering=False) == 1
-    assert ponder(pondering=True) == 7, "half a second after the hit one more depth is begun"
+    assert ponder(pondering=True) == 7, "half a second after the hit one more depth starts"
 
 
-def test_more_threads(searcher_of: Searchers) -> None:
-    """Two and three threads with one table find the winner of late positions and count the nodes of
-    all threads.
+def test_several_threads(searcher_of: Searchers) -> None:
+    """Two or three threads with one table find the scores of late positions, and the node limit is
+    for all threads together.
     """
     searcher = searcher_of("connect-four")
     table = Table(14)
@@ -176,20 +177,20 @@ def test_more_threads(searcher_of: Searchers) -> None:
 
 
 def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
-    """Words of different entries in one slot are no entry: the key is XORed with the data."""
+    """Words of different entries in one slot do not match: the key is XORed with the data."""
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
     for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
-        for _ in range(200):  # as two writers of one slot may leave it: the data of another entry
+        for _ in range(200):  # the data of another entry, as two writers of one slot may leave it
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
         assert searcher.search(position, Limit(), table, Control(), features=SOUND).score == score
 
 
-#: The rules without their book, which a copy of the file does not find.
+#: The rules without their book, because a copy of the file lies in another folder than the book.
 CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
@@ -237,8 +238,8 @@ def hinted(plug_in: Callable[[str, str], Path]) -> Game:
 def check_hints(searcher: Searcher) -> None:
     table = Table(14)
     for position, score in endgames(13, 100):
-        there = searcher.game.position(position.text())
-        report = searcher.search(there, Limit(), table, Control())
+        hinted_position = searcher.game.position(position.text())
+        report = searcher.search(hinted_position, Limit(), table, Control())
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
@@ -247,7 +248,7 @@ def check_hints(searcher: Searcher) -> None:
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
-        assert is_seen, "a win behind the horizon is seen where the answers are forced"
+        assert is_seen, "a win beyond the horizon is seen where the answers are forced"
     assert (
         searcher.search(win, Limit(depth=2), Table(14), Control(), features=BASIC).score
         < layout.MATE_BOUND
@@ -255,8 +256,8 @@ def check_hints(searcher: Searcher) -> None:
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks, solved positions keep the results of brute force, and
-    a win with forced answers is seen from further away.
+    """With quiescence, extensions and ranks, solved positions have the results of brute force, and
+    a win with forced answers is seen from a greater distance.
     """
     check_hints(Searcher(hinted))
 
@@ -275,8 +276,8 @@ def tactical(s: State, buf: Any) -> int:
 
 
 def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """In a game without quiet states the first depth, which no limit stops, still ends soon; the
-    limit stops the next one.
+    """In a game without quiet states the first depth, which no limit stops, still ends soon. The
+    limit stops the next depth.
     """
     plug_in(
         "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
