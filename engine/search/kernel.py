@@ -164,35 +164,21 @@ from engine.search.tt import (
 #: The other modules that are compiled with this one.
 PARTS = (hooks, stack, tt, movepick, steps, reference)
 
+#: The signature of each compiled function; `engine.compiler.native` defines their words.
 SIGNATURES = {
-    "end_value": "i8(i8, i8, i8*)",
-    "replacement_value": "i8(u8, i8*)",
-    "add_history_bonus": "void(i8*, i8, i8)",
-    "score_moves": "void(state, i8*, i8*, i8, i8, i8, i8*)",
-    "sort_moves": "void(i8*, i8*, i8, i8)",
-    "score_tactical": "void(state, i8*, i8*, i8, i8)",
-    "pick_move": "void(i8*, i8*, i8, i8)",
-    "poll": "i8(i8*, i8*)",
-    "is_repeated": "i8(state, i8, i8*)",
-    "publish_pv": "void(i8, i8, i8*, i8*)",
-    "record_root_line": "void(i8, i8, i8, i8*)",
-    "update_pv": "void(i8, i8, i8*)",
-    "update_history": "void(i8*, i8*, i8, i8, i8, i8*)",
-    "tt_probe": "i8(u8, i8*, u8*)",
-    "value_from_tt": "i8(u8, i8)",
-    "cuts_off": "i8(i8, u8, i8, i8)",
-    "tt_store": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
-    "reduction": "i8(i8, i8, i8, i8, i8)",
+    **tt.SIGNATURES,
+    **movepick.SIGNATURES,
+    **steps.SIGNATURES,
+    **reference.SIGNATURES,
     "quiesce": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "alpha_beta": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
-    **reference.SIGNATURES,
 }
 #: The functions of SIGNATURES that each function calls. Callees are compiled first, each with its
 #: one signature.
 CALLS = {
-    "tt_store": ("replacement_value",),
-    "update_history": ("add_history_bonus",),
+    **tt.CALLS,
+    **steps.CALLS,
     "quiesce": (
         "end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv",
         "score_tactical", "pick_move",

@@ -37,6 +37,14 @@ QUIET_BIT = 65_536
 #: The sort key of a quiet move that was pruned: it was not searched, so it gets no malus.
 PRUNED = 0
 
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
+SIGNATURES = {
+    "score_moves": "void(state, i8*, i8*, i8, i8, i8, i8*)",
+    "sort_moves": "void(i8*, i8*, i8, i8)",
+    "score_tactical": "void(state, i8*, i8*, i8, i8)",
+    "pick_move": "void(i8*, i8*, i8, i8)",
+}
+
 
 @inline
 def sort_key_of(score: int, quiet_bit: int, index: int) -> int:

@@ -30,6 +30,7 @@ from engine.search.layout import INF
 from engine.search.stack import move_buffer
 from engine.search.steps import end_value
 
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
 SIGNATURES = {
     "perft": "i8(state, i8, i8, i8*)",
     "plain": "i8(state, i8, i8, i8*, i8*)",
@@ -51,6 +52,7 @@ SIGNATURES = {
     "rule_may_pass": "i8(state)",
     "rule_pass_turn": "state(state)",
 }
+#: The part of `engine.search.kernel.CALLS` for this module.
 CALLS = {"plain": ("end_value",)}
 
 

@@ -1,7 +1,7 @@
 """Accessors of the search stack: what W keeps for each ply, for each move, and for the root.
 
-Each is inlined (`engine.compiler.inlining`). A function that returns an area returns a view that
-begins there; a ply before the root, where one makes sense, is negative.
+Each is inlined (`engine.compiler.inlining`). An accessor of several words returns a view that
+begins at the first one. Only `path_key` takes a negative ply, for a position of the match.
 """
 
 from typing import Any

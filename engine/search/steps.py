@@ -49,6 +49,21 @@ from engine.search.stack import (
     side_history,
 )
 
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
+SIGNATURES = {
+    "end_value": "i8(i8, i8, i8*)",
+    "reduction": "i8(i8, i8, i8, i8, i8)",
+    "add_history_bonus": "void(i8*, i8, i8)",
+    "update_history": "void(i8*, i8*, i8, i8, i8, i8*)",
+    "update_pv": "void(i8, i8, i8*)",
+    "poll": "i8(i8*, i8*)",
+    "is_repeated": "i8(state, i8, i8*)",
+    "record_root_line": "void(i8, i8, i8, i8*)",
+    "publish_pv": "void(i8, i8, i8*, i8*)",
+}
+#: The part of `engine.search.kernel.CALLS` for this module.
+CALLS = {"update_history": ("add_history_bonus",)}
+
 
 def end_value(result: int, ply: int, W: Any) -> int:
     """The score of a finished state for the side to move."""

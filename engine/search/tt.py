@@ -39,6 +39,17 @@ SCORE_SHIFT = 32_768
 #: The masks of the fields of an entry, by their width in bits.
 LOW_16, LOW_8, LOW_6, LOW_2 = U(0xFFFF), U(0xFF), U(0x3F), U(3)
 
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
+SIGNATURES = {
+    "tt_probe": "i8(u8, i8*, u8*)",
+    "value_from_tt": "i8(u8, i8)",
+    "cuts_off": "i8(i8, u8, i8, i8)",
+    "replacement_value": "i8(u8, i8*)",
+    "tt_store": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
+}
+#: The part of `engine.search.kernel.CALLS` for this module.
+CALLS = {"tt_store": ("replacement_value",)}
+
 
 # --- where an entry is
 
