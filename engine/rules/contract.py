@@ -151,7 +151,7 @@ class OptionalRules(Protocol):
     #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
     NUMBERING: str
     #: The search features that do not pay for this game, by their names in
-    #: `engine.search.layout.FEATURE`.
+    #: `engine.search.features.FEATURE`.
     DISABLED: Sequence[str]
 
     def drawn(self, s: State) -> int:

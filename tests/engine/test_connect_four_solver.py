@@ -20,8 +20,8 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import SOUND
 from engine.search.job import MATE, Info, Job, Limit
-from engine.search.layout import SOUND
 from engine.search.levels import level_of
 from engine.search.report import Report
 from engine.solvers import connect_four, connect_four_kernel

@@ -16,8 +16,10 @@ ENGINE = Path(digest.__file__).parents[1]
 REQUIRED = (
     "jit.py", "lanes.py", "game.py", "rules/call.py", "rules/contract.py", "rules/resolved.py",
     "rules/overflow.py", "rules/data.py", "rules/parts.py",
-    "compiler/native.py", "compiler/native_lanes.py", "search/layout.py", "search/hooks.py",
-    "search/tt.py", "search/steps.py", "search/reference.py", "search/kernel.py",
+    "compiler/native.py", "compiler/native_lanes.py", "compiler/inlining.py", "search/layout.py",
+    "search/features.py", "search/parameters.py", "search/hooks.py", "search/stack.py",
+    "search/tt.py", "search/movepick.py", "search/steps.py", "search/reference.py",
+    "search/kernel.py",
 )  # fmt: skip
 
 

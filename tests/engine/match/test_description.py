@@ -9,8 +9,8 @@ from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.features import features_of
 from engine.match.making import is_deterministic, make_player
 from engine.rules.registry import load_game
-from engine.search import layout
 from engine.search.driver import default_features
+from engine.search.features import ALL, BASIC, EXTENSIONS, IIR, LMR
 from engine.search.job import Limit
 
 
@@ -108,12 +108,12 @@ def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPa
     def chosen(text: str) -> int:
         return features_of(parse_description(f"nodes=10{text}"), usual)
 
-    assert usual == layout.ALL & ~layout.EXTENSIONS
+    assert usual == ALL & ~EXTENSIONS
     assert chosen("") == usual
-    assert chosen(",with=extensions") == layout.ALL
-    assert chosen(",without=lmr+iir") == usual & ~layout.LMR & ~layout.IIR
-    assert chosen(",with=extensions,without=basic") == layout.ALL & ~layout.BASIC
-    assert chosen(",only=basic+extensions") == layout.BASIC | layout.EXTENSIONS
+    assert chosen(",with=extensions") == ALL
+    assert chosen(",without=lmr+iir") == usual & ~LMR & ~IIR
+    assert chosen(",with=extensions,without=basic") == ALL & ~BASIC
+    assert chosen(",only=basic+extensions") == BASIC | EXTENSIONS
 
 
 def test_players_that_always_play_alike() -> None:
