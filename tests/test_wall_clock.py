@@ -22,17 +22,11 @@ LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
 HANGS_S = 20
 
 #: Programs that measure; `make bench` or a person runs them.
-PROGRAMS = (
-    "*/bench*.py",
-    "bench*.py",
-    "engine/*_peers.py",
-    "simulation/*.py",
-    "cluster/__main__.py",
-)
+PROGRAMS = ("engine/*_peers.py",)
 ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
-    ("cluster/storm.py", "Storm.play"): "a figure that is printed",
-    ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
+    ("support/storm.py", "Storm.play"): "a figure that is printed",
+    ("support/storm.py", "Storm.goes_on"): "a figure that is printed",
     ("engine/test_pool.py", "test_two_hundred_kills"): "long",
     ("support/load.py", "Link._record"): "the time of a record in a history",
     ("support/load.py", "patiently"): "the checker judges a missing answer",

@@ -9,10 +9,10 @@ import pytest
 from aiohttp import ClientSession
 
 from server.address import parse_proxies
+from server.bench.cluster_load import UNLIMITED
 from server.bench.moves import make_pair, play
-from tests.cluster.__main__ import UNLIMITED
-from tests.cluster.plan import DEPLOY, compose, service
-from tests.cluster.running import Cluster, cluster
+from server.deploy.cluster.plan import DEPLOY, compose, service
+from server.deploy.cluster.running import Cluster, cluster
 from tests.oracle.journal import Journal
 from tests.support.players import person_and_ai
 

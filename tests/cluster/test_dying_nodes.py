@@ -16,7 +16,7 @@ import pytest
 from aiohttp import ClientSession
 from websockets.asyncio.client import connect
 
-from tests.cluster.running import DATABASE, Cluster, Member, cluster
+from server.deploy.cluster.running import DATABASE, Cluster, Member, cluster
 from tests.support.node import Socket
 
 UNPOLLED = {"poll_s": 3600.0}

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from server.deploy.cluster.running import cluster
 from server.limits import by_address as limits
 from server.process.failpoint import PLACES
-from tests.cluster.running import cluster, faulty_connections
-from tests.cluster.storm import Storm, fall_at, play_in
 from tests.server.test_two_nodes import GAMES
 from tests.support.fault_proxy import Toward
+from tests.support.faulty_connections import FaultyConnections, faulty_connections
+from tests.support.storm import Storm, fall_at, play_in
 
 QUICK = {
     "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6,
@@ -133,12 +134,13 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -
     """
 
     async def faults(storm: Storm) -> None:
-        database = storm.cluster.connections.database
-        assert database is not None
+        connections = storm.cluster.connections
+        assert isinstance(connections, FaultyConnections)
         for _ in range(cuts):
             toward = storm.chance.choice([Toward.SERVER, Toward.CLIENT])
             async with asyncio.timeout(30):
-                await database.cut_after(toward, storm.chance.randrange(1, 20_000)).wait()
+                count = storm.chance.randrange(1, 20_000)
+                await connections.database.cut_after(toward, count).wait()
             await asyncio.sleep(storm.chance.random())
 
     async with cluster(

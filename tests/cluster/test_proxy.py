@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from server.deploy.cluster.plan import DEPLOY, Service
+from server.deploy.cluster.running import Member, answers
 from server.deploy.free_ports import free_ports
-from tests.cluster.plan import DEPLOY, Service
-from tests.cluster.running import Member, answers
 from tests.support.node import Http
 
 HEADERS = ("x-forwarded-for", "x-forwarded-proto")

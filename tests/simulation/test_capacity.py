@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from server.store.writer import GROUP
-from tests.simulation import capacity as planning
-from tests.simulation.calibrate import fit
-from tests.simulation.capacity import (
+from server.bench.capacity import planning
+from server.bench.capacity.calibrate import fit
+from server.bench.capacity.costs import Capacity, read_capacity, write_capacity
+from server.bench.capacity.flow import Layout, Model, play
+from server.bench.capacity.planning import (
     DOCUMENT,
     Demand,
     Habits,
@@ -20,8 +21,7 @@ from tests.simulation.capacity import (
     predict,
     with_tables,
 )
-from tests.simulation.costs import Capacity, read_capacity, write_capacity
-from tests.simulation.flow import Layout, Model, play
+from server.store.writer import GROUP
 
 #: The tolerated relative error of the simulation.
 NEAR = 0.25
@@ -50,7 +50,7 @@ def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) 
 def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table of docs/explanation/scaling.md is what `python -m tests.simulation.capacity
+    """Every table of docs/explanation/scaling.md is what `python -m server.bench.capacity.planning
     --write` would write.
     """
     known = {one.measured.nodes: one for one in predictions}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.simulation.machine import (
+from server.bench.capacity.machine import (
     Disk,
     Machine,
     Process,

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from aiohttp import ClientSession
 
-from tests.cluster.running import Cluster
+from server.deploy.cluster.running import Cluster
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from server.bench.capacity.costs import Costs
+from server.bench.capacity.machine import Disk, Done, Machine, Process, Simulation, draws
 from server.store.writer import BUSY_GROUP, GATHER_S, GROUP
-from tests.simulation.costs import Costs
-from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
 
 #: Moves of a drawn match of tic-tac-toe.
 PLIES = 9

@@ -1,8 +1,9 @@
-"""`python -m tests.simulation.measure`: measures this machine's unit costs, and the figures of a
+"""`python -m server.bench.capacity.measure`: measures this machine's unit costs, and a
 cluster on it under load.
 
-It writes tests/data/capacity.json, from which docs/explanation/scaling.md is made. Nothing else
-should run on the machine. `--only` measures one part again and keeps the others.
+It writes server/bench/capacity/measured.json, from which `server.bench.capacity.planning` makes the
+tables of docs/explanation/scaling.md. Nothing else should run on the machine. `--only` measures one
+part again and keeps the others.
 """
 
 import datetime
@@ -17,12 +18,20 @@ import click
 import msgspec
 import uvloop
 
-from tests.cluster import bench
-from tests.cluster.accounts import put_first
-from tests.cluster.bench import Heavy, median
-from tests.simulation import apart
-from tests.simulation.calibrate import NODES, calibrate, unit_costs
-from tests.simulation.costs import FILE, Capacity, Figures, Room, Run, read_capacity, write_capacity
+from server.bench import cluster as bench
+from server.bench.capacity import microbenchmarks
+from server.bench.capacity.calibrate import NODES, calibrate, unit_costs
+from server.bench.capacity.costs import (
+    FILE,
+    Capacity,
+    Figures,
+    Room,
+    Run,
+    read_capacity,
+    write_capacity,
+)
+from server.bench.cluster import Heavy, median
+from server.bench.usage import put_first
 
 PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
@@ -32,7 +41,7 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
     one, two and three nodes in turns: a virtual machine becomes faster or slower within minutes.
     """
     with put_first([os.getpid()]) if first else nullcontext():
-        fsync_s = apart.fsync_s(folder)
+        fsync_s = microbenchmarks.fsync_s(folder)
     runs: list[Run] = []
     idle: dict[str, list[float]] = {}
     rooms: list[Room] = []
@@ -93,12 +102,12 @@ async def measure_all(
         if "moves" in parts:
             found |= await moves(folder, rounds, seconds, first)
         if "lobby" in parts:
-            found["lobby"] = apart.lobby()
+            found["lobby"] = microbenchmarks.lobby()
         works: dict[str, Callable[[], Awaitable[object]]] = {
-            "idle": lambda: apart.idle_connections(1000, seconds),
-            "match": lambda: apart.live_match(500),
-            "spectator": lambda: apart.spectators(200, seconds),
-            "search": lambda: apart.search_costs(folder),
+            "idle": lambda: microbenchmarks.idle_connections(1000, seconds),
+            "match": lambda: microbenchmarks.live_match(500),
+            "spectator": lambda: microbenchmarks.spectators(200, seconds),
+            "search": lambda: microbenchmarks.search_costs(folder),
         }
         for part, work in works.items():
             if part in parts:
@@ -130,7 +139,8 @@ def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file:
     load = os.getloadavg()[0]
     found = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, first))
     about: dict[str, object] = {
-        "machine": apart.described(), "cores": os.cpu_count() or 1, "commit": apart.git_commit(),
+        "machine": microbenchmarks.described(), "cores": os.cpu_count() or 1,
+        "commit": microbenchmarks.git_commit(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "load_before": round(load, 1),
     }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMPOSE = ROOT / "docker-compose.yml"
 DEPLOY = ROOT / "server" / "deploy"
 #: The ENTRYPOINT of server/Dockerfile.

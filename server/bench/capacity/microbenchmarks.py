@@ -14,21 +14,22 @@ from typing import cast
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job
+from server.bench.capacity import costs
+from server.bench.capacity.machine import quantiles_of
+from server.bench.cluster import fresh_cluster, measure_load, playing
 from server.bench.moves import Meter, Player, Talk, connect, resident_bytes
+from server.bench.usage import family, used_by
 from server.bus.base import LobbyChanged
+from server.bus.broker import Broker
 from server.bus.codec import ENTRIES, Codec
 from server.bus.link import open_link
+from server.deploy.cluster.plan import ROOT, Service
+from server.deploy.cluster.running import Cluster, Member
 from server.deploy.mosquitto import mosquitto
 from server.ports import Ports, random_id
 from server.protocol import messages as wire
 from server.runtime.lobby import Lobby
 from server.seats.remote import RemoteEngines
-from tests.cluster.accounts import family, used_by
-from tests.cluster.bench import fresh_cluster, measure_load, playing
-from tests.cluster.running import Cluster
-from tests.simulation import costs
-from tests.simulation.machine import quantiles_of
-from tests.support.worker_process import WorkerProcess
 
 #: Interval of the clients' pings, in seconds.
 PING_S = 2.5
@@ -216,7 +217,10 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
     """The cost of searches by level, and the extra cost of one on a worker elsewhere."""
     levels_s = await search_levels()
     async with mosquitto(folder) as broker:
-        worker = WorkerProcess(folder, broker.address, "worker", "connect-four")
+        arguments = ["--games", "connect-four", "--cores", "1", "--name", "worker"]
+        settings = {"PLYROOM_BUS": bus_url(broker.address)}
+        command = [sys.executable, "-m", "server.worker", *arguments]
+        worker = Member(Service("worker", command, settings), folder, None)
         await worker.start()
         try:
             async with open_link(broker.address, "server-1", "plyroom/1/nodes/server-1") as link:
@@ -238,9 +242,15 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
                     for some, then in zip(pids, before, strict=True)
                 ]
         finally:
-            await worker.kill()
+            await worker.close()
     node_s, worker_s, broker_s = spent
     return costs.Search(levels_s, node_s, worker_s, broker_s, statistics.median(waits))
+
+
+def bus_url(broker: Broker) -> str:
+    """The setting PLYROOM_BUS of a worker of this broker."""
+    user = f"{broker.user}:{broker.password}@" if broker.user else ""
+    return f"mqtt://{user}{broker.host}:{broker.port}"
 
 
 def _ignore(info: Info) -> None:
@@ -282,6 +292,10 @@ def described() -> str:
 def git_commit() -> str:
     """The commit that is checked out."""
     done = subprocess.run(
-        ["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True
+        ["git", "rev-parse", "--short=7", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()

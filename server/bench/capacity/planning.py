@@ -1,5 +1,6 @@
-"""`python -m tests.simulation.capacity`: the resources that a number of players needs, simulated
-with this machine's unit costs.
+"""`python -m server.bench.capacity.planning`: the resources that a number of players needs.
+
+It simulates them with this machine's unit costs.
 
 First the simulation predicts the measured figures of a cluster on this machine, then larger
 clusters. With `--write` it puts its tables into docs/explanation/scaling.md.
@@ -15,13 +16,13 @@ from pathlib import Path
 import click
 import msgspec
 
+from server.bench.capacity.costs import FILE, Capacity, Figures, read_capacity
+from server.bench.capacity.flow import Layout, Model, Seen, begin, play
+from server.bench.capacity.microbenchmarks import PING_S
 from server.bus.codec import ENTRIES
 from server.runtime.lobby import PERIOD_S
-from tests.simulation.apart import PING_S
-from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
-from tests.simulation.flow import Layout, Model, Seen, begin, play
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "scaling.md"
 SEEDS = (1, 2, 3)
 #: The highest utilization in a planned cluster; the rest is for peaks.
 BUSY = 0.6

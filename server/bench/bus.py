@@ -1,4 +1,4 @@
-"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private
+"""`python -m server.bench.bus`: what the bus and engine workers cost, over a private
 Mosquitto on this machine.
 
 Both nodes are in this process, so a figure a message has its sending and its receiving in it.
@@ -30,13 +30,14 @@ from server.protocol.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
-from tests.server.test_bus_contract import KEY, flowing, subscribe
 
 ROUNDS = 5
 RATE_PER_S = 300
 MOVES = 600
 BURST = 4000
 SEARCHES = 200
+#: The key with which both nodes seal their messages.
+KEY = b"k" * 32
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
     wire.Moved(
@@ -68,6 +69,21 @@ class Ear:
             self.last = last
             self.done.clear()
             await self.done.wait()
+
+
+async def flowing(bus: MqttBus) -> None:
+    """Waits until messages flow in both directions."""
+    while not bus.flows:
+        await asyncio.sleep(0.01)
+
+
+async def subscribe(bus: MqttBus, ear: Ear) -> None:
+    """Subscribes to the room and waits until the broker has confirmed it."""
+    confirmed = asyncio.Event()
+    cancel = bus.on_gap(lambda rooms: confirmed.set() if "r1" in (rooms or ()) else None)
+    bus.subscribe("r1", ear)
+    await confirmed.wait()
+    cancel()
 
 
 async def latencies_ms(bus: MqttBus, ear: Ear, first: int) -> list[float]:
@@ -119,7 +135,7 @@ async def measure() -> None:
         await flowing(here)
         await flowing(there)
         ear, v = Ear(), 1
-        await subscribe(there, ("r1", ear))  # type: ignore[arg-type]
+        await subscribe(there, ear)
         latency: list[float] = []
         rates: list[float] = []
         costs: list[float] = []

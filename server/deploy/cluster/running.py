@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,13 +19,19 @@ from pathlib import Path
 
 import psutil
 
+from server.deploy.cluster.forking import ForkedProcess, Forker, die_with_parent
+from server.deploy.cluster.plan import (
+    DEPLOY,
+    ROOT,
+    Service,
+    compose,
+    moved,
+    postgres_settings,
+    service,
+)
 from server.deploy.free_ports import free_ports
 from server.deploy.mosquitto import mosquitto_path
-from server.deploy.postgres import SAFE, Postgres, private_postgres
-from tests.cluster.forking import ForkedProcess, Forker, die_with_parent
-from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
-from tests.support.fault_proxy import FaultProxy, fault_proxy
-from tests.support.mqtt_proxy import mqtt_proxy
+from server.deploy.postgres import SAFE, Postgres, private_postgres, unprivileged
 
 DATABASE = "plyroom"
 START_S = 60.0
@@ -157,26 +164,21 @@ async def answers(port: int, path: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The ports of the broker and of optional proxies in front of broker and database."""
+    """The broker's port, and the ports at which the nodes find broker and database.
+
+    The latter are those of proxies if there are any.
+    """
 
     broker: int
     nodes_to_broker: int
-    database: FaultProxy | None = None
+    nodes_to_database: int
 
 
 @asynccontextmanager
 async def direct_connections(postgres: Postgres) -> AsyncIterator[Connections]:
     """Direct connections without proxies."""
     (port,) = free_ports(1)
-    yield Connections(port, port)
-
-
-@asynccontextmanager
-async def faulty_connections(postgres: Postgres, seed: int = 1) -> AsyncIterator[Connections]:
-    """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
-    (port,) = free_ports(1)
-    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as broker:
-        yield Connections(port, broker.port, database)
+    yield Connections(port, port, postgres.port)
 
 
 class Cluster:
@@ -189,15 +191,13 @@ class Cluster:
         nodes: int,
         workers: int,
         rest: Mapping[str, str],
-        connections: "Connections",
+        connections: Connections,
         games: str | None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
         self.connections = connections
-        self.database_url = postgres.url(
-            DATABASE, port=connections.database.port if connections.database else None
-        )
+        self.database_url = postgres.url(DATABASE, port=connections.nodes_to_database)
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
         #: Give it real-time priority while it is measured.
@@ -350,3 +350,16 @@ async def cluster(
                 yield running
             finally:
                 await asyncio.gather(*(member.close() for member in running.members))
+
+
+@asynccontextmanager
+async def temporary_cluster(
+    nodes: int = 3, workers: int = 2, settings: Mapping[str, object] | None = None
+) -> AsyncIterator[Cluster]:
+    """A cluster that serves, with its files in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
+        folder = Path(name)
+        if unprivileged():
+            folder.chmod(0o755)  # PostgreSQL and Mosquitto then run as another user
+        async with cluster(folder, nodes, workers, settings) as running:
+            yield running

@@ -1,4 +1,4 @@
-"""`python -m tests.cluster.bench`: durable moves through a cluster's proxy, with one node and with
+"""`python -m server.bench.cluster`: durable moves through a cluster's proxy, with one node and with
 three.
 
 Each round starts a cluster on this machine and lets pairs play tic-tac-toe, first as fast as they
@@ -10,20 +10,17 @@ import asyncio
 import os
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 import uvloop
 
+from server.bench.capacity.machine import percentile
 from server.bench.moves import Meter, Pair, make_pair
-from server.deploy.postgres import unprivileged
-from server.limits import by_address as limits
-from tests.cluster.accounts import (
+from server.bench.usage import (
     Used,
     counted,
     machine_busy_s,
@@ -32,8 +29,8 @@ from tests.cluster.accounts import (
     since,
     used_so_far,
 )
-from tests.cluster.running import Cluster, cluster
-from tests.simulation.machine import percentile
+from server.deploy.cluster.running import Cluster, temporary_cluster
+from server.limits import by_address as limits
 
 PAIRS = 200
 PACED_PER_S = 300.0
@@ -143,12 +140,9 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
 @asynccontextmanager
 async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
     """A cluster in its own folder, with real-time priority if wanted."""
-    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
-        if unprivileged():
-            Path(name).chmod(0o755)
-        async with cluster(Path(name), nodes, 0, UNLIMITED) as running:
-            running.goes_first = first
-            yield running
+    async with temporary_cluster(nodes, 0, UNLIMITED) as running:
+        running.goes_first = first
+        yield running
 
 
 async def heavy_loads(running: Cluster, seconds: float) -> tuple[Heavy, Heavy]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.cluster.running import Cluster, Member
+from server.deploy.cluster.running import Cluster, Member
 from tests.oracle.history import History, Message, Way, check
 from tests.server.test_two_nodes import heals, make_rooms
 from tests.support.load import LoadClient, read_everything

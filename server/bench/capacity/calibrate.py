@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from server.bench.capacity.costs import Costs, Room, Run
+from server.bench.capacity.flow import Layout, Model, play
+from server.bench.capacity.machine import Process
+from server.bench.cluster import measure_load, playing
 from server.bench.moves import Meter
-from tests.cluster.accounts import Used, counted
-from tests.cluster.bench import measure_load, playing
-from tests.cluster.running import Cluster
-from tests.simulation.costs import Costs, Room, Run
-from tests.simulation.flow import Layout, Model, play
-from tests.simulation.machine import Process
+from server.bench.usage import Used, counted
+from server.deploy.cluster.running import Cluster
 
 #: The loads: pairs, and moves per second over all of them (None: as fast as they can).
 LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 150.0))
