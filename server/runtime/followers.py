@@ -25,6 +25,7 @@ class Followers:
         "_changed",
         "_elsewhere",
         "_followers",
+        "_joined_with",
         "_last_presence",
         "_ports",
         "_room",
@@ -48,6 +49,8 @@ class Followers:
         self._elsewhere: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last_presence = b""
+        #: The presence frames of the followers that joined after `_last_presence` was sent.
+        self._joined_with: dict[Follower, bytes] = {}
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -79,6 +82,7 @@ class Followers:
         """Removes a follower. Returns whether it was there."""
         if self._followers.pop(follower, None) is None:
             return False
+        self._joined_with.pop(follower, None)
         self.presence_changed()
         return True
 
@@ -131,6 +135,11 @@ class Followers:
             format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching))
         )
 
+    def presence_at_join(self, follower: Follower, room: Room) -> bytes:
+        """The presence frame for a joining follower, which next receives one that differs."""
+        frame = self._joined_with[follower] = self.presence(room)
+        return frame
+
     def close(self) -> None:
         """Cancels the presence frame that is scheduled."""
         if self._timer is not None:
@@ -148,13 +157,16 @@ class Followers:
         )
 
     def _send_presence(self) -> None:
-        """Sends the presence to the followers here if it differs from what they have."""
+        """Sends the presence to each follower here that has another one."""
         self._timer = None
         room = self._room()
         if room is None:
             return
         frame = self.presence(room)
-        if frame != self._last_presence:
-            self._last_presence = frame
-            self.send_ephemeral_to_all(frame)
+        last, self._last_presence = self._last_presence, frame
+        joined_with, self._joined_with = self._joined_with, {}
+        for follower in tuple(self._followers):
+            if joined_with.get(follower, last) != frame:
+                follower.send_ephemeral(frame)
+        if frame != last:
             self._changed(self._room_id)

@@ -601,7 +601,7 @@ class RoomRunner:
             self._thinking,
         ]
         self._followers.add(follower, player)
-        follower.send(b"".join(parts) + self._followers.presence(room))
+        follower.send(b"".join(parts) + self._followers.presence_at_join(follower, room))
         self._followers.presence_changed()
 
     async def _since(self, v: int) -> list[StoredEvent]:
