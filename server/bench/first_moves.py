@@ -23,7 +23,9 @@ from engine.game import Game
 from engine.rules.registry import game_ids, load_game
 from server.bench.moves import UNLIMITED, Talk, connect, spawn
 
+#: Longest wait for a message, in seconds.
 WAIT_S = 120.0
+#: Interval of the client's pings, in seconds.
 PING_S = 5.0
 
 
@@ -37,7 +39,7 @@ class Timed:
 
 
 def levels_of(game: Game) -> tuple[int, ...]:
-    """The lowest level, the usual one for beginners, and the top."""
+    """The lowest level, the fourth or the last but one, and the highest."""
     return tuple(sorted({1, max(1, min(4, game.levels - 1)), game.levels}))
 
 
@@ -51,7 +53,7 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
         await talk.say("ack", t="create", id="c", game=game_id, seats=seats, visibility="unlisted")
     )["room"]
     talk.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
-    alive = asyncio.create_task(stay(talk))
+    alive = asyncio.create_task(keep_alive(talk))
     moved_s = ready_s = None
     is_short, is_ready = False, True
     while moved_s is None or (until_ready and ready_s is None and not is_ready):
@@ -73,7 +75,7 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
     return Timed(moved_s, is_short, ready_s)
 
 
-async def stay(talk: Talk) -> None:
+async def keep_alive(talk: Talk) -> None:
     """Keeps a connection open with pings."""
     while True:
         talk.player.send(b'{"t":"ping"}')
@@ -81,7 +83,7 @@ async def stay(talk: Talk) -> None:
 
 
 def server_command(data: Path, workers: int) -> tuple[str, ...]:
-    """The command of a server with so many search processes, on a free port."""
+    """The command of a server on a free port with this number of search processes."""
     return (
         sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
         "--data", str(data), "--workers", str(workers),

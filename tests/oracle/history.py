@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.oracle.referee import Foul, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, referee
 
 #: The name of the client whose reading of the rooms counts as the final log.
 READER = "reader"
@@ -203,8 +203,8 @@ class RoomLog:
             )
         try:
             referee.play(event["move"])
-        except Foul as foul:
-            self._fault("I9", f"v {v}: {foul}")
+        except IllegalMove as error:
+            self._fault("I9", f"v {v}: {error}")
         now.moves = (*now.moves, event["move"])
         now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 

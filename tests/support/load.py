@@ -179,7 +179,7 @@ class Link:
 
     async def ask(self, message: Message) -> Message | None:
         """Sends a message and returns its answer, or None; the checker judges a missing one."""
-        return await patiently(await self.send(message))
+        return await answer_or_none(await self.send(message))
 
     async def close(self) -> None:
         """Aborts the connection, whatever is in progress."""
@@ -192,7 +192,7 @@ class Link:
         await self.close()
 
 
-async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
+async def answer_or_none(answer: "asyncio.Future[Message | None]") -> Message | None:
     """Returns an answer, or None after `WAIT_S`."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(answer, WAIT_S)
@@ -327,12 +327,12 @@ class LoadClient:
         elif roll < 0.92:
             self.commands += 1
             for future in [await link.send(message), await link.send(message)]:
-                await patiently(future)
+                await answer_or_none(future)
         elif roll < 0.96:
             self.commands += 1
             links = [await self.link(number) for number in range(len(self.links))]
             for future in [await one.send(message) for one in links]:
-                await patiently(future)
+                await answer_or_none(future)
         else:
             self.commands += 1
             await link.cut(message)

@@ -38,7 +38,7 @@ RAW = (
 )
 
 
-class Nonsense:
+class MalformedInput:
     """A hostile client's input, reproducible by its seed; `rooms` are the rooms to disturb."""
 
     def __init__(self, seed: int, rooms: list[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from client.connection import Connection, connect
 from server.protocol.messages import Chat, Join, Move, Ping, Resign, Sit
 from tests.oracle.journal import read_logs
-from tests.support.malformed_input import Nonsense
+from tests.support.malformed_input import MalformedInput
 from tests.support.players import make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
@@ -65,7 +65,7 @@ async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, A
 class Attacker:
     """Sends inputs in sequence, over as many connections as it needs."""
 
-    def __init__(self, port: int, nonsense: Nonsense) -> None:
+    def __init__(self, port: int, nonsense: MalformedInput) -> None:
         self._port = port
         self._nonsense = nonsense
 
@@ -129,7 +129,7 @@ async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, s
     """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
-            attacker = Attacker(server.port, Nonsense(seed * 100 + n, rooms))
+            attacker = Attacker(server.port, MalformedInput(seed * 100 + n, rooms))
             attackers.create_task(attacker.attack(inputs // CLIENTS))
 
 

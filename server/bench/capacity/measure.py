@@ -30,8 +30,8 @@ from server.bench.capacity.costs import (
     read_capacity,
     write_capacity,
 )
-from server.bench.cluster import Heavy, median
-from server.bench.usage import put_first
+from server.bench.cluster import LoadResult, median
+from server.bench.usage import realtime_priority
 
 PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
@@ -40,14 +40,14 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
     """Unit costs from the loads of `calibrate`, and the figures to be predicted, on clusters of
     one, two and three nodes in turns: a virtual machine becomes faster or slower within minutes.
     """
-    with put_first([os.getpid()]) if first else nullcontext():
+    with realtime_priority([os.getpid()]) if first else nullcontext():
         fsync_s = microbenchmarks.fsync_s(folder)
     runs: list[Run] = []
     idle: dict[str, list[float]] = {}
     rooms: list[Room] = []
-    heavy: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
+    loads: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
-        for nodes in sorted({*heavy, *NODES}):
+        for nodes in sorted({*loads, *NODES}):
             async with bench.fresh_cluster(nodes, first) as running:
                 if nodes in NODES:
                     found, used, room = await calibrate(running, seconds, click.echo)
@@ -57,10 +57,10 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
                         idle.setdefault(kind, []).append(
                             one.cpu_s / (nodes if kind == "node" else 1)
                         )
-                if nodes in heavy:
-                    heavy[nodes].append(await bench.heavy_loads(running, seconds))
-                    click.echo(f"round {number + 1}, {bench.progress(nodes, *heavy[nodes][-1])}")
-    for line in bench.report(heavy):
+                if nodes in loads:
+                    loads[nodes].append(await bench.measure_loads(running, seconds))
+                    click.echo(f"round {number + 1}, {bench.progress(nodes, *loads[nodes][-1])}")
+    for line in bench.report(loads):
         click.echo(line)
     background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
     return {
@@ -70,14 +70,14 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
             median([one.database_bytes_per_op for one in rooms]),
             median([one.wal_bytes_per_op for one in rooms]),
         ),
-        "measured": [figures(nodes, some) for nodes, some in heavy.items()],
+        "measured": [figures(nodes, some) for nodes, some in loads.items()],
     }
 
 
-def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
+def figures(nodes: int, rounds: list[tuple[LoadResult, LoadResult]]) -> Figures:
     """The medians of the rounds."""
 
-    def of(n: int, figure: Callable[[Heavy], float]) -> float:
+    def of(n: int, figure: Callable[[LoadResult], float]) -> float:
         return median([figure(both[n]) for both in rounds])
 
     return Figures(
