@@ -15,9 +15,9 @@ from server.deploy.cluster.running import cluster
 from server.limits import by_address as limits
 from server.process.failpoint import PLACES
 from tests.server.test_two_nodes import GAMES
+from tests.support.cluster_load import ClusterLoad, kill_at_failpoint, play_during
 from tests.support.fault_proxy import Toward
 from tests.support.faulty_connections import FaultyConnections, faulty_connections
-from tests.support.load import ClusterLoad, kill_at_failpoint, play_during
 
 #: Settings of the nodes: quick heartbeats, no polling, no limits, no pause before AI moves.
 QUICK = {
