@@ -23,7 +23,7 @@ from server.protocol.messages import (
     RoomCommand,
     Started,
 )
-from tests.oracle.referee import Foul, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, referee
 
 #: The file name of the database in a data folder.
 DATABASE = "plyroom.sqlite3"
@@ -156,8 +156,8 @@ def _log_violations(log: RoomLog) -> list[str]:
                 return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
             try:
                 current.play(event.move)
-            except Foul as foul:
-                return [*found, f"{where}: {foul}"]
+            except IllegalMove as error:
+                return [*found, f"{where}: {error}"]
             ply += 1
         elif isinstance(event, Finished):
             if current is None or event.match != match:
