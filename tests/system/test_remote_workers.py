@@ -151,6 +151,13 @@ async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
         assert "s3cret" not in errors
 
 
+async def advertise_repeatedly(worker: ScriptedWorker) -> None:
+    """Publishes the worker's advert every second, as real workers do, until cancelled."""
+    while True:
+        worker.advertise()
+        await asyncio.sleep(1)
+
+
 async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
     """A worker that lies about its capacity and answers an illegal move is not used again.
 
@@ -166,6 +173,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         connect(server.url) as ada,
     ):
         liar = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
+        adverts = asyncio.create_task(advertise_repeatedly(liar))
         liar.news = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
@@ -195,6 +203,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             assert person.model.match.over == MatchResult(
                 None, "failure", "the AI could not move: no engine found a move"
             )
+        adverts.cancel()
         assert await server.stop() == 0
     assert server.errors.count("worker not asked any more") == len(liar.orders) == 1
     assert poison not in server.errors
