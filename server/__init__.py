@@ -1,1 +1,1 @@
-"""The Plyroom server: rooms over a log, one port, any number of clients."""
+"""The Plyroom server: rooms whose state is an event log, served to all clients on one port."""

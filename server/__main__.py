@@ -18,15 +18,15 @@ from server.process import lean
 # isort: split
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
-from server.app import Running, open_server, place
+from server.app import Running, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 
-#: Hosts that mean every network of this machine, and the loopback address of each.
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
+#: Hosts that stand for all networks of this machine, each with its loopback address.
+WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 
 
 @click.command()
@@ -52,7 +52,7 @@ ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}
 @click.option(
     "--workers",
     type=click.IntRange(0, 64),
-    help="Search processes, 0 for none here.  [default: up to 4]",
+    help="Search processes; 0 runs none in this server.  [default: up to 4]",
 )
 @click.option(
     "--until-eof",
@@ -68,16 +68,16 @@ def main(
     until_eof: bool,
 ) -> None:
     """Serves Plyroom: browsers, terminals and bots on one port."""
-    given = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
+    options = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
-        chosen = {name: value for name, value in given.items() if value is not None}
-        settings = replace(settings_from_env(), **chosen)  # type: ignore[arg-type]
+        changes = {name: value for name, value in options.items() if value is not None}
+        settings = replace(settings_from_env(), **changes)  # type: ignore[arg-type]
         broker_of(settings)
     except SettingError as error:
         raise click.ClickException(str(error)) from error
     log_to_stderr(settings.log)
-    # The store's threads finish in fractions of a millisecond. At the default of 5 ms they would
-    # wait longer for the interpreter than for the disk.
+    # The store's threads run for fractions of a millisecond. With the default switch interval of
+    # 5 ms they would wait longer for the interpreter lock than for the disk.
     sys.setswitchinterval(0.0005)
     ignore_overflow()
     try:
@@ -111,7 +111,7 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
         _stop_at_eof(loop, stop)
     async with _pool(settings) as pool, open_server(settings, pool) as running:
         _announce(settings, running)
-        lean.settled()
+        lean.enable_gc()
         await stop.wait()
         stderr.write("Stopping.\n")
 
@@ -121,29 +121,29 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Stops at the end of standard input: the parent process has ended then, even by SIGKILL."""
+    """Sets `stop` at the end of standard input, which comes even if SIGKILL ends the parent."""
 
-    def readable() -> None:
+    def on_readable() -> None:
         if not os.read(0, 4096):
             loop.remove_reader(0)
             stop.set()
 
     with contextlib.suppress(NotImplementedError):  # Windows
-        loop.add_reader(0, readable)
+        loop.add_reader(0, on_readable)
 
 
 def _announce(settings: Settings, running: Running) -> None:
     """Prints the addresses of the server, for this machine and for others on its network."""
     port = running.port
-    here = ANYWHERE.get(settings.host, settings.host)
-    click.echo(f"Plyroom is at http://{_in_url(here)}:{port}/")
-    if settings.host in ANYWHERE and (address := _network_address(here)):
+    local_host = WILDCARD_HOSTS.get(settings.host, settings.host)
+    click.echo(f"Plyroom is at http://{_in_url(local_host)}:{port}/")
+    if settings.host in WILDCARD_HOSTS and (address := _network_address(local_host)):
         click.echo(f"Others on your network open http://{_in_url(address)}:{port}/")
     if running.metrics_port is not None:
         click.echo(
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
         )
-    click.echo(f"Everything is kept in {place(settings)}. Ctrl-C stops the server.")
+    click.echo(f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server.")
 
 
 def _in_url(host: str) -> str:
@@ -152,18 +152,18 @@ def _in_url(host: str) -> str:
 
 
 def _network_address(loopback: str) -> str | None:
-    """This machine's address towards other networks, of the loopback address's family.
+    """This machine's address in its network, IPv4 or IPv6 like `loopback`; None if it has none.
 
-    Sends no packet.
+    It sends no packet.
     """
-    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, and used by
-    # nobody.
-    family, nobody = (
+    # Addresses for documentation (RFC 5737, RFC 3849): routed like any foreign address, but no
+    # machine has them.
+    family, target = (
         (socket.AF_INET6, "2001:db8::1") if ":" in loopback else (socket.AF_INET, "192.0.2.1")
     )
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((nobody, 9))
+            probe.connect((target, 9))
         except OSError:
             return None
         address = str(probe.getsockname()[0])

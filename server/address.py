@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-#: Prefix length of the IPv6 network of one household, which may use any address in it.
+#: Prefix length of a household's IPv6 network, in bits: its devices may use any address in it.
 IPV6_PREFIX = 64
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -17,9 +17,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A client as limits see it.
+    """The origin of a connection, by which the server limits clients.
 
-    `address` is an IPv4 address, an IPv6 network of 64 bits, or empty when unknown.
+    `address` is an IPv4 address, an IPv6 network of 64 bits, or empty if unknown.
     """
 
     address: str
@@ -62,9 +62,9 @@ class Proxies:
 
 
 def parse_proxies(texts: Iterable[str]) -> Proxies:
-    """The proxies of a list of networks or addresses.
+    """Parses a list of networks or addresses.
 
-    Raises ValueError naming a text that is neither.
+    Raises ValueError, which names the text that is neither.
     """
     networks = []
     for text in texts:
@@ -78,7 +78,7 @@ def parse_proxies(texts: Iterable[str]) -> Proxies:
 
 
 def parse_address(text: str) -> Address | None:
-    """The address in a text without its port, zone or brackets; None when it holds none."""
+    """The address in a text, without port, zone and brackets; None if there is none."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]
@@ -101,5 +101,5 @@ def limit_key(address: Address) -> str:
 
 
 def _parts(headers: Sequence[str]) -> list[str]:
-    """The values of a comma-separated header."""
+    """The values of a comma-separated header, which may occur several times."""
     return [part.strip() for part in ",".join(headers).split(",") if part.strip()]

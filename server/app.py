@@ -1,6 +1,6 @@
-"""Wires a server from a store, a bus, engines and a listener.
+"""Builds a server out of a store, a bus, engines and a listener.
 
-No other module picks implementations.
+No other module chooses implementations.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
-from server.limits.by_address import LimitExceeded, Sockets
-from server.net.listener import listen, plain
+from server.limits.by_address import LimitExceeded, SocketLimit
+from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import kill_at
@@ -33,7 +33,7 @@ from server.process.watchdog import watch_loop
 from server.runtime.hub import Hub, open_hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
-from server.store.lock import exclusive
+from server.store.lock import lock_folder
 from server.store.sql import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
@@ -41,9 +41,9 @@ from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
 #: The name of the SQLite file in the data folder.
-DATABASE = "plyroom.sqlite3"
+DATABASE_FILE = "plyroom.sqlite3"
 #: Time that a stopping server gives HTTP requests in progress, in seconds.
-STOP_S = 1.0
+SHUTDOWN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,23 @@ class Running:
 
 @asynccontextmanager
 async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
-    """Runs a whole server until the block ends.
+    """Runs a server until the block ends.
 
     Raises StoreUnavailable or CannotListen when it cannot start.
     """
     load_games()
-    # A SQLite file belongs to one server. A database server keeps its nodes apart by itself.
-    with nullcontext() if settings.database else exclusive(settings.data):
-        async with _over_store(settings, engines) as running:
-            with watch_loop():  # not around the start, when imports block the loop and nobody waits
+    # Only one server may use a SQLite file. Nodes on PostgreSQL coordinate through the database.
+    with nullcontext() if settings.database else lock_folder(settings.data):
+        async with _open_with_store(settings, engines) as running:
+            with watch_loop():  # not during the start, when imports block the loop
                 yield running
 
 
 def load_games() -> None:
-    """Loads the files of all games now.
+    """Loads the files of all games at the start.
 
-    A server full of connections may have no file descriptor left. A faulty file is reported when a
-    client requests its game.
+    Later, a server with many connections may have no file descriptor left. A faulty file is
+    reported when a client requests its game.
     """
     for game_id in game_ids():
         with suppress(Exception):  # a plug-in's file may raise anything while it is imported
@@ -83,9 +83,9 @@ def load_games() -> None:
 
 @asynccontextmanager
 async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator[Bus]:
-    """The bus to the other nodes of this store.
+    """Opens the bus to the other nodes of this store.
 
-    Raises SettingError when the settings name an invalid one.
+    Raises SettingError when the settings name an invalid broker.
     """
     broker = broker_of(settings)
     if broker is None:
@@ -99,26 +99,26 @@ async def open_bus(settings: Settings, node: str, store: Store) -> AsyncIterator
         yield bus
 
 
-def engines_over(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
-    """The engines of this node: engine workers if there is a broker, and the local pool, if any."""
+def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -> Engines:
+    """The engines of this node: the local pool, if any, and workers if there is a broker."""
     if isinstance(bus, LocalBus):
         return local or NoEngines()
     from server.bus.mqtt import MqttBus
     from server.seats.remote import RemoteEngines
 
-    assert isinstance(bus, MqttBus), "there is no other bus"
+    assert isinstance(bus, MqttBus), "a bus is local or MQTT"
     return RemoteEngines(bus.link, node, load_game, local, metrics)
 
 
 @asynccontextmanager
-async def _over_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
+async def _open_with_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
     """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
         metrics = Metrics()
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus,
-            engines=engines_over(bus, node, engines, metrics), find_game=load_game,
+            engines=make_engines(bus, node, engines, metrics), find_game=load_game,
             now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             reached=kill_at(settings.failpoint),
         )  # fmt: skip
@@ -127,7 +127,10 @@ async def _over_store(settings: Settings, engines: Engines | None) -> AsyncItera
 
 
 def node_name(settings: Settings) -> str:
-    """A new node name at every start: what a node left behind when it died is no longer its own."""
+    """Returns a new node name at each start, so that other nodes do not take it for the old one.
+
+    Raises SettingError for an invalid `node` setting.
+    """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
     return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
@@ -139,7 +142,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     Raises StoreUnavailable for an invalid address or a missing driver.
     """
     if not settings.database:
-        return open_sqlite(settings.data / DATABASE)
+        return open_sqlite(settings.data / DATABASE_FILE)
     try:
         from server.store.postgres import open_postgres
     except ImportError as error:
@@ -156,8 +159,8 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
     return open_postgres(settings.database, limits)
 
 
-def place(settings: Settings) -> str:
-    """Where the data is kept, without secrets."""
+def data_location(settings: Settings) -> str:
+    """The data folder, or the database's address without its secrets."""
     if not settings.database:
         return os.path.abspath(settings.data)
     from server.store.postgres_link import PostgresUrl
@@ -167,26 +170,26 @@ def place(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
-    """Runs one node on given ports: its hub, its sessions and its listener."""
+    """Runs one node with these interfaces: its hub, its sessions and its listener."""
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
     draining = asyncio.Event()
     async with open_hub(ports) as hub:
         sessions = Sessions(hub)
-        watch = asyncio.create_task(sessions.run(), name="silent sessions")
+        watch_task = asyncio.create_task(sessions.run(), name="silent sessions")
         api = Api(ports, hub.limits, draining.is_set, lambda: hub.clock_ahead_ms)
         application = make_app(api, Pages(client, settings.names).routes())
-        runner = web.AppRunner(application, shutdown_timeout=STOP_S)
+        runner = web.AppRunner(application, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         http = HttpConnections(runner, body_limit, settings.silence_s)
-        sweeps = asyncio.create_task(http.run(), name="stuck HTTP connections")
+        sweep_task = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
             token = cookie_token(
                 "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
             )
             address = origin_of(socket, proxies).address
-            # The handshake's headers are no longer needed. A live match would hold 5 KB of them.
+            # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
@@ -199,26 +202,28 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
 
         try:
             async with (
-                _watched(hub, sessions, api) as watched,
+                _serve_metrics_port(hub, sessions, api) as metrics_port,
                 listen(
-                    settings, runner, http, serve_socket, gate.admit, gate.left, drain
+                    settings, runner, http, serve_socket, gate.admit, gate.release, drain
                 ) as server,
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
-                    yield Running(port, watched, hub, sessions)
+                    yield Running(port, metrics_port, hub, sessions)
                 finally:
                     draining.set()
         finally:
-            watch.cancel()
-            sweeps.cancel()
+            watch_task.cancel()
+            sweep_task.cancel()
             await runner.cleanup()
 
 
-def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextManager[int | None]:
-    """Serves the operator's port, if one is set, and yields it.
+def _serve_metrics_port(
+    hub: Hub, sessions: Sessions, api: Api
+) -> AbstractAsyncContextManager[int | None]:
+    """Serves /metrics and the health checks on their own port, if one is set, and yields it.
 
-    Prometheus's library is imported only for that.
+    Only then is Prometheus's library imported.
     """
     if hub.ports.settings.metrics_port is None:
         return nullcontext()
@@ -234,29 +239,29 @@ def _watched(hub: Hub, sessions: Sessions, api: Api) -> AbstractAsyncContextMana
 class Gate:
     """Admits connections, or refuses them at the handshake with a reason."""
 
-    def __init__(self, sockets: Sockets, proxies: Proxies, is_full: Callable[[], bool]) -> None:
+    def __init__(self, sockets: SocketLimit, proxies: Proxies, is_full: Callable[[], bool]) -> None:
         self._sockets = sockets
         self._proxies = proxies
         self._is_full = is_full
         self._entered: dict[ServerConnection, str] = {}
 
     def admit(self, socket: ServerConnection) -> Response | None:
-        """The refusal to answer with; None admits the connection."""
+        """The response that refuses the connection; None if it is admitted."""
         if self._is_full():
-            return plain(
+            return plain_response(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                "this server has no place for another connection now",
+                "this server has reached its limit of connections",
             )
         address = origin_of(socket, self._proxies).address
         try:
             self._sockets.enter(address)
         except LimitExceeded as limit:
-            return plain(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
+            return plain_response(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
         self._entered[socket] = address
         return None
 
-    def left(self, socket: ServerConnection) -> None:
-        """Uncounts a connection that has closed, whether it was admitted or not."""
+    def release(self, socket: ServerConnection) -> None:
+        """Stops counting a connection that has closed, whether it was admitted or not."""
         address = self._entered.pop(socket, None)
         if address is not None:
             self._sockets.leave(address)

@@ -1,4 +1,4 @@
-"""The interfaces that the server's core needs, so that tests can supply their own."""
+"""The interfaces that the server's core uses; tests supply their own implementations."""
 
 import secrets
 from collections.abc import Callable, Coroutine
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
-from server.process.failpoint import Reached, nowhere
+from server.process.failpoint import Reached, no_failpoint
 from server.process.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
@@ -18,16 +18,16 @@ OnInfo = Callable[[Info], None]
 #: Starts a coroutine as a task with a name.
 Spawn = Callable[[Coroutine[Any, Any, None], str], Any]
 
-#: Letters and digits of ids, without those that people mistake for one another.
+#: Letters and digits of ids, without those that look alike.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
-class EnginesAway(SearchError):
+class EngineUnavailable(SearchError):
     """No engine for that game is connected at the moment. One may connect later."""
 
 
 class Engines(Protocol):
-    """Something that searches: the local pool, or remote workers."""
+    """Searches positions: implemented by the local pool and by remote workers."""
 
     def is_warm(self, game_id: str) -> bool:
         """Whether the game's search is compiled.
@@ -39,17 +39,17 @@ class Engines(Protocol):
         """The progress of compiling the game's search; 100 when it is compiled or cannot be."""
 
     def expect(self, game_id: str) -> None:
-        """Announces that the game will soon be searched, so that it is compiled before others."""
+        """Announces that the game will soon be searched: it is compiled before other games."""
 
     def load(self) -> Load:
         """How busy the engines are."""
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        """Searches and returns the result; calls `on_info` in the event loop meanwhile.
+        """Searches and returns the result. Calls `on_info` in the event loop with each info.
 
-        `time_ms` is the rest of the job's time when an earlier attempt has used some. Raises
-        SearchError when there is no result, EnginesAway when no engine is connected. Cancelling the
-        call stops the search.
+        `time_ms` is the time left for the job when an earlier attempt has used some of it. Raises
+        SearchError when there is no result, and EngineUnavailable when no engine is connected.
+        Cancelling the call stops the search.
         """
 
 
@@ -69,7 +69,7 @@ class NoEngines:
         return Load(0, 0, 0)
 
     async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
-        raise EnginesAway("this server has no engine")
+        raise EngineUnavailable("this server has no engine")
 
 
 class Follower(Protocol):
@@ -92,7 +92,7 @@ class Follower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything outside the core that one node uses."""
+    """All that a node's core uses from outside."""
 
     node: str
     settings: Settings
@@ -103,7 +103,7 @@ class Ports:
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
-    reached: Reached = nowhere
+    reached: Reached = no_failpoint
 
 
 def random_id() -> str:

@@ -1,6 +1,6 @@
-"""All settings of an operator, with their units in their names.
+"""The settings of a server, with units in their names.
 
-The environment variable PLYROOM_<NAME> sets each.
+The environment variable PLYROOM_<NAME> sets each of them.
 """
 
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from server.address import parse_proxies
 
-#: Lines of chat that a room remembers for the limits of the chat.
-CHAT_JUDGED = 64
+#: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
+CHAT_STAMPS = 64
 #: The values of `log`.
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -33,7 +33,7 @@ class Settings:
     #: DNS rebinding).
     names: tuple[str, ...] = ()
     #: Networks (10.0.0.0/8) of trusted reverse proxies: their X-Forwarded-For and X-Forwarded-Proto
-    #: headers are believed. Such a proxy must set these headers and let no client set them.
+    #: headers count. Such a proxy must set these headers and let no client set them.
     proxies: tuple[str, ...] = ()
     #: Time for which browsers that use HTTPS must use nothing else, in seconds (31536000 is a
     #: year); 0 is off.
@@ -49,13 +49,13 @@ class Settings:
     #: message, in seconds.
     poll_s: float = 30.0
     #: Time over which a stopping server closes its connections one by one, in seconds. It accepts
-    #: no new ones meanwhile.
+    #: no new ones in this time.
     drain_s: float = 1.0
     #: Time between two heartbeats of a node, in seconds. With each it takes over due rooms of nodes
-    #: that are gone.
+    #: that are down.
     heartbeat_s: float = 1.0
-    #: Whether no other node uses this store. Such a node takes all due rooms at its start. The
-    #: default is yes on SQLite and no on PostgreSQL.
+    #: Whether no other node uses this store. A sole node takes over all due rooms at its start.
+    #: The default is yes on SQLite and no on PostgreSQL.
     sole_node: bool | None = None
 
     #: A PostgreSQL database, postgresql://user:password@host:5432/database. Without one, a SQLite
@@ -71,7 +71,7 @@ class Settings:
     database_lock_s: float = 1.0
     #: Time after which the database ends an idle transaction, in seconds.
     database_idle_transaction_s: float = 10.0
-    #: Connections for reads. The writer has one more of its own.
+    #: Connections for reads. The writer has another one.
     database_pool: int = 8
 
     #: The MQTT broker that connects several nodes: mqtt://user:password@host:port/prefix, or
@@ -103,7 +103,7 @@ class Settings:
     #: Time after which the server passes for a person with no other move, so that everyone sees the
     #: position, in ms.
     forced_pass_ms: int = 1000
-    #: Attempts at a search before the match ends for want of a move.
+    #: Attempts at a search before the match ends because the AI has no move.
     ai_tries: int = 2
 
     #: Requests of the HTTP API that each address may make in a minute; 0 is no limit.
@@ -123,11 +123,12 @@ class Settings:
     rooms_per_minute: float = 12.0
     #: Rooms that each identity may create in a burst.
     rooms_burst: int = 20
-    #: Most WebSocket connections of the node.
+    #: Maximum number of WebSocket connections of the node.
     max_connections: int = 20_000
-    #: Most connections that are not WebSockets (yet). One address may have half of them.
+    #: Maximum number of connections that are not WebSockets, or not yet. One address may have half
+    #: of them.
     max_http: int = 4_000
-    #: Most rooms in memory. More are refused until some are idle.
+    #: Maximum number of rooms in memory. The node opens no more until some are idle.
     max_rooms: int = 20_000
 
     # Limits of one address: an IPv4 address, or the /64 network of an IPv6 one. 0 is no limit.
@@ -141,30 +142,30 @@ class Settings:
     limit_rooms_per_minute: int = 60
     #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10
-    #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_JUDGED.
+    #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_STAMPS.
     limit_chat: int = 4
-    #: Lines of chat that a room may receive in 10 s; at most CHAT_JUDGED.
+    #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
 
     @property
-    def alone(self) -> bool:
+    def is_sole_node(self) -> bool:
         """Whether this node is the only user of its store."""
         return not self.database if self.sole_node is None else self.sole_node
 
 
 def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
-    """The settings with the changes from the environment.
+    """The default settings with the changes from the environment.
 
-    Raises SettingError naming an invalid variable.
+    Raises SettingError, which names an invalid variable.
     """
     environ = dict(os.environ) if environ is None else environ
     changes: dict[str, object] = {}
-    for one in fields(Settings):
-        variable = f"PLYROOM_{one.name.upper()}"
+    for setting in fields(Settings):
+        variable = f"PLYROOM_{setting.name.upper()}"
         if variable not in environ:
             continue
         try:
-            changes[one.name] = _read(str(one.type), environ[variable])
+            changes[setting.name] = _read(str(setting.type), environ[variable])
         except ValueError as error:
             raise SettingError(f"{variable} is {environ[variable]!r}; {error}") from error
     try:
@@ -177,10 +178,10 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
                 f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected"
             )
     for name in ("limit_chat", "limit_chat_room"):
-        if changes.get(name, 0) not in range(CHAT_JUDGED + 1):
+        if changes.get(name, 0) not in range(CHAT_STAMPS + 1):
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]};"
-                f" a number from 0 (off) to {CHAT_JUDGED} was expected"
+                f" a number from 0 (off) to {CHAT_STAMPS} was expected"
             )
     if changes.get("log", "info") not in LOG_LEVELS:
         raise SettingError(
@@ -202,7 +203,7 @@ def with_database(settings: Settings) -> Settings:
     try:
         address = settings.database_file.read_text("utf-8").strip()
     except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise SettingError(
             f"PLYROOM_DATABASE_FILE is {settings.database_file}, which cannot be read: {reason}"
         ) from None
@@ -214,7 +215,7 @@ def with_database(settings: Settings) -> Settings:
 def _read(kind: str, text: str) -> object:
     """The value of a variable's text, by the setting's type.
 
-    Raises ValueError saying what was expected.
+    Raises ValueError, which says what was expected.
     """
     if "bool" in kind:
         if text.lower() in ("1", "true", "yes", "0", "false", "no"):

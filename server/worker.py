@@ -1,8 +1,8 @@
 """An engine worker: `python -m server.worker` searches for the servers of a broker.
 
-It has a pool like a server's. It advertises its games and its load, takes orders on its own topic,
-and sends its answers to the server that ordered. It knows no rooms and no people, and needs no
-access to the store.
+It has a pool like a server's. It advertises its games and its load, receives orders on its own
+topic, and sends its answers to the server that sent the order. It knows neither rooms nor players
+and needs no access to the store.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from server.bus import work
 from server.bus.broker import Broker, broker_of
-from server.bus.codec import NODES, node_topic
+from server.bus.codec import NODES_TOPIC, node_topic
 from server.bus.link import Link, open_link
-from server.bus.work import Malformed, Offer, Warming
+from server.bus.work import CompilingGame, Malformed, ReadyGame
 from server.process.logs import log_to_stderr
 from server.settings import SettingError, settings_from_env
 
@@ -35,76 +35,80 @@ log = structlog.get_logger()
 
 #: Time between two adverts, in seconds.
 ADVERT_S = 1.0
-#: Time between two signs of life of a search, in seconds.
+#: Time between two keepalive messages of a search, in seconds.
 ALIVE_S = 0.5
 #: Shortest time between two progress messages of a search, in seconds.
 PROGRESS_S = 0.1
-#: Searches that may wait, per core.
-QUEUE = 2
-#: Orders that are remembered, to recognise repeated ones.
-REMEMBERED = 1000
+#: Searches that may wait for a core, per core.
+QUEUED_PER_CORE = 2
+#: Newest orders that a worker remembers, so that it runs none twice.
+MAX_REMEMBERED = 1000
 
 
 class EngineWorker:
-    """Serves the orders from a link with a pool. Use `async with open_worker(…)`."""
+    """Runs the orders that arrive over a link, on a pool. Use `async with open_worker(…)`."""
 
     def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
         self.link = link
         self._pool = pool
         self._cores = cores
         self._games = games
+        #: The measured speed in each game, in nodes per second.
         self._speeds: dict[str, int] = {}
+        #: The server and the task of each running search, by order id and attempt.
         self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
         self._seen: dict[tuple[str, int], None] = {}
         self._stopped: dict[tuple[str, int], None] = {}
-        self._changed = asyncio.Event()
-        link.subscribe(work.order_topic(link.name), self._on_order)
-        link.subscribe(f"{NODES}/+", self._on_node)
+        self._advert_changed = asyncio.Event()
+        link.subscribe(work.commands_topic(link.name), self._on_order)
+        link.subscribe(f"{NODES_TOPIC}/+", self._on_node)
 
-    # --- what it advertises
+    # --- adverts
 
     async def run(self) -> None:
-        """Publishes the advert until cancelled, and compiles the games meanwhile.
+        """Publishes the advert and compiles the games until cancelled.
 
-        Searches, and servers on this machine, go first.
+        Searches, and servers on this machine, have priority over compiling.
         """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._warm(), name="worker warming")
+            tasks.create_task(self._compile_games(), name="worker compiling")
             while True:
-                self._changed.clear()
+                self._advert_changed.clear()
                 self.link.set_status(work.encode(self.advert()))
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(ADVERT_S):
-                        await self._changed.wait()
+                        await self._advert_changed.wait()
                         await asyncio.sleep(PROGRESS_S)
 
     def advert(self) -> work.Advert:
-        """The games that are compiled, those that are not yet, and this worker's load."""
+        """The compiled games, the games still to compile, and this worker's load."""
         warm = [game for game in self._games if self._pool.is_warm(game)]
-        offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
+        offers = {
+            game: ReadyGame(load_game(game).digest, self._speeds.get(game, 0)) for game in warm
+        }
         warming = {
-            game: Warming(load_game(game).digest, self._pool.warm_percent(game))
+            game: CompilingGame(load_game(game).digest, self._pool.warm_percent(game))
             for game in self._games
             if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
         }
         load = self._pool.load()
         return work.Advert(self.link.name, self._cores, offers, load.running, load.waiting, warming)
 
-    async def _warm(self) -> None:
+    async def _compile_games(self) -> None:
         """Compiles the games one after the other."""
         for game in self._games:
             try:
                 await self._pool.warm(game, idle=True)
             except SearchFailed as error:
                 log.error("game left out", game=game, error=str(error))
-            self._changed.set()
+            self._advert_changed.set()
 
     # --- orders
 
     def _on_order(self, topic: str, payload: bytes) -> None:
-        """Handles an order from the broker."""
+        """Handles an order that the broker delivers."""
         try:
-            order = work.parse_order(payload)
+            order = work.parse_command(payload)
         except Malformed as error:
             self.link.counts.refused += 1
             log.warning("order refused", reason=str(error)[:80], refused=self.link.counts.refused)
@@ -119,14 +123,14 @@ class EngineWorker:
                 _remember(self._seen, key)
                 self._search(order)
             case work.Search():
-                pass  # the broker may deliver it twice, or after its end
+                pass  # the broker delivered it twice, or after its Stop
             case work.Stop():
                 _remember(self._stopped, key)
                 if key in self._running:
                     self._running[key][1].cancel()
 
     def _on_node(self, topic: str, payload: bytes) -> None:
-        """Cancels the searches of a server that is gone."""
+        """Cancels the searches of a server that is down: its retained status is then empty."""
         if not payload:
             for server, task in tuple(self._running.values()):
                 if node_topic(server) == topic:
@@ -138,14 +142,14 @@ class EngineWorker:
             self._refuse(order, "failed", f"this worker does not play {order.job.game}")
         elif order.job.rules != (rules := load_game(order.job.game).digest):
             self._refuse(order, "game.changed", f"the rules of {order.job.game} are {rules} here")
-        elif len(self._running) >= (1 + QUEUE) * self._cores:
-            self._refuse(order, "busy", f"{len(self._running)} searches are here already")
+        elif len(self._running) >= (1 + QUEUED_PER_CORE) * self._cores:
+            self._refuse(order, "busy", f"this worker has {len(self._running)} searches already")
         else:
             key = (order.id, order.attempt)
             task = asyncio.create_task(self._serve(order), name=f"search {order.id}")
             self._running[key] = (order.server, task)
             task.add_done_callback(lambda _: self._running.pop(key))
-        self._changed.set()
+        self._advert_changed.set()
 
     async def _serve(self, order: work.Search) -> None:
         """Runs a search and sends its answer."""
@@ -167,15 +171,15 @@ class EngineWorker:
             log.warning("search beyond its deadline", game=order.job.game)
         else:
             if result.info.nodes > 0 and result.info.time_ms > 0:
-                before = self._speeds.get(order.job.game, result.info.nps)
-                self._speeds[order.job.game] = (3 * before + result.info.nps) // 4
-            self._send(order, work.Answered(order.id, order.attempt, result), kept=True)
+                average = self._speeds.get(order.job.game, result.info.nps)
+                self._speeds[order.job.game] = (3 * average + result.info.nps) // 4
+            self._send(order, work.Answered(order.id, order.attempt, result), reliable=True)
         finally:
             alive.cancel()
-            self._changed.set()
+            self._advert_changed.set()
 
     async def _send_alive(self, order: work.Search) -> None:
-        """Sends signs of life of a search until cancelled."""
+        """Sends keepalive messages of a search until cancelled."""
         while True:
             self._send(order, work.Taken(order.id, order.attempt))
             await asyncio.sleep(ALIVE_S)
@@ -195,13 +199,16 @@ class EngineWorker:
 
     def _refuse(self, order: work.Search, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)
-        self._send(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
+        refusal = work.Refused(order.id, order.attempt, reason, message[:1000])  # type: ignore[arg-type]
+        self._send(order, refusal, reliable=True)
 
-    def _send(self, order: work.Search, news: work.WorkerMessage, kept: bool = False) -> None:
-        self.link.publish(work.news_topic(order.server), work.encode(news), kept=kept)
+    def _send(
+        self, order: work.Search, message: work.WorkerMessage, reliable: bool = False
+    ) -> None:
+        self.link.publish(work.answers_topic(order.server), work.encode(message), reliable=reliable)
 
     async def close(self) -> None:
-        """Cancels all searches. The servers learn of it when the advert disappears."""
+        """Cancels all searches. The servers notice when the advert disappears."""
         tasks = [task for _, task in self._running.values()]
         for task in tasks:
             task.cancel()
@@ -220,18 +227,18 @@ def _can_load(game: str) -> bool:
     return True
 
 
-def _remember(known: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
-    """Adds a key, and drops the oldest one beyond REMEMBERED."""
-    known[key] = None
-    if len(known) > REMEMBERED:
-        del known[next(iter(known))]
+def _remember(keys: dict[tuple[str, int], None], key: tuple[str, int]) -> None:
+    """Adds a key, and drops the oldest one beyond MAX_REMEMBERED."""
+    keys[key] = None
+    if len(keys) > MAX_REMEMBERED:
+        del keys[next(iter(keys))]
 
 
 @asynccontextmanager
 async def open_worker(
     broker: Broker, name: str, cores: int, games: tuple[str, ...] | None = None
 ) -> AsyncIterator[EngineWorker]:
-    """A worker on a broker, whether that is up yet or not. Its name gets a random part."""
+    """Runs a worker on a broker, which need not be up yet. The name gets a random suffix."""
     wanted = games or tuple(game_ids())
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
     async with (
@@ -283,7 +290,7 @@ def _check_name(context: click.Context, parameter: click.Parameter, value: str |
     " command lines.  [env: PLYROOM_BUS_FILE]",
 )  # fmt: skip
 @click.option(
-    "--games", callback=_check_games, help="Games to search, with commas.  [default: all there are]"
+    "--games", callback=_check_games, help="Games to search, separated by commas.  [default: all]"
 )
 @click.option(
     "--cores",
@@ -317,10 +324,10 @@ def main(
     log_to_stderr(settings.log)
     ignore_overflow()
     cores = cores or max(1, settings.workers)
-    asyncio.run(_work(broker, name, cores, games))
+    asyncio.run(_run(broker, name, cores, games))
 
 
-async def _work(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
+async def _run(broker: Broker, name: str, cores: int, games: tuple[str, ...] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,6 +1,6 @@
-"""The pace of the chat: limits for each identity and for a room within WINDOW_MS.
+"""The rate limits of the chat, for each identity and for each room, within WINDOW_MS.
 
-They are checked against the lines of the log, so every node decides the same.
+They count the lines in the log, so every node decides alike.
 """
 
 from server.protocol.codes import Code
@@ -14,18 +14,18 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
     """Raises CommandRejected, with the time to wait, when a limit is reached within WINDOW_MS.
 
     `lines` is the limit of the identity and `room_lines` that of the room; 0 is no limit. Lines
-    more than WINDOW_MS in the future are ignored, so a clock that was set back mutes nobody.
+    more than WINDOW_MS in the future are ignored, so a clock that was set back silences no player.
     """
-    near = [said for said in room.said if abs(now_ms - said.at_ms) < WINDOW_MS]
-    own = [said for said in near if said.identity == identity]
+    recent = [stamps for stamps in room.chat_stamps if abs(now_ms - stamps.at_ms) < WINDOW_MS]
+    own = [stamps for stamps in recent if stamps.identity == identity]
     seconds = WINDOW_MS // 1000
-    for said, most, whose in (
+    for stamps, limit, subject in (
         (own, lines, "you may say"),
-        (near, room_lines, "all together may say"),
+        (recent, room_lines, "all of you together may say"),
     ):
-        if most and len(said) >= most:
-            wait_s = -((now_ms - said[-most].at_ms - WINDOW_MS) // 1000)
+        if limit and len(stamps) >= limit:
+            wait_s = -((now_ms - stamps[-limit].at_ms - WINDOW_MS) // 1000)
             raise CommandRejected(
                 Code.RATE_EXCEEDED,
-                f"{whose} {most} lines in {seconds} s; say it again in {wait_s} s",
+                f"{subject} {limit} lines in {seconds} s; say it again in {wait_s} s",
             )

@@ -1,4 +1,4 @@
-"""The immutable values that make up a room. `rules.evolve` folds them from its log."""
+"""The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from server.protocol.messages import (
     RoomCommand,
     Visibility,
 )
-from server.settings import CHAT_JUDGED as CHAT_JUDGED
+from server.settings import CHAT_STAMPS as CHAT_STAMPS
 
 #: Seats of a room.
 SEATS = 2
 #: Lines of chat that a snapshot carries. The log has them all.
-CHAT_KEPT = 50
+SNAPSHOT_CHAT_LINES = 50
 
 #: The identity of AI seats and of the server's own commands. Clients' identities are random, so
 #: none can equal it.
@@ -29,7 +29,7 @@ AI_IDENTITY = "ai"
 
 
 class CommandRejected(Exception):
-    """The command is refused and changes nothing. Carries the error code and what was expected."""
+    """The command is refused and changes nothing; `message` says what was expected."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class CommandRejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The identity that gives a command, with its name at that moment."""
+    """The sender of a command, with the name that it has at that time."""
 
     identity: str
     name: str
@@ -47,9 +47,9 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class ForcedPass:
-    """The server's own command: passes for a person with no other move in that position.
+    """The server's own command: passes for a person who has no other move.
 
-    `digest` identifies the position.
+    `digest` is that of the position, as in the commands below.
     """
 
     id: str
@@ -80,8 +80,8 @@ class AiMove:
     digest: str
     move: str
 
-    def failed(self, reason: str) -> AiFailure:
-        """The failure that replaces a move that cannot be played, so that the match ends."""
+    def to_failure(self, reason: str) -> AiFailure:
+        """The command that ends the match instead, when this move cannot be played."""
         return AiFailure(self.id, self.match, self.seat, self.digest, reason)
 
 
@@ -102,7 +102,7 @@ Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 class Match(Struct, frozen=True):
     """One match of the room's game.
 
-    `position` is None when the rules are missing or have changed; the moves are then mere text.
+    `position` is None when the rules are missing or have changed. The moves are then only text.
     """
 
     id: str
@@ -119,7 +119,7 @@ class Match(Struct, frozen=True):
     #: The ply at which each seat last offered a draw; -1 for never.
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
-    first: int = 0
+    first_seat: int = 0
 
     @property
     def ply(self) -> int:
@@ -134,8 +134,8 @@ class Match(Struct, frozen=True):
         )  # fmt: skip
 
 
-class Said(Struct, frozen=True):
-    """The author and time of a line of chat, by which the pace of the chat is checked."""
+class ChatStamp(Struct, frozen=True):
+    """The author and time of a line of chat, for the chat's rate limits."""
 
     identity: str
     at_ms: int
@@ -144,8 +144,8 @@ class Said(Struct, frozen=True):
 class Room(Struct, frozen=True):
     """A room at version `v`.
 
-    `game` is None when this server does not have it; `frozen` then says why the room can only be
-    read.
+    `game` is None when this server does not have it. `frozen` says why the room can only be read;
+    it is None when the room can be played.
     """
 
     id: str
@@ -161,8 +161,8 @@ class Room(Struct, frozen=True):
     match: Match | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    #: Authors and times of the last CHAT_JUDGED lines of chat.
-    said: tuple[Said, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS lines of chat.
+    chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
 
     @property
@@ -183,15 +183,15 @@ class Room(Struct, frozen=True):
         return any(occupant is not None and occupant.kind == "ai" for occupant in self.seats)
 
     def ai_to_move(self) -> int | None:
-        """The seat to move if an AI holds it and the rules can be played, else None."""
+        """The seat to move, if an AI holds it and this server can play the match; else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
         seat = match.position.turn
         return seat if match.seats[seat].kind == "ai" else None
 
-    def ai_offered_draw(self) -> int | None:
-        """The AI seat that has to answer an offer of a draw, or None."""
+    def ai_to_answer_draw(self) -> int | None:
+        """The AI seat that must answer an offer of a draw, or None."""
         match = self.playing
         if match is None or not self.offers:
             return None
@@ -199,14 +199,14 @@ class Room(Struct, frozen=True):
         return seat if match.seats[seat].kind == "ai" else None
 
     def forced_pass(self) -> ForcedPass | None:
-        """The pass that the server plays for a person to move who has no other move, or None."""
+        """The pass that the server plays when the person to move has no other move; else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
         seat = match.position.turn
         try:
             token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
-        except GameFault:  # the same fault is logged where the moves are listed
+        except GameFault:  # `turn_frame` logs the same fault
             return None
         return (
             ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)
@@ -215,10 +215,10 @@ class Room(Struct, frozen=True):
         )
 
     def due_ms(self) -> int | None:
-        """The room's wake-up time: `changed_ms` if an AI owes an answer or a pass is due."""
-        owed = (
+        """The room's wake-up time: `changed_ms` if an AI's answer or a pass is due, else None."""
+        is_due = (
             self.ai_to_move() is not None
-            or self.ai_offered_draw() is not None
+            or self.ai_to_answer_draw() is not None
             or self.forced_pass() is not None
         )
-        return self.changed_ms if owed else None
+        return self.changed_ms if is_due else None

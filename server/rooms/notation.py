@@ -1,7 +1,7 @@
 """The entries of a move list: each move's number and, in games that have one, its notation.
 
-The `moved` event carries both. For logs from before it did, they are computed here, so that every
-client shows the same list. Pure.
+The `moved` events of older logs lack both. This module computes them, so that all clients show the
+same list. Its functions are pure.
 """
 
 from engine.game import Game, GameError, GameFault, Position
@@ -10,10 +10,10 @@ from server.protocol.messages import Moved, Played
 from server.rooms.model import Match
 
 
-def played(event: Moved, game: Game | None, after: Position | None) -> Played:
-    """The move of an event that led to the position `after`.
+def played_move(event: Moved, game: Game | None, after: Position | None) -> Played:
+    """The entry of a move that led to the position `after`.
 
-    Without a game or a position, only what the event carries.
+    Without a game or a position, it has only the fields of the event.
     """
     text, number = event.text, event.number
     if text is None and after is not None:
@@ -26,9 +26,9 @@ def played(event: Moved, game: Game | None, after: Position | None) -> Played:
     return Played(event.move, text, number, event.forced)
 
 
-def length(game: Game | None, match: Match) -> str:
+def match_length(game: Game | None, match: Match) -> str:
     """The length of a match in words; "" before its first move."""
-    return length_text(game, match.ply, match.first) if match.ply else ""
+    return length_text(game, match.ply, match.first_seat) if match.ply else ""
 
 
 def first_seat(game: Game, start: str, options: dict[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""The room's rule book: which events a command makes, and how an event changes a room.
+"""The rules of a room: which events a command makes, and how an event changes the room.
 
 `decide` turns a command into events, or rejects it and changes nothing. `evolve` applies one event
 and is total: every stored log loads, if necessary as a frozen room that can only be read.
@@ -28,19 +28,19 @@ from server.protocol.messages import Occupant
 from server.rooms import notation
 from server.rooms.model import (
     AI_IDENTITY,
-    CHAT_JUDGED,
-    CHAT_KEPT,
+    CHAT_STAMPS,
     SEATS,
+    SNAPSHOT_CHAT_LINES,
     Actor,
     AiFailure,
     AiMove,
     AiReply,
+    ChatStamp,
     Command,
     CommandRejected,
     ForcedPass,
     Match,
     Room,
-    Said,
 )
 
 #: Returns a new id for a match.
@@ -51,8 +51,8 @@ FindGame = Callable[[str], Game]
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
-#: Plies before a player may repeat an offer of a draw, so that offers cannot wear the opponent
-#: down.
+#: Plies before a player may offer a draw again, so that repeated offers do not harass the
+#: opponent.
 OFFER_AGAIN_PLIES = 10
 
 
@@ -68,20 +68,20 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
         wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
     seats: list[Occupant | None] = [None] * SEATS
-    for number, wanted in enumerate(command.seats):
-        match wanted:
+    for number, seat_wish in enumerate(command.seats):
+        match seat_wish:
             case wire.MySeat():
                 seats[number] = Occupant(actor.identity, actor.name)
             case wire.AiSeat(level=level, persona=persona):
-                seats[number] = _ai(game, level, persona)
+                seats[number] = _ai_occupant(game, level, persona)
             case wire.OpenSeat():
                 continue
             case _:
-                assert_never(wanted)
+                assert_never(seat_wish)
         events.append(wire.SeatTaken(number, seats[number]))  # type: ignore[arg-type]
-    filled = [seat for seat in seats if seat is not None]
-    if len(filled) == SEATS:
-        events.append(_started(start, new_id(), 1, filled))
+    occupants = [seat for seat in seats if seat is not None]
+    if len(occupants) == SEATS:
+        events.append(_start_event(start, new_id(), 1, occupants))
     return events
 
 
@@ -144,9 +144,11 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
         )
     if command.ply > match.ply:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if position.turn != seat:
-        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side(room, position.turn)} is to move")
+        raise CommandRejected(
+            Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, position.turn)} is to move"
+        )
     return _play(match, position, seat, command.move)
 
 
@@ -166,12 +168,15 @@ def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomE
 
 def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
     match = _running(room)
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    wanted = room.forced_pass()
-    given = (command.match, command.seat, command.digest, command.move)
-    if wanted is None or (wanted.match, wanted.seat, wanted.digest, wanted.move) != given:
+    due_pass = room.forced_pass()
+    requested = (command.match, command.seat, command.digest, command.move)
+    if (
+        due_pass is None
+        or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != requested
+    ):
         raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
     return _play(match, position, command.seat, command.move, forced=True)
 
@@ -180,7 +185,7 @@ def _ai_turn(
     room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
 ) -> Position:
     """The position, if the AI's answer for that match, seat and digest is still current."""
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     if match.id != match_id or match.digest != digest or position.turn != seat:
@@ -193,6 +198,7 @@ def _ai_turn(
 def _play(
     match: Match, position: Position, seat: int, token: str, forced: bool = False
 ) -> list[wire.RoomEvent]:
+    """The events of a move: `moved`, and `finished` if the move ends the match."""
     try:
         token, after, outcome = position.advance(token)
     except MalformedMove as error:
@@ -213,13 +219,13 @@ def _play(
 def _resign(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
-    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side(room, seat)} resigned")]
+    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
 def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     match = _running(room)
     seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _only_ai(room)):
+    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
         )
@@ -241,7 +247,7 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
-    position = _playable(room, match)
+    position = _playable_position(room, match)
     reason = position.claim() if position.turn == seat else None
     if reason is None:
         raise CommandRejected(
@@ -255,11 +261,11 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     if 1 - seat in room.offers:
-        return [_agreed(match)]
-    wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] >= 0 and wait > 0:
+        return [_agree_draw(match)]
+    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
+    if match.draw_offers[seat] >= 0 and plies_to_wait > 0:
         raise CommandRejected(
-            Code.OFFER_TWICE, f"you may offer a draw again after {wait} more moves"
+            Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more moves"
         )
     return [wire.Offered(seat, "draw")]
 
@@ -268,19 +274,21 @@ def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
         raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
-    return [_agreed(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
+    return (
+        [_agree_draw(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
+    )
 
 
 def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent]:
     match = _running(room)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
-    if match.id != command.match or room.ai_offered_draw() != command.seat:
+    if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
-    return [_agreed(match)] if command.accept else [wire.Declined(command.seat, "draw")]
+    return [_agree_draw(match)] if command.accept else [wire.Declined(command.seat, "draw")]
 
 
-def _agreed(match: Match) -> wire.Finished:
+def _agree_draw(match: Match) -> wire.Finished:
     return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
 
 
@@ -292,7 +300,7 @@ def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEv
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
-    return _take(room, seat, Occupant(actor.identity, actor.name), new_id)
+    return _take_seat(room, seat, Occupant(actor.identity, actor.name), new_id)
 
 
 def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -305,30 +313,34 @@ def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 
 
 def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
-    _host(room, actor)
+    _check_host(room, actor)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
-    return _take(room, command.seat, _ai(_game(room), command.level, command.persona), new_id)
+    return _take_seat(
+        room, command.seat, _ai_occupant(_game(room), command.level, command.persona), new_id
+    )
 
 
 def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
-    _host(room, actor)
+    _check_host(room, actor)
     occupant = room.seats[seat]
     if occupant is None or occupant.kind != "ai":
-        raise CommandRejected(Code.SEAT_EMPTY, "no AI sits there")
+        raise CommandRejected(Code.SEAT_EMPTY, "no AI holds that seat")
     if room.playing is not None:
         raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
     return [wire.SeatLeft(seat)]
 
 
-def _take(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
+def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
     """The events of taking a seat, and of starting the match if it was the last free one."""
     game = _game(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
-    filled = [one for one in seats if one is not None]
-    if len(filled) == SEATS:
-        events.append(_started(_start(room, game), new_id(), _next_number(room), filled))
+    occupants = [holder for holder in seats if holder is not None]
+    if len(occupants) == SEATS:
+        events.append(
+            _start_event(_start_position(room, game), new_id(), _next_number(room), occupants)
+        )
     return events
 
 
@@ -338,20 +350,22 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if room.match.over is None:
         raise CommandRejected(Code.MATCH_RUNNING, "the match is still running")
     game = _game(room)
-    filled = [one for one in room.seats if one is not None]
-    if len(filled) < SEATS:
+    occupants = [holder for holder in room.seats if holder is not None]
+    if len(occupants) < SEATS:
         raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
     seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _only_ai(room)):
+    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
         raise CommandRejected(
             Code.SEAT_NONE,
             "only a player may offer a rematch, or the host of a match between AI seats",
         )
-    if seat is not None and filled[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
+    if seat is not None and occupants[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
         return [wire.Offered(seat)]
-    return [_started(_start(room, game), new_id(), _next_number(room), filled[::-1])]
+    return [
+        _start_event(_start_position(room, game), new_id(), _next_number(room), occupants[::-1])
+    ]
 
 
 def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
@@ -361,10 +375,10 @@ def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
 
 
-def _start(room: Room, game: Game) -> Position:
+def _start_position(room: Room, game: Game) -> Position:
     """The start position of this room's matches.
 
-    Its options may be those of an older version of the game.
+    Raises CommandRejected if the game has changed and no longer has the room's options.
     """
     try:
         return game.start(room.options)
@@ -372,13 +386,14 @@ def _start(room: Room, game: Game) -> Position:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
-def _started(
+def _start_event(
     start: Position, match_id: str, number: int, seats: Sequence[Occupant]
 ) -> wire.Started:
     return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
-def _ai(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+def _ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
+    """The occupant of an AI seat, which has either a level or a persona."""
     if persona is not None and level is None:
         return Occupant(AI_IDENTITY, f"AI {persona}", "ai", persona=persona)
     if level is None or persona is not None:
@@ -405,18 +420,19 @@ def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
 def clean_text(text: str) -> str:
     """The text on one line, without invisible characters.
 
-    Control, bidirectional and other format characters could falsify a page.
+    Control, bidirectional and other format characters could make a page show false text.
     """
-    kept = "".join(
+    visible = "".join(
         c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
     )
-    return " ".join(kept.split())
+    return " ".join(visible.split())
 
 
 # --- preconditions of commands ------------------------------------------------------------------
 
 
 def _game(room: Room) -> Game:
+    """The room's game. Raises CommandRejected if this server does not have it."""
     if room.game is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}"
@@ -425,6 +441,7 @@ def _game(room: Room) -> Game:
 
 
 def _running(room: Room) -> Match:
+    """The running match. Raises CommandRejected if there is none."""
     if room.match is None:
         raise CommandRejected(Code.MATCH_NONE, "the match begins when both seats are taken")
     if room.match.over is not None:
@@ -432,7 +449,8 @@ def _running(room: Room) -> Match:
     return room.match
 
 
-def _playable(room: Room, match: Match) -> Position:
+def _playable_position(room: Room, match: Match) -> Position:
+    """The match's position. Raises CommandRejected if the match can only be read."""
     if room.frozen is not None or match.position is None:
         raise CommandRejected(
             room.frozen or Code.ROOM_FROZEN,
@@ -442,26 +460,30 @@ def _playable(room: Room, match: Match) -> Position:
 
 
 def _own_seat(room: Room, actor: Actor) -> int:
+    """The actor's seat. Raises CommandRejected if the actor has none."""
     seat = room.seat_of(actor.identity)
     if seat is None:
-        raise CommandRejected(Code.SEAT_NONE, "you have no seat here")
+        raise CommandRejected(Code.SEAT_NONE, "you have no seat in this room")
     return seat
 
 
-def _host(room: Room, actor: Actor) -> None:
+def _check_host(room: Room, actor: Actor) -> None:
+    """Raises CommandRejected unless the actor is the host of the room."""
     if actor.identity != room.host:
         raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
 
 
-def _only_ai(room: Room) -> bool:
+def _has_only_ai(room: Room) -> bool:
+    """Whether AIs hold all seats."""
     return all(seat is not None and seat.kind == "ai" for seat in room.seats)
 
 
 def _next_number(room: Room) -> int:
+    """The number of the room's next match, from 1."""
     return 1 if room.match is None else room.match.number + 1
 
 
-def _side(room: Room, seat: int) -> str:
+def _side_name(room: Room, seat: int) -> str:
     """The name of a side in the room's game."""
     try:
         return _game(room).board(room.options).seats[seat].name
@@ -472,7 +494,7 @@ def _side(room: Room, seat: int) -> str:
 # --- events -------------------------------------------------------------------------------------
 
 
-def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+def initial_room(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
     Raises ValueError for any other event.
@@ -500,7 +522,7 @@ def first(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) 
 def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
     """The room after one more event.
 
-    Total: a log that this server can no longer play makes a frozen room.
+    It never raises: a log that this server can no longer play makes a frozen room.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
@@ -508,8 +530,10 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
             return _evolve_moved(room, event)
         case wire.Said():
             line = wire.ChatLine(room.v, at_ms, event.name, event.text, event.to)
-            said = (*room.said[-(CHAT_JUDGED - 1) :], Said(event.identity, at_ms))
-            return replace(room, chat=(*room.chat[-(CHAT_KEPT - 1) :], line), said=said)
+            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], ChatStamp(event.identity, at_ms))
+            return replace(
+                room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
+            )
         case wire.SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
         case wire.SeatLeft():
@@ -535,13 +559,13 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     position, digest, frozen = None, "", None
     try:
         if room.game is not None:
-            position = _check_start(room.game.position(event.start, room.options), event.seats)
+            position = _check_turn(room.game.position(event.start, room.options), event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
-        position, frozen = None, _frozen_by(error)
+        position, frozen = None, _freeze_code(error)
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest,
-        room.v, room.changed_ms, first=position.turn if position is not None else 0,
+        room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
     # game stays missing.
@@ -571,32 +595,34 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     position, frozen = match.position, room.frozen
     if position is not None:
         try:
-            position = _check_start(position.replay(event.move), match.seats)
+            position = _check_turn(position.replay(event.move), match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
                 position, frozen = None, Code.GAME_CHANGED
         except (GameError, GameFault) as error:
-            position, frozen = None, _frozen_by(error)
-    moves = (*match.moves, notation.played(event, room.game, position))
+            position, frozen = None, _freeze_code(error)
+    moves = (*match.moves, notation.played_move(event, room.game, position))
     match = replace(match, moves=moves, position=position, digest=event.digest)
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
 
 
-def _check_start(position: Position, seats: Sequence[Occupant]) -> Position:
-    """The position, if it is the turn of one of these seats. Raises PositionError otherwise."""
+def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
+    """Returns the position. Raises PositionError unless one of these seats is to move."""
     if len(seats) != SEATS or position.turn not in range(SEATS):
         raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
     return position
 
 
-def _frozen_by(error: GameError | GameFault) -> Code:
+def _freeze_code(error: GameError | GameFault) -> Code:
+    """The code that says why this error freezes the room."""
     return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
 
 
 def _with_seat(room: Room, seat: int, occupant: Occupant | None) -> Room:
+    """The room with another occupant of a seat; unchanged for a seat that does not exist."""
     if seat not in range(SEATS):
         return room
     return replace(room, seats=(*room.seats[:seat], occupant, *room.seats[seat + 1 :]))

@@ -1,4 +1,4 @@
-"""What a viewer receives of a room besides events: description, snapshot, board, legal moves."""
+"""The messages about a room that are not events: description, snapshot, board, legal moves."""
 
 from msgspec.structs import replace
 
@@ -34,7 +34,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
 
 
 def view(room: Room, match: Match) -> wire.View | None:
-    """The board; None for a match that this server cannot play.
+    """The board of a match; None if this server cannot play it.
 
     Raises GameFault when the rules fail.
     """
@@ -47,7 +47,7 @@ def view(room: Room, match: Match) -> wire.View | None:
 
 
 def _without_turn(position_view: PositionView, over: wire.MatchResult) -> PositionView:
-    """The view of a match that ended off the board: no seat to move, the reason as text."""
+    """The view of a match that did not end on the board: no seat to move, the reason as text."""
     return replace(position_view, turn=None, text=over.reason)
 
 

@@ -14,7 +14,7 @@ log = structlog.get_logger()
 def view_frame(room: Room) -> bytes:
     """The board of the running or last match as a frame.
 
-    It is empty before the first match, and when the rules fail.
+    The result is empty before the first match, and when the rules fail.
     """
     try:
         view = views.view(room, room.match) if room.match else None
@@ -25,9 +25,9 @@ def view_frame(room: Room) -> bytes:
 
 
 def turn_frame(room: Room) -> tuple[bytes, str | None]:
-    """The legal moves as a frame, and the identity that receives it.
+    """The legal moves as a frame, and the identity that receives the frame.
 
-    Without legal moves it is (b"", None).
+    Returns (b"", None) when no person is to move.
     """
     match = room.playing
     try:

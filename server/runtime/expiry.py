@@ -1,9 +1,9 @@
-"""Deletes guests who never took a seat, and rooms that never had a match, if not seen for long.
+"""Deletes guests who never took a seat, and rooms that never had a match, after a long absence.
 
-Every node scans both tables again and again, a page at a time, and once a day marks the rooms that
-are open on it as seen. So a room that is open on any node, or a guest who is connected to one, was
-seen yesterday at the latest. Two nodes may try to delete the same row at the same moment; it is
-deleted once.
+Every node scans both tables over and over, a page at a time. Once a day it marks the rooms that are
+open on it as seen. So a room that is open on any node, or a guest who is connected to one, was seen
+yesterday at the latest. Two nodes may try to delete the same row at the same time; only one of them
+does.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,26 +16,24 @@ from server.store.base import DaySpan, RoomHead, StoredEvent, batched, day_of
 
 log = structlog.get_logger()
 
-#: Days without being seen after which a guest who never sat is deleted.
+#: Days after which an absent guest who never took a seat is deleted.
 GUEST_DAYS = 30
-#: Days without being seen after which a room without a match is deleted.
+#: Days after which an unused room that never had a match is deleted.
 ROOM_DAYS = 7
 #: Rows of each table in one step of the scan.
 PAGE = 500
 #: The first bytes of the log entry of a `started` event.
 STARTED = b'{"kind":"started"'
-#: Time between two steps, in seconds: 720,000 rows of each table a day.
-LOOK_S = 60.0
+#: Time between two steps of the scan, in seconds: a day covers 720,000 rows of each table.
+EXPIRY_STEP_S = 60.0
 
 
-async def note_opened(
+async def mark_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
-    """Marks a room that was just read as seen today.
+    """Marks a room that was just read as seen today, unless it has had a match and never expires.
 
-    Returns False if it has been deleted meanwhile.
-
-    Rooms with a match are kept for ever and need no mark.
+    Returns False if the room has been deleted since it was read.
     """
     if any(event.body.startswith(STARTED) for event in events):
         return True
@@ -45,34 +43,37 @@ async def note_opened(
     return bool(await ports.store.mark_rooms_seen([room], today))
 
 
-async def note_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
-    """Marks the players whom these events seat as permanent, before the events are written."""
+async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
+    """Marks the people who take a seat in these events as permanent.
+
+    The caller writes the events afterwards, so no seated guest can expire.
+    """
     for event in events:
         if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
             await ports.store.mark_sat(event.occupant.identity)
 
 
 class Expiry:
-    """One node's share of the expiry. `look` is one step of it."""
+    """Scans for expired guests and rooms; the hub calls `run_step` every EXPIRY_STEP_S."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._rooms_after: str | None = None
         self._guests_after: str | None = None
-        self._noted_day: int | None = None
+        self._marked_day: int | None = None
 
-    async def look(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
+    async def run_step(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
         """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
 
         Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step
-        continues from there.
+        then continues at the same page.
         """
         store = self._ports.store
         today = day_of(self._ports.now_ms() - clock_ahead_ms)
-        if today != self._noted_day:
+        if today != self._marked_day:
             for batch in batched(sorted(open_rooms)):
                 await store.mark_rooms_seen(batch, today)
-            self._noted_day = today
+            self._marked_day = today
         guests = await store.expire_identities(
             self._guests_after or "", DaySpan(today, today - GUEST_DAYS), PAGE
         )
@@ -81,6 +82,6 @@ class Expiry:
             self._rooms_after or "", DaySpan(today, today - ROOM_DAYS), PAGE
         )
         self._rooms_after = rooms.next
-        if guests.gone or rooms.gone:
-            log.info("unseen for long", guests=len(guests.gone), rooms=len(rooms.gone))
-        return rooms.gone
+        if guests.deleted or rooms.deleted:
+            log.info("unseen for long", guests=len(guests.deleted), rooms=len(rooms.deleted))
+        return rooms.deleted

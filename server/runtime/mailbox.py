@@ -1,6 +1,6 @@
 """A bounded queue with one reader.
 
-It behaves like asyncio.Queue in a quarter of its memory, since every open room has one.
+Every open room has one, so it takes a quarter of the memory of an asyncio.Queue.
 """
 
 import asyncio

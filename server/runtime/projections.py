@@ -1,6 +1,6 @@
-"""The rows that change in the same transaction as a room's events.
+"""The projections of a room's events, which the store writes in the same transaction.
 
-They are the lobby's list, the list of matches, and the AI's analyses.
+They are the lobby's entries, the list of matches, and the AI's analyses.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import msgspec
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body
 from server.rooms.model import Room
-from server.rooms.notation import length
+from server.rooms.notation import match_length
 from server.store.base import (
     EVERYONE,
     SPECTATORS,
@@ -25,7 +25,7 @@ from server.store.base import (
 _encode = msgspec.json.Encoder().encode
 
 
-def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+def log_entry(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that led to this room."""
     spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
     return StoredEvent(
@@ -34,19 +34,19 @@ def stored(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room as the lobby lists it. A node that has it open adds the number of watchers."""
+    """The room's entry in the lobby, without watchers: the node that has it open adds these."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
         options=dict(room.options), seats=room.seats,
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
-        length=length(room.game, match) if match else "",
+        length=match_length(room.game, match) if match else "",
     )  # fmt: skip
 
 
-def listed(room: Room) -> bool:
-    """Whether the room is in the lobby's list: public, and its match not over."""
+def is_listed(room: Room) -> bool:
+    """Whether the room is in the lobby's list: it is public and its match is not over."""
     return room.visibility == "public" and (room.match is None or room.match.over is None)
 
 
@@ -58,14 +58,14 @@ def projections(
     `thought` is the AI's analysis of the move among them.
     """
     changes: list[Projection] = []
-    relist = False
+    is_entry_changed = False
     for v, event in enumerate(events, room.v - len(events) + 1):
         match event:
             case wire.Moved():
                 if thought is not None:
                     changes.append(Thought(event.match, v, event.ply, thought))
             case wire.Started():
-                relist = True
+                is_entry_changed = True
                 changes.append(
                     MatchStarted(
                         match=event.match, game=room.game_id, number=event.number,
@@ -75,14 +75,14 @@ def projections(
                     )
                 )  # fmt: skip
             case wire.Finished():
-                relist = True
+                is_entry_changed = True
                 over = wire.MatchResult(event.winner, event.how, event.reason)
                 plies = room.match.ply if room.match else 0
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
             case wire.Created() | wire.SeatTaken() | wire.SeatLeft():
-                relist = True
+                is_entry_changed = True
             case _:
                 pass
-    if relist:
-        changes.append(Listing(listed(room), _encode(summary(room))))
+    if is_entry_changed:
+        changes.append(Listing(is_listed(room), _encode(summary(room))))
     return tuple(changes)

@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 class Request(Struct, frozen=True):
-    """A command with the follower that waits for its answer. `thought` accompanies an AI's move."""
+    """A command with the follower that waits for its answer; `thought` is an AI move's analysis."""
 
     actor: Actor
     command: Command | wire.Join | wire.Leave
@@ -31,7 +31,7 @@ class TakeOver:
 
 @dataclass(frozen=True, slots=True)
 class Resync:
-    """The store's head may be ahead of what this node has seen."""
+    """The store may have events that this node has not seen."""
 
 
 def command_id(item: object) -> str | None:
@@ -40,7 +40,7 @@ def command_id(item: object) -> str | None:
 
 
 def reply(request: Request, message: wire.Outgoing) -> None:
-    """Answers the follower that waits. Refusals of the server's own commands are logged."""
+    """Sends an answer to the waiting follower; logs a refusal of the server's own command."""
     if request.follower is not None:
         request.follower.send(text_frame(format_message(message)))
     elif isinstance(message, wire.Error):

@@ -1,8 +1,8 @@
 """Runs one room on one node: one task that decides, commits, evolves and sends, in that order.
 
-Any node may run any room, and the store arbitrates: when an append finds that the head has moved,
-the runner reads the newer events and decides again. Nothing is acknowledged or shown before it is
-committed.
+Any node may run any room, and the store arbitrates: when the head is not where an append expects
+it, the runner reads the newer events and decides again. The runner acknowledges and sends nothing
+before it is committed.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from server.rooms.model import (
     Room,
 )
 from server.runtime.board_frames import turn_frame, view_frame
-from server.runtime.expiry import note_opened, note_seated
+from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.followers import Followers
 from server.runtime.mailbox import Full, Mailbox
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.runtime.requests import Request, Resync, TakeOver, command_id, refuse, reply
 from server.seats import ai
 from server.store.base import (
@@ -51,13 +51,13 @@ log = structlog.get_logger()
 #: Mailbox capacity, in requests.
 MAILBOX_CAPACITY = 256
 
-#: Retries after losing the compare-and-set on the room's head.
+#: Attempts to commit a command, in case other nodes win the compare-and-set on the room's head.
 TRIES = 5
 
-#: Command keys that a runner remembers. The store has them all.
-KEYS = 256
+#: Newest command keys that a runner remembers. The store has all of them.
+MAX_KEYS = 256
 
-#: Newest events that a runner keeps for clients that reconnect. The store has them all.
+#: Newest events that a runner keeps for clients that reconnect. The store has all of them.
 TAIL = 64
 
 #: Events in one page read from the store.
@@ -69,17 +69,17 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
-#: Commands that concern following and change nothing in the room.
-FOLLOWING = (wire.Join, wire.Leave)
+#: Commands that only add or remove a follower, and make no events.
+FOLLOW_COMMANDS = (wire.Join, wire.Leave)
 
 #: The first bytes of log entries that change the board.
-BOARD = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
-#: The first bytes of log entries that change who sits where.
-SEATING = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
+BOARD_EVENTS = (b'{"kind":"moved"', b'{"kind":"started"', b'{"kind":"finished"')
+#: The first bytes of log entries that change who holds a seat.
+SEAT_EVENTS = (b'{"kind":"seat_taken"', b'{"kind":"seat_left"', b'{"kind":"started"')
 
 
-class RoomGone(Exception):
-    """There is no such room."""
+class NoSuchRoom(Exception):
+    """The store has no room with that id."""
 
 
 class RoomRunner:
@@ -89,21 +89,21 @@ class RoomRunner:
     """
 
     __slots__ = (
-        "_ai",
-        "_busy",
-        "_changed",
+        "_ai_task",
         "_followers",
         "_is_behind",
+        "_is_busy",
+        "_is_responsible",
         "_keys",
         "_mailbox",
+        "_on_change",
         "_ports",
-        "_readiness",
-        "_responsible",
+        "_readiness_task",
         "_resync_timer",
         "_room",
         "_spawn",
         "_tail",
-        "_thinking",
+        "_thinking_frame",
         "idle_since_ms",
         "room_id",
     )  # fmt: skip
@@ -113,34 +113,36 @@ class RoomRunner:
         room_id: str,
         ports: Ports,
         spawn: Spawn,
-        changed: Callable[[str], None],
-        known: Room | None = None,
+        on_change: Callable[[str], None],
+        room: Room | None = None,
     ) -> None:
         self.room_id = room_id
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
         self._spawn = spawn
-        self._changed = changed
-        self._room: Room | None = known
-        self._followers = Followers(room_id, ports, lambda: self._room, changed)
+        self._on_change = on_change
+        self._room: Room | None = room
+        self._followers = Followers(room_id, ports, lambda: self._room, on_change)
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
         )
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
-        self._responsible = known is not None
+        self._is_responsible = room is not None
         self._is_behind = False
-        self._busy = False
-        self._ai: tuple[str, asyncio.Task[None]] | None = None
-        self._readiness: asyncio.Task[None] | None = None
-        self._thinking = b""
+        self._is_busy = False
+        #: The key and the task of the AI's search or forced pass.
+        self._ai_task: tuple[str, asyncio.Task[None]] | None = None
+        self._readiness_task: asyncio.Task[None] | None = None
+        #: The last `thinking` frame since the last move, for clients that join later.
+        self._thinking_frame = b""
         self._resync_timer: asyncio.TimerHandle | None = None
 
-    # --- what the hub calls ---
+    # --- called by the hub ---
 
     @property
     def room(self) -> Room | None:
-        """The room as last seen here; None until it is loaded."""
+        """The room as this node last saw it; None until it is loaded."""
         return self._room
 
     @property
@@ -149,17 +151,17 @@ class RoomRunner:
         return self._followers.watching
 
     @property
-    def nodes_here(self) -> Iterable[str]:
+    def reporting_nodes(self) -> Iterable[str]:
         """The other nodes that have reported presence in this room."""
-        return self._followers.nodes
+        return self._followers.reporting_nodes
 
     @property
-    def idle(self) -> bool:
-        """Whether the room can be closed: it has no follower here and nothing to do."""
+    def is_idle(self) -> bool:
+        """Whether the room can be closed: it has no follower on this node and no work."""
         return not (
             len(self._followers)
-            or self._busy
-            or self._ai
+            or self._is_busy
+            or self._ai_task
             or self._resync_timer
             or len(self._mailbox)
         )
@@ -174,7 +176,7 @@ class RoomRunner:
         return True
 
     def receive(self, message: RoomMessage) -> None:
-        """Handles a bus message of another node about this room."""
+        """Handles a bus message about this room from another node."""
         if message.node == self._ports.node:
             return
         match message:
@@ -182,71 +184,74 @@ class RoomRunner:
                 if not self._try_put(message):
                     self._is_behind = True
             case Ephemeral(frame=frame):
-                self._thinking = frame
+                self._thinking_frame = frame
                 self._followers.send_ephemeral_to_all(frame)
             case PresenceReport():
                 self._followers.on_presence(message)
 
-    def node_gone(self, node: str) -> None:
+    def on_node_down(self, node: str) -> None:
         """Drops the presence that a node reported before it went down."""
-        self._followers.node_gone(node)
+        self._followers.on_node_down(node)
 
     def publish_presence(self, asks: bool = False) -> None:
         """Reports this node's followers again, in case the other nodes missed it."""
         self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
-        """Removes the follower of a connection that has closed."""
+        """Removes a follower that leaves the room or whose connection has closed."""
         if self._followers.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
         """Serves the mailbox until cancelled.
 
-        Returns when the room does not exist or cannot be read.
+        Returns at once when the room does not exist or cannot be read.
         """
         unsubscribe = self._ports.bus.subscribe(self.room_id, self.receive)
         try:
-            if not await self._opened():
+            if not await self._load_or_refuse():
                 return
             while True:
                 item = await self._mailbox.get()
-                self._busy = True
+                self._is_busy = True
                 await self._serve(item)
-                self._busy = False
+                self._is_busy = False
                 self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
             self._followers.close()
             if self._resync_timer is not None:
                 self._resync_timer.cancel()
-            for task in (self._ai[1] if self._ai is not None else None, self._readiness):
+            for task in (
+                self._ai_task[1] if self._ai_task is not None else None,
+                self._readiness_task,
+            ):
                 if task is not None:
                     task.cancel()
             self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
 
     # --- loading and catching up ---
 
-    async def _opened(self) -> bool:
-        """Loads the room.
+    async def _load_or_refuse(self) -> bool:
+        """Loads the room and returns True.
 
-        Returns False, after refusing every waiting request, when it does not exist or cannot be
-        read.
+        When the room does not exist or cannot be read, refuses every waiting request and returns
+        False.
         """
-        due = False
+        has_take_over = False
         while True:
             try:
                 if self._room is None:
                     await self._load()
                 self._update_search()
                 return True
-            except RoomGone:
+            except NoSuchRoom:
                 self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
             except StoreError as error:
                 log.warning("store unavailable", room=self.room_id, error=str(error))
                 message = "the store does not answer; send the same command again"
-                due = self._refuse_all(Code.STORE_RETRY, message) or due
-                if due:  # no client retries a TakeOver
+                has_take_over = self._refuse_all(Code.STORE_RETRY, message) or has_take_over
+                if has_take_over:  # no client retries a TakeOver
                     await asyncio.sleep(RESYNC_S)
                     continue
             except Exception:
@@ -257,32 +262,34 @@ class RoomRunner:
             return False
 
     async def _load(self) -> None:
-        """Reads the room's whole log. Raises RoomGone when there is none."""
+        """Reads the room's whole log. Raises NoSuchRoom if there is none."""
         head = await self._ports.store.head(self.room_id)
         if head is None:
-            raise RoomGone(self.room_id)
+            raise NoSuchRoom(self.room_id)
         events: list[StoredEvent] = []
         while page := await self._ports.store.events(self.room_id, len(events), PAGE):
             events += page
             if len(page) < PAGE:
                 break
-        if not await note_opened(self._ports, self.room_id, head, events):
-            raise RoomGone(self.room_id)
+        if not await mark_opened(self._ports, self.room_id, head, events):
+            raise NoSuchRoom(self.room_id)
         self._apply(events)
-        self._responsible = head.node == self._ports.node
+        self._is_responsible = head.node == self._ports.node
 
     def _apply(self, events: list[StoredEvent]) -> None:
         """Applies these events to the room."""
-        happened = [parse_event_body(event.body) for event in events]
-        for event, what in zip(events, happened, strict=True):
+        decoded = [parse_event_body(event.body) for event in events]
+        for event, wire_event in zip(events, decoded, strict=True):
             if self._room is None:
-                self._room = rules.first(self.room_id, what, event.at_ms, self._ports.find_game)
+                self._room = rules.initial_room(
+                    self.room_id, wire_event, event.at_ms, self._ports.find_game
+                )
             else:
-                self._room = rules.evolve(self._room, what, event.at_ms)
-        self._keep(events)
+                self._room = rules.evolve(self._room, wire_event, event.at_ms)
+        self._extend_tail(events)
 
-    def _keep(self, events: list[StoredEvent]) -> None:
-        """Keeps the newest events in memory for clients that reconnect."""
+    def _extend_tail(self, events: list[StoredEvent]) -> None:
+        """Keeps these events, and drops the oldest, for clients that reconnect."""
         self._tail += events
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
@@ -290,18 +297,18 @@ class RoomRunner:
     async def _catch_up(self) -> None:
         """Reads, applies and sends the events that the store has and this runner has not seen.
 
-        They come from another node, which is then responsible for what follows, or from this one
-        when the store failed before it confirmed the append. No other node has seen the latter, so
-        they are published on the bus.
+        Another node appended them and is then responsible for the room. Or this node did, but the
+        store failed before it confirmed the append. In that case no other node has seen them, so
+        the runner publishes them on the bus.
         """
         while page := await self._ports.store.events(self.room_id, self._loaded.v, PAGE):
             head = await self._ports.store.head(self.room_id)
             # Nothing below awaits or fails before the events are sent: events that were applied but
             # not sent would leave the followers with a gap.
             self._apply(page)
-            self._responsible = head is not None and head.node == self._ports.node
-            self._tell(page)
-            if self._responsible:  # a node that is further behind reads the log
+            self._is_responsible = head is not None and head.node == self._ports.node
+            self._send_events(page)
+            if self._is_responsible:  # a node that is further behind reads the log
                 self._ports.bus.publish(
                     EventsAppended(self.room_id, self._ports.node, tuple(page[-TAIL:]))
                 )
@@ -312,37 +319,37 @@ class RoomRunner:
     # --- serving ---
 
     async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
-        """Serves one mailbox item. A bug in the server fails that item, not the room."""
+        """Serves one mailbox item. A bug in the server makes that item fail, not the room."""
         try:
             if self._is_behind:
                 await self._catch_up()
             match item:
                 case Request(command=wire.Move()):
-                    await self._command(item)
+                    await self._serve_command(item)
                 case Request(command=wire.Join() as join, follower=follower):
-                    assert follower is not None, "nobody joins without a connection"
+                    assert follower is not None, "a join has a connection"
                     await self._join(join, follower)
                 case Request(command=wire.Leave(id=key), follower=follower):
-                    assert follower is not None, "nobody leaves without a connection"
+                    assert follower is not None, "a leave has a connection"
                     self.forget(follower)
                     follower.send(text_frame(format_message(wire.Ack(key, None))))
                 case Request(command=AiMove() | AiFailure() | ForcedPass() as answer):
-                    if self._ai is not None and self._ai[0].startswith(
-                        ai.question(answer.match, answer.digest)
+                    if self._ai_task is not None and self._ai_task[0].startswith(
+                        ai.search_key_prefix(answer.match, answer.digest)
                     ):
-                        self._ai = None
-                    await self._command(item)
+                        self._ai_task = None
+                    await self._serve_command(item)
                 case Request():
-                    await self._command(item)
+                    await self._serve_command(item)
                 case EventsAppended():
                     await self._on_events_appended(item)
                 case TakeOver():
-                    self._responsible = True
+                    self._is_responsible = True
                     await self._catch_up()
                 case Resync():
                     await self._catch_up()
             if self._loaded.offers:
-                await self._answer_offer()
+                await self._answer_draw_offer()
             self._update_search()
         except StoreError as error:
             self._is_behind = True
@@ -364,39 +371,41 @@ class RoomRunner:
             refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
 
     def _resync_later(self) -> None:
-        """Schedules a resync, for when the store may answer again."""
+        """Schedules a resync in RESYNC_S, when the store may answer again."""
         if self._resync_timer is None:
-            self._resync_timer = asyncio.get_running_loop().call_later(RESYNC_S, self._resync)
+            self._resync_timer = asyncio.get_running_loop().call_later(
+                RESYNC_S, self._submit_resync
+            )
 
-    def _resync(self) -> None:
+    def _submit_resync(self) -> None:
         self._resync_timer = None
         self.submit(Resync())
 
-    async def _on_events_appended(self, grown: EventsAppended) -> None:
+    async def _on_events_appended(self, message: EventsAppended) -> None:
         """Applies and sends the events that another node appended."""
         room = self._loaded
         self._ports.metrics.bus_lag_s.observe(
-            max(0, self._ports.now_ms() - grown.events[-1].at_ms) / 1000
+            max(0, self._ports.now_ms() - message.events[-1].at_ms) / 1000
         )
-        if grown.events[-1].v <= room.v:
+        if message.events[-1].v <= room.v:
             return
-        if grown.events[0].v != room.v + 1:
+        if message.events[0].v != room.v + 1:
             await self._catch_up()
             return
-        self._apply(list(grown.events))
-        self._responsible = False
-        self._tell(list(grown.events))
+        self._apply(list(message.events))
+        self._is_responsible = False
+        self._send_events(list(message.events))
 
-    async def _command(self, request: Request) -> None:
-        """Answers a command exactly once.
+    async def _serve_command(self, request: Request) -> None:
+        """Serves a command and answers it exactly once.
 
-        The answer is an ack after the commit, the ack of an earlier commit of the same key, or an
+        The answer is an ack after the commit, an ack for an earlier commit with the same key, or an
         error.
         """
         command = request.command
-        assert not isinstance(command, FOLLOWING), "those change nothing"
+        assert not isinstance(command, FOLLOW_COMMANDS), "joining and leaving make no events"
         key = CommandKey(request.actor.identity, command.id)
-        checked = False
+        has_checked = False
         for _ in range(TRIES):
             if key in self._keys:
                 self._ports.metrics.repeated += 1
@@ -405,8 +414,8 @@ class RoomRunner:
             try:
                 events = self._decide(request.actor, command)
             except CommandRejected as rejection:
-                if not checked and await self._was_behind(key):
-                    checked = True
+                if not has_checked and await self._catch_up_if_behind(key):
+                    has_checked = True
                     continue
                 if isinstance(command, AiMove) and rejection.code in (
                     Code.MOVE_ILLEGAL,
@@ -415,7 +424,7 @@ class RoomRunner:
                     log.error(
                         "AI answered an illegal move", room=self.room_id, game=self._loaded.game_id
                     )
-                    command = command.failed("its engine answered a move that is not legal")
+                    command = command.to_failure("its engine answered an illegal move")
                     continue
                 self._ports.metrics.rejected += 1
                 log.debug("refused", room=self.room_id, command=command.id, code=rejection.code)
@@ -428,7 +437,7 @@ class RoomRunner:
                     game=self._loaded.game_id, fault=str(fault), exc_info=True,
                 )  # fmt: skip
                 if isinstance(command, AiMove):
-                    command = command.failed("the rules of this game failed on its move")
+                    command = command.to_failure("the rules of this game failed on its move")
                     continue
                 reply(
                     request,
@@ -443,14 +452,18 @@ class RoomRunner:
             except Conflict:
                 self._ports.metrics.conflicts += 1
                 await self._catch_up()
-                checked = False  # another node may have committed this very command
-            except Duplicate as made:
+                has_checked = False  # another node may have committed this very command
+            except Duplicate as duplicate:
                 self._ports.metrics.repeated += 1
-                self._remember(key, made.last_v)
+                self._remember(key, duplicate.last_v)
                 await self._catch_up()
         reply(
             request,
-            wire.Error(command.id, Code.ROOM_BUSY, "too many others were faster; send it again"),
+            wire.Error(
+                command.id,
+                Code.ROOM_BUSY,
+                "other nodes were faster several times; send it again",
+            ),
         )
 
     def _decide(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
@@ -463,38 +476,38 @@ class RoomRunner:
             chat.check_pace(self._loaded, actor.identity, self._ports.now_ms(), *limits)
         return rules.decide(self._loaded, actor, command, self._ports.new_id)
 
-    async def _was_behind(self, key: CommandKey) -> bool:
-        """Whether the store was ahead of this runner when it rejected the command.
+    async def _catch_up_if_behind(self, key: CommandKey) -> bool:
+        """Catches up if the store is ahead of this runner, which has just rejected a command.
 
-        Catches up if so.
+        Returns whether it was ahead, so that the command must be decided again.
         """
         head = await self._ports.store.head(self.room_id)
-        behind = head is not None and head.v > self._loaded.v
-        if behind:
+        is_behind = head is not None and head.v > self._loaded.v
+        if is_behind:
             await self._catch_up()
-        # This lookup comes after the head's, so it finds what was committed between the two.
-        made = await self._ports.store.find_command(self.room_id, key)
-        if made is not None:
-            self._remember(key, made[1])
-            if made[1] > self._loaded.v:
+        # This query comes after that of the head, so it finds a commit between the two.
+        versions = await self._ports.store.find_command(self.room_id, key)
+        if versions is not None:
+            self._remember(key, versions[1])
+            if versions[1] > self._loaded.v:
                 await self._catch_up()
-        return behind or made is not None
+        return is_behind or versions is not None
 
     async def _append(
         self, events: list[wire.RoomEvent], key: CommandKey, request: Request
     ) -> None:
         """Commits the events of a command with its key, then applies, sends and publishes them."""
         before = self._loaded
-        await note_seated(self._ports, events)
+        await mark_seated(self._ports, events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
         entries: list[StoredEvent] = []
         for event in events:
             after = rules.evolve(after, event, at_ms)
-            entries.append(stored(after, event, at_ms))
+            entries.append(log_entry(after, event, at_ms))
         metrics = self._ports.metrics
         self._ports.reached("before_append")
-        begun = time.perf_counter()
+        begun_s = time.perf_counter()
         await self._ports.store.append(
             Append(
                 room=self.room_id, expected_v=before.v, events=tuple(entries),
@@ -503,108 +516,109 @@ class RoomRunner:
             )
         )  # fmt: skip
         self._ports.reached("after_append")
-        metrics.append_s.observe(time.perf_counter() - begun)
+        metrics.append_s.observe(time.perf_counter() - begun_s)
         metrics.commands += 1
         metrics.moves += isinstance(events[0], wire.Moved)
         log.debug("committed", room=self.room_id, command=key.id, v=after.v)
         self._room = after
-        self._keep(entries)
-        self._responsible = True
+        self._extend_tail(entries)
+        self._is_responsible = True
         self._remember(key, after.v)
-        self._tell(entries, request)
+        self._send_events(entries, request)
         self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, tuple(entries)))
 
     def _remember(self, key: CommandKey, v: int) -> None:
         """Remembers the version at which a command was committed."""
         self._keys[key] = v
-        if len(self._keys) > KEYS:
+        if len(self._keys) > MAX_KEYS:
             del self._keys[next(iter(self._keys))]
 
     # --- sending ---
 
-    def _tell(self, events: list[StoredEvent], request: Request | None = None) -> None:
-        """Sends committed events to every follower.
+    def _send_events(self, events: list[StoredEvent], request: Request | None = None) -> None:
+        """Sends committed events to every follower, and the ack to the sender of the request.
 
-        The new board, the legal moves for the player to move, and the ack go with them.
+        With a change of the board it also sends the board, and the legal moves to the player to
+        move.
         """
         room = self._loaded
-        moved = seating = False
+        has_board_change = has_seat_change = False
         for event in events:
-            moved = moved or event.body.startswith(BOARD)
-            seating = seating or event.body.startswith(SEATING)
-        if seating:
-            self._followers.seats_changed(room)
+            has_board_change = has_board_change or event.body.startswith(BOARD_EVENTS)
+            has_seat_change = has_seat_change or event.body.startswith(SEAT_EVENTS)
+        if has_seat_change:
+            self._followers.on_seats_changed(room)
             if room.has_ai:
                 self._ports.engines.expect(room.game_id)
-        board = view_frame(room) if moved else b""
+        board = view_frame(room) if has_board_change else b""
         frames = {
-            player: self._frames(events, player) + board
-            for player in {player for _, player in self._followers}
+            is_player: self._event_frames(events, is_player) + board
+            for is_player in {is_player for _, is_player in self._followers}
         }
-        moves, mover = turn_frame(room) if moved else (b"", None)
-        asker = request.follower if request is not None else None
+        moves, player_to_move = turn_frame(room) if has_board_change else (b"", None)
+        sender = request.follower if request is not None else None
         ack = b""
-        if request is not None and asker is not None:
+        if request is not None and sender is not None:
             ack = text_frame(format_message(wire.Ack(request.command.id, room.v)))
-        for follower, player in self._followers:
-            data = frames[player]
-            if mover is not None and follower.identity == mover:
+        for follower, is_player in self._followers:
+            data = frames[is_player]
+            if player_to_move is not None and follower.identity == player_to_move:
                 data += moves
-            if follower is asker:
+            if follower is sender:
                 ack += data
             else:
                 follower.send(data)
-        if asker is not None:
+        if sender is not None:
             self._ports.reached("before_ack")
-            asker.send(ack)
-        if moved:
-            self._thinking = b""
-        if moved or seating:
-            self._changed(self.room_id)
+            sender.send(ack)
+        if has_board_change:
+            self._thinking_frame = b""
+        if has_board_change or has_seat_change:
+            self._on_change(self.room_id)
 
-    def _frames(self, events: list[StoredEvent], player: bool) -> bytes:
+    def _event_frames(self, events: list[StoredEvent], is_player: bool) -> bytes:
         """The events as frames for players or for spectators."""
         return b"".join(
             text_frame(
                 event_frame(
                     self.room_id, event.v, event.at_ms,
-                    HIDDEN_BODY if player and event.audience == SPECTATORS else event.body,
+                    HIDDEN_BODY if is_player and event.audience == SPECTATORS else event.body,
                 )
             )
             for event in events
         )  # fmt: skip
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
-        """Adds a follower and sends what it lacks, as events or as a snapshot."""
+        """Adds a follower and sends it the events that it lacks, or a snapshot."""
         same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
         if join.since > self._loaded.v and same_epoch:
             await self._catch_up()
         room = self._loaded
         seat = room.seat_of(follower.identity)
-        player = seat is not None
+        is_player = seat is not None
         resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
-        missed = await self._since(join.since) if resume else []
+        missed = await self._events_since(join.since) if resume else []
         if follower.closed:
             return
         joined = wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=seat, frozen=room.frozen,
         )  # fmt: skip
-        moves, mover = turn_frame(room)
+        moves, player_to_move = turn_frame(room)
         parts = [
             text_frame(format_message(wire.Ack(join.id, None))),
             text_frame(format_message(joined)),
-            b"" if resume else text_frame(format_message(views.snapshot(room, player))),
-            self._frames(missed, player),
+            b"" if resume else text_frame(format_message(views.snapshot(room, is_player))),
+            self._event_frames(missed, is_player),
             view_frame(room),
-            moves if mover == follower.identity else b"",
-            self._thinking,
+            moves if player_to_move == follower.identity else b"",
+            self._thinking_frame,
         ]
-        self._followers.add(follower, player)
-        follower.send(b"".join(parts) + self._followers.presence(room))
-        self._followers.presence_changed()
+        self._followers.add(follower, is_player)
+        follower.send(b"".join(parts) + self._followers.presence_at_join(follower, room))
+        self._followers.schedule_presence()
 
-    async def _since(self, v: int) -> list[StoredEvent]:
+    async def _events_since(self, v: int) -> list[StoredEvent]:
         """The events after version `v`, from memory or from the store."""
         room = self._loaded
         if v == room.v:
@@ -618,50 +632,58 @@ class RoomRunner:
     # --- the AI's turn ---
 
     def _update_search(self) -> None:
-        """Starts the search or the forced pass that is due, and cancels one that no longer is."""
+        """Starts the AI's search or forced pass that is due; cancels one that is no longer due."""
         room = self._loaded
-        seat = room.ai_to_move() if self._responsible else None
-        forced = room.forced_pass() if self._responsible else None
-        match = room.match if seat is not None or forced is not None else None
-        wanted = None if match is None else f"{ai.question(match.id, match.digest)}{match.ply}"
-        if self._ai is not None and self._ai[0] != wanted:
-            self._ai[1].cancel()
-            self._ai = None
-        if self._ai is None and wanted is not None:
-            if forced is not None:
-                self._ai = (wanted, self._spawn(self._pass(room, forced), f"pass {self.room_id}"))
+        seat = room.ai_to_move() if self._is_responsible else None
+        forced_pass = room.forced_pass() if self._is_responsible else None
+        match = room.match if seat is not None or forced_pass is not None else None
+        due_key = (
+            None if match is None else f"{ai.search_key_prefix(match.id, match.digest)}{match.ply}"
+        )
+        if self._ai_task is not None and self._ai_task[0] != due_key:
+            self._ai_task[1].cancel()
+            self._ai_task = None
+        if self._ai_task is None and due_key is not None:
+            if forced_pass is not None:
+                self._ai_task = (
+                    due_key,
+                    self._spawn(self._play_pass(room, forced_pass), f"pass {self.room_id}"),
+                )
             elif seat is not None:
-                self._ai = (wanted, self._spawn(self._answer(room, seat), f"ai {self.room_id}"))
+                self._ai_task = (
+                    due_key,
+                    self._spawn(self._find_ai_move(room, seat), f"ai {self.room_id}"),
+                )
 
-    async def _answer_offer(self) -> None:
-        """Answers an offer of a draw for an AI seat, from the analysis of its last move."""
+    async def _answer_draw_offer(self) -> None:
+        """Answers an offer of a draw for an AI seat, using the analysis of its last move."""
         room = self._loaded
-        seat = room.ai_offered_draw() if self._responsible else None
+        seat = room.ai_to_answer_draw() if self._is_responsible else None
         if seat is None or room.match is None:
             return
         try:
             thoughts = await self._ports.store.thoughts(room.match.id)
-            reply = ai.reply(room, room.match, seat, thoughts)
-            await self._command(Request(Actor(AI_IDENTITY, "AI"), reply))
+            command = ai.answer_draw_offer(room, room.match, seat, thoughts)
+            await self._serve_command(Request(Actor(AI_IDENTITY, "AI"), command))
         except StoreError as error:  # the offer itself has been acknowledged already
             self._is_behind = True
             self._resync_later()
             log.warning("store unavailable", room=self.room_id, error=str(error))
 
-    async def _pass(self, room: Room, forced: ForcedPass) -> None:
+    async def _play_pass(self, room: Room, forced_pass: ForcedPass) -> None:
         """Plays the forced pass after a pause in which people can see the position."""
         pause_ms = self._ports.settings.forced_pass_ms
         left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
         if left_ms > 0:
             await asyncio.sleep(min(left_ms, pause_ms) / 1000)
-        self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced), beyond_limit=True)
+        self._mailbox.put(Request(Actor(AI_IDENTITY, "server"), forced_pass), beyond_limit=True)
 
-    async def _answer(self, room: Room, seat: int) -> None:
-        """Searches for the AI seat and puts its answer into the mailbox."""
+    async def _find_ai_move(self, room: Room, seat: int) -> None:
+        """Searches for the AI seat's move and puts its command into the mailbox."""
         assert room.match is not None, "an AI moves in a match"
-        was_cold = self._ports.engines.warm_percent(room.game_id) < 100
+        was_uncompiled = self._ports.engines.warm_percent(room.game_id) < 100
         try:
-            command, thought = await ai.answer(
+            command, thought = await ai.find_move(
                 self._ports, room, room.match, seat, self._send_ephemeral
             )
         except Exception:
@@ -675,23 +697,24 @@ class RoomRunner:
             log.error(
                 "AI gives no move", room=self.room_id, game=room.game_id, reason=command.reason
             )
-        # There is at most one such request at a time and a match waits for it, so it may exceed the
-        # limit.
+        # The match waits for this request, and there is at most one at a time. So it may exceed the
+        # mailbox's capacity.
         self._mailbox.put(
             Request(Actor(AI_IDENTITY, "AI"), command, None, thought), beyond_limit=True
         )
-        was_cold = was_cold or b'"ready":' in self._thinking
-        if self._readiness is not None:
-            was_cold = was_cold or not self._readiness.done()  # its last frame is still to come
-            self._readiness.cancel()
-        if not was_cold:
+        was_uncompiled = was_uncompiled or b'"ready":' in self._thinking_frame
+        if self._readiness_task is not None:
+            # The readiness task has not yet sent its last frame.
+            was_uncompiled = was_uncompiled or not self._readiness_task.done()
+            self._readiness_task.cancel()
+        if not was_uncompiled:
             return
-        reports = ai.tell_readiness(self._ports, room, room.match, seat, self._send_ephemeral)
-        self._readiness = self._spawn(reports, f"readiness {self.room_id}")
+        reports = ai.report_readiness(self._ports, room, room.match, seat, self._send_ephemeral)
+        self._readiness_task = self._spawn(reports, f"readiness {self.room_id}")
 
     def _send_ephemeral(self, frame: bytes) -> None:
-        """Sends a frame here and to the other nodes, and keeps it for clients that join later."""
-        self._thinking = frame
+        """Sends a frame to the followers on all nodes, and keeps it for clients that join later."""
+        self._thinking_frame = frame
         self._followers.send_ephemeral_to_all(frame)
         self._ports.bus.publish(Ephemeral(self.room_id, self._ports.node, frame))
 
@@ -700,7 +723,7 @@ class RoomRunner:
     @property
     def _loaded(self) -> Room:
         """The room, once it is loaded."""
-        assert self._room is not None, "the log is read before anything is served"
+        assert self._room is not None, "the runner loads the room before it serves the mailbox"
         return self._room
 
     def _try_put(self, item: EventsAppended) -> bool:
@@ -713,8 +736,8 @@ class RoomRunner:
 
     def _refuse_all(self, code: Code, message: str) -> bool:
         """Refuses every waiting request. Returns whether a TakeOver was among them."""
-        due = False
+        has_take_over = False
         while (item := self._mailbox.take()) is not None:
-            due = due or isinstance(item, TakeOver)
+            has_take_over = has_take_over or isinstance(item, TakeOver)
             refuse(item, code, message)
-        return due
+        return has_take_over

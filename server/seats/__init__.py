@@ -1,1 +1,1 @@
-"""Seats that are not held by people: AI seats, and engine workers that search for them."""
+"""AI seats, and the engine workers that search for them."""

@@ -1,4 +1,4 @@
-"""An AI seat: requests a move from a search engine and reports the search to the room meanwhile."""
+"""An AI seat: requests a move from an engine, and reports the running search to the room."""
 
 import asyncio
 import hashlib
@@ -9,7 +9,7 @@ import structlog
 
 from engine.rules.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
-from server.ports import EnginesAway, Ports
+from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
@@ -20,7 +20,7 @@ from server.store.base import Thought
 THINKING_EVERY_MS = 100
 
 #: Time between two attempts while no engine is connected, in seconds.
-AWAY_S = 0.5
+ABSENT_RETRY_S = 0.5
 
 log = structlog.get_logger()
 
@@ -28,22 +28,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 def command_id(match: Match, v: int) -> str:
-    """The id of the AI's answer at version `v`, so that two nodes that both search make one move.
+    """The id of the AI's command at version `v`; if two nodes both search, only one makes the move.
 
-    It holds `v` rather than the ply because a takeback repeats plies.
+    It contains `v` rather than the ply, because a takeback would repeat plies.
     """
     return f"ai:{match.id}:{v}"
 
 
-def question(match: str, digest: str) -> str:
-    """The first part of a search's key: an AI's answer names the same match and position."""
+def search_key_prefix(match: str, digest: str) -> str:
+    """The first part of a search's key: the match and position that the AI's command names too."""
     return f"{match}:{digest}:"
 
 
 def job_for(room: Room, match: Match, seat: int) -> Job:
     """The search job for the seat to move.
 
-    Its seed depends only on the match and the ply, so a repeated search is the same.
+    Its seed depends only on the match and the ply, so that a repeated search gives the same move.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
@@ -82,27 +82,27 @@ class ThinkingReporter:
         self._send_frame = send
         self._sent_ms = 0
 
-    def waiting(self, warm: bool) -> None:
-        """The search waits for a free worker, or for an engine that has compiled the game."""
+    def report_waiting(self, warm: bool) -> None:
+        """Reports that the search waits for a worker, or for the game to be compiled."""
         self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
-    def readiness(self) -> None:
-        """Reports only how far the game is compiled. Clients keep the last analysis."""
+    def report_readiness(self) -> None:
+        """Reports only the progress of compiling the game. Clients keep the last analysis."""
         self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
 
-    def absent(self) -> None:
-        """No engine is connected. The match waits for one."""
+    def report_absent(self) -> None:
+        """Reports that no engine is connected. The match waits for one."""
         self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
 
-    def info(self, info: Info) -> None:
-        """The search has made progress."""
+    def report_info(self, info: Info) -> None:
+        """Reports the progress of the search, unless a report was sent just before."""
         now_ms = self._now_ms()
         if now_ms - self._sent_ms >= THINKING_EVERY_MS:
             self._sent_ms = now_ms
             self._send(self._thinking(info, "searching"))
 
-    def done(self, info: Info) -> None:
-        """The search has ended with this info."""
+    def report_done(self, info: Info) -> None:
+        """Reports the final info of the search."""
         self._send(self._thinking(info, "done"))
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
@@ -113,7 +113,7 @@ class ThinkingReporter:
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        """Sends a frame, with the percentage of the compilation until the game is compiled."""
+        """Sends a frame, with the compiled percentage as long as the game is not compiled."""
         percent = self._percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
@@ -133,28 +133,29 @@ def reporter_of(
     )
 
 
-async def answer(
+async def find_move(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
-    """The AI seat's command in this position, with its analysis.
+    """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Retries a search that fails before giving up.
+    Tries a failed search again, `ai_tries` times in all, and then returns an AiFailure. While no
+    engine is connected it waits.
     """
     job = job_for(room, match, seat)
-    thoughts = reporter_of(ports, room, match, seat, send)
+    reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
     while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
-            thoughts.waiting(ports.engines.is_warm(job.game))
+            reporter.report_waiting(ports.engines.is_warm(job.game))
         try:
-            result = await ports.engines.search(job, thoughts.info)
-        except EnginesAway:
+            result = await ports.engines.search(job, reporter.report_info)
+        except EngineUnavailable:
             if not is_absent:
                 log.warning("no engine", room=room.id, game=job.game)
                 is_absent = True
-                thoughts.absent()
-            await asyncio.sleep(AWAY_S)
+                reporter.report_absent()
+            await asyncio.sleep(ABSENT_RETRY_S)
             continue
         except (RulesChanged, GameQuarantined) as error:
             reason = _reason(error)
@@ -164,14 +165,16 @@ async def answer(
             reason, tries, is_absent = _reason(error), tries + 1, False
             log.warning("search failed", room=room.id, game=job.game, error=str(error))
             continue
-        thoughts.done(result.info)
-        await _pace(ports, match, room.changed_ms)
-        return AiMove(key, match.id, seat, match.digest, result.move), _encode(_seen(result))
+        reporter.report_done(result.info)
+        await _wait_for_pace(ports, match, room.changed_ms)
+        return AiMove(key, match.id, seat, match.digest, result.move), _encode(
+            _stored_analysis(result)
+        )
     return AiFailure(key, match.id, seat, match.digest, reason), None
 
 
 def _reason(error: SearchError) -> str:
-    """Why there is no move, in words for the room. An engine's own message goes to the log only."""
+    """Why there is no move, in words for players. The engine's message goes to the log only."""
     match error:
         case RulesChanged():
             return "the rules of this game have changed since the match began"
@@ -181,23 +184,23 @@ def _reason(error: SearchError) -> str:
             return "no engine found a move"
 
 
-async def tell_readiness(
+async def report_readiness(
     ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
 ) -> None:
-    """Reports how far the game is compiled after the AI's move, until it is compiled.
+    """Reports the progress of compiling the game after the AI's move, until it is compiled.
 
-    It runs for a game that was not compiled when the search started, so the last report is always
-    that it is ready.
+    The runner starts it if the game was not compiled when the search started. The last report
+    always says that the game is ready.
     """
-    thoughts = reporter_of(ports, room, match, seat, send)
+    reporter = reporter_of(ports, room, match, seat, send)
     is_ready = False
     while not is_ready:
         await asyncio.sleep(READY_EVERY_S)
         is_ready = ports.engines.warm_percent(room.game_id) == 100
-        thoughts.readiness()
+        reporter.report_readiness()
 
 
-#: Plies before which an AI accepts no draw, because its score is unreliable until then.
+#: First ply at which an AI accepts a draw. Its score is unreliable before.
 DRAW_PLIES = 40
 
 
@@ -205,10 +208,10 @@ class _Score(msgspec.Struct):
     score: int = 0
 
 
-def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
+def answer_draw_offer(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> AiReply:
     """The AI's answer to an offer of a draw.
 
-    It accepts if it saw no advantage for itself at its last move, from ply DRAW_PLIES on.
+    From ply DRAW_PLIES on, it accepts if its score at its last move was not positive.
     """
     last = max(thoughts, key=lambda thought: thought.ply, default=None)
     score = msgspec.json.decode(last.body, type=_Score).score if last is not None else None
@@ -216,17 +219,17 @@ def reply(room: Room, match: Match, seat: int, thoughts: Sequence[Thought]) -> A
     return AiReply(f"draw:{match.id}:{room.v}", match.id, seat, accept)
 
 
-def _seen(result: Result) -> dict[str, object]:
-    """The part of a result that is stored beside the move."""
-    seen = msgspec.to_builtins(result.info)
-    assert isinstance(seen, dict), "a struct becomes an object"
-    return {**seen, "move": result.move}
+def _stored_analysis(result: Result) -> dict[str, object]:
+    """The analysis that is stored with a move: the search's last info and the move."""
+    analysis = msgspec.to_builtins(result.info)
+    assert isinstance(analysis, dict), "a struct becomes an object"
+    return {**analysis, "move": result.move}
 
 
-async def _pace(ports: Ports, match: Match, last_ms: int) -> None:
-    """Waits until people have had time to see the previous move."""
-    duel = all(occupant.kind == "ai" for occupant in match.seats)
-    pace_ms = ports.settings.ai_duel_pace_ms if duel else ports.settings.ai_pace_ms
+async def _wait_for_pace(ports: Ports, match: Match, last_ms: int) -> None:
+    """Waits until players have had time to see the previous move."""
+    is_duel = all(occupant.kind == "ai" for occupant in match.seats)
+    pace_ms = ports.settings.ai_duel_pace_ms if is_duel else ports.settings.ai_pace_ms
     left_ms = last_ms + pace_ms - ports.now_ms()
     if left_ms > 0:
         await asyncio.sleep(min(left_ms, pace_ms) / 1000)

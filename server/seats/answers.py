@@ -1,6 +1,6 @@
-"""Checks an engine worker's statements about a search against the uncompiled rules.
+"""Checks an engine worker's answers and progress messages against the uncompiled rules.
 
-Nothing from a worker reaches a room or a client unchecked. Pure.
+The server passes nothing from a worker to a room or a client unchecked. Pure.
 """
 
 from msgspec.structs import replace
@@ -8,28 +8,29 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position
 from engine.search.job import MATE, Info, Job, Result, SearchFailed
 
-#: Moves of the principal variation that are checked and shown during a search. Each costs a move
-#: generation.
-LINE_LIVE = 8
-#: Moves of the principal variation that are kept with an answer.
-LINE_KEPT = 16
-#: Greatest depth that is believed, in plies.
+#: Longest principal variation that is shown during a search, in moves. Checking each move costs a
+#: move generation.
+LIVE_PV_MOVES = 8
+#: Longest principal variation that is stored with a move, in moves.
+STORED_PV_MOVES = 16
+#: Greatest plausible depth, in plies.
 MAX_DEPTH = 1000
-#: Greatest count that is believed: a browser reads larger numbers in JSON inexactly.
+#: Greatest plausible number of nodes, and of nodes per second. A browser reads larger numbers in
+#: JSON inexactly.
 MAX_COUNT = 2**53 - 1
-#: Longest search time that is believed: a day, in ms.
+#: Longest plausible search time, in ms: a day.
 MAX_TIME_MS = 86_400_000
 
 
-class Untrue(Exception):
-    """A worker's statement is impossible.
+class ImpossibleAnswer(Exception):
+    """A worker's answer or progress message cannot be true.
 
-    The message is the server's own and quotes nothing of the worker's.
+    The text of this exception quotes nothing that the worker sent.
     """
 
 
 def position_of(job: Job, game: Game) -> Position:
-    """The position of a job, its moves replayed unchecked. Raises SearchFailed when it has none."""
+    """The position of a job after its moves. Raises SearchFailed if the job has no position."""
     try:
         position = game.position(job.start, job.options)
         for token in job.moves:
@@ -37,14 +38,14 @@ def position_of(job: Job, game: Game) -> Position:
     except (GameError, GameFault) as error:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
     if job.digest and position.digest() != job.digest:
-        raise SearchFailed("the moves of the job lead to another position than it says")
+        raise SearchFailed("the job's moves do not lead to the position of its digest")
     return position
 
 
 class Checker:
-    """Checks the statements about one search of one position.
+    """Checks the messages about one search of one position.
 
-    Its methods raise Untrue, or SearchFailed when the rules fail.
+    Its methods raise ImpossibleAnswer, and SearchFailed when the rules fail.
     """
 
     def __init__(self, position: Position) -> None:
@@ -53,53 +54,55 @@ class Checker:
             self._tokens = frozenset(position.tokens())
         except GameFault as error:
             raise SearchFailed(str(error)) from error
-        #: Positions on the variation that was checked last. The next variation usually begins the
-        #: same.
-        self._after: dict[tuple[str, ...], Position] = {}
+        #: The positions of the last checked variation, by their moves. The next variation usually
+        #: begins with the same moves.
+        self._positions: dict[tuple[str, ...], Position] = {}
 
-    def result(self, result: Result) -> Result:
-        """The result, after checking that its move is a legal token and its info is possible."""
+    def check_result(self, result: Result) -> Result:
+        """The result with its info checked. Its move must be a legal token."""
         if result.move not in self._tokens:
-            raise Untrue("an illegal move")
-        return replace(result, info=self.info(result.info, LINE_KEPT))
+            raise ImpossibleAnswer("an illegal move")
+        return replace(result, info=self.check_info(result.info, STORED_PV_MOVES))
 
-    def info(self, info: Info, line: int = LINE_LIVE) -> Info:
-        """The info with at most `line` moves of its variation, cut before the first illegal one."""
-        for number, most in (
+    def check_info(self, info: Info, max_moves: int = LIVE_PV_MOVES) -> Info:
+        """The checked info, with at most `max_moves` moves of its variation, all of them legal."""
+        for number, limit in (
             (info.depth, MAX_DEPTH),
             (info.nodes, MAX_COUNT),
             (info.nps, MAX_COUNT),
         ):
-            if not 0 <= number <= most:
-                raise Untrue("a count that cannot be")
+            if not 0 <= number <= limit:
+                raise ImpossibleAnswer("an impossible count")
         if not 0 <= info.time_ms <= MAX_TIME_MS:
-            raise Untrue("a time that cannot be")
-        if any(abs(score) > MATE for score in (info.score, *(one.score for one in info.moves))):
-            raise Untrue("a score that cannot be")
-        named = {one.move for one in info.moves}
-        if len(named) != len(info.moves) or not named <= self._tokens:
-            raise Untrue("scores of moves that are not legal")
+            raise ImpossibleAnswer("an impossible time")
+        if any(
+            abs(score) > MATE for score in (info.score, *(scored.score for scored in info.moves))
+        ):
+            raise ImpossibleAnswer("an impossible score")
+        tokens = {scored.move for scored in info.moves}
+        if len(tokens) != len(info.moves) or not tokens <= self._tokens:
+            raise ImpossibleAnswer("scores of illegal moves")
         if info.pv and info.pv[0] not in self._tokens:
-            raise Untrue("a line of play that is not legal")
-        return replace(info, pv=self._legal(info.pv[:line]))
+            raise ImpossibleAnswer("an illegal principal variation")
+        return replace(info, pv=self._legal_prefix(info.pv[:max_moves]))
 
-    def _legal(self, line: tuple[str, ...]) -> tuple[str, ...]:
-        """The longest prefix of a variation that is legal."""
-        before, known, here = self._after, {}, self._root
+    def _legal_prefix(self, line: tuple[str, ...]) -> tuple[str, ...]:
+        """The longest legal prefix of a variation."""
+        last, checked, position = self._positions, {}, self._root
         for length, token in enumerate(line, 1):
             prefix = line[:length]
-            after = before.get(prefix)
+            after = last.get(prefix)
             if after is None:
                 try:
-                    plain, after, _ = here.advance(token)
+                    canonical, after, _ = position.advance(token)
                 except GameError:
                     line = line[: length - 1]
                     break
                 except GameFault as error:
                     raise SearchFailed(str(error)) from error
-                if plain != token:  # another spelling of a move: workers must answer with tokens
+                if canonical != token:  # not the move's token but another notation of it
                     line = line[: length - 1]
                     break
-            known[prefix] = here = after
-        self._after = known
+            checked[prefix] = position = after
+        self._positions = checked
         return line

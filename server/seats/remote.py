@@ -1,13 +1,14 @@
 """Searches by remote engine workers, and by the local pool if there is one.
 
-The server owns its searches. It picks a worker, watches it, and moves the search to another one
-when the worker dies or falls silent, at most TRIES times and within the time that is left; then the
-local pool searches. An answer counts only if it carries the search's id and current attempt.
+The server owns its searches. It sends a search to a worker and watches the worker. If the worker
+dies or falls silent, the server sends the search to another one, at most TRIES times and within the
+time that is left; then the local pool searches. An answer counts only if it carries the search's id
+and current attempt.
 
-Workers are not trusted. `server.seats.answers` checks what they say of a search. A worker that says
-something impossible, or that it has a game in quarantine, gets no more searches of that game under
-these rules. That lasts for the worker's life; a restarted worker has another name. What it said
-stays in this node's log.
+Workers are not trusted: `server.seats.answers` checks their messages about a search. A worker gets
+no more searches of a game under the same rules after an impossible message, or when it has the game
+in quarantine. A restarted worker has another name and starts afresh. The reason is in this node's
+log.
 """
 
 import asyncio
@@ -26,51 +27,51 @@ from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
-from server.bus.work import Advert, Malformed, Offer, Warming
-from server.ports import Engines, EnginesAway, OnInfo
+from server.bus.work import Advert, CompilingGame, Malformed, ReadyGame
+from server.ports import Engines, EngineUnavailable, OnInfo
 from server.process.metrics import Metrics
-from server.seats.answers import Checker, Untrue, position_of
+from server.seats.answers import Checker, ImpossibleAnswer, position_of
 
 log = structlog.get_logger()
 
-#: Workers that may lose a search before it falls back to the local pool or fails.
+#: Lost attempts after which a search goes to the local pool or fails.
 TRIES = 3
-#: Time in which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
-TAKE_S = 1.0
-#: Longest silence of a searching worker, in seconds. It reports twice a second.
+#: Time within which a worker must confirm a search, in seconds. Otherwise the attempt is lost.
+ACCEPT_S = 1.0
+#: Longest silence of a searching worker, in seconds. A worker sends a message twice a second.
 SILENCE_S = 1.5
 #: Grace period after the search's own time, in seconds.
 GRACE_S = 0.5
-#: Deadline of one attempt, in seconds. A game may have to be compiled first.
+#: Deadline of one attempt, in seconds; it allows for compiling the game.
 DEADLINE_S = 120.0
 #: Age after which a worker's advert no longer counts, in seconds.
 ADVERT_S = 3.5
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
-#: Attempts after which a search fails.
-REFUSALS = 200
-#: Time left below which the best move so far is the answer, in seconds.
-WORTH_A_TRY_S = 0.1
-#: Rooms whose last worker is remembered.
-AFFINITIES = 10_000
+#: Maximum number of attempts at a search.
+MAX_ATTEMPTS = 200
+#: Shortest time for another attempt, in seconds. With less left, the best move so far counts.
+MIN_RETRY_S = 0.1
+#: Maximum number of rooms whose last worker is remembered.
+MAX_AFFINITIES = 10_000
 #: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
 #: second.
 PROGRESS_S = 0.08
-#: Workers whose faults are remembered.
-DISTRUSTED = 1000
-#: Longest quotation of a worker's words in the log, in characters.
-QUOTED = 200
+#: Maximum number of distrusted workers that are remembered.
+MAX_DISTRUSTED = 1000
+#: Longest quotation of a worker's text in the log, in characters.
+MAX_QUOTE = 200
 
 
 class _Lost(Exception):
-    """The worker is gone, silent or late."""
+    """The attempt is lost: its worker is gone, silent or late."""
 
 
 class _Busy(Exception):
-    """The worker has no free capacity."""
+    """The worker has no capacity for another search."""
 
 
-class _Changed(Exception):
+class _OtherRules(Exception):
     """The worker has other rules than it advertised."""
 
 
@@ -81,7 +82,7 @@ class _Failed(Exception):
 class _Untrusted(Exception):
     """The worker is unfit to search this game.
 
-    Its message was false or malformed, or it has the game in quarantine.
+    It sent an impossible or malformed message, or has the game in quarantine.
     """
 
 
@@ -92,12 +93,12 @@ class _Worker:
     advert: Advert
     last_heard_s: float
     busy_until_s: float = 0.0
-    #: Searches that this server has sent to it and that are not answered yet.
+    #: Searches of this server that the worker has not answered yet.
     own_searches: int = 0
 
     @property
     def load(self) -> float:
-        """Searches per core."""
+        """The worker's searches per core, running and waiting."""
         return max(self.own_searches, self.advert.running + self.advert.waiting) / self.advert.cores
 
     def nps(self, game_id: str) -> int:
@@ -108,7 +109,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _PendingSearch:
-    """A search with its attempts at workers."""
+    """A search and the state of its attempts."""
 
     id: str
     job: Job
@@ -119,25 +120,25 @@ class _PendingSearch:
     losses: int = 0
     begun_s: float | None = None
     latest: Info | None = None
-    #: Workers that lost the search. They are tried again only when there are no others.
+    #: Workers that lost the search. They get it again only if there are no others.
     lost_by: set[str] = field(default_factory=set)
-    #: Workers that failed at the search. They are not tried again.
+    #: Workers that failed at the search. They do not get it again.
     failed_at: set[str] = field(default_factory=set)
-    #: Why the local pool has no answer.
+    #: The error with which the local pool failed at the search.
     local_error: SearchFailed | None = None
-    checker: Checker | None = None
+    _checker: Checker | None = None
 
-    def check(self) -> Checker:
+    def checker(self) -> Checker:
         """The checker of this search's answers.
 
         Raises SearchFailed for a job that cannot be searched.
         """
-        if self.checker is None:
-            self.checker = Checker(position_of(self.job, self.game))
-        return self.checker
+        if self._checker is None:
+            self._checker = Checker(position_of(self.job, self.game))
+        return self._checker
 
     def left_s(self, now_s: float) -> float | None:
-        """The rest of the job's own time in seconds, from its first search on, or None."""
+        """The time left for the job, from its first search on, in seconds; None if unlimited."""
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (
@@ -147,7 +148,7 @@ class _PendingSearch:
 
 @dataclass(eq=False, slots=True)
 class _Attempt:
-    """One attempt at one worker."""
+    """One attempt at a search, by one worker."""
 
     pending: _PendingSearch
     worker: str
@@ -166,7 +167,7 @@ class _Attempt:
 class Counts:
     """Counts since the start: answered searches, lost attempts, late and malformed messages.
 
-    `Metrics.bad_answers` counts false statements.
+    `Metrics.bad_answers` counts impossible messages.
     """
 
     answered: int = 0
@@ -198,48 +199,51 @@ class RemoteEngines:
         self._workers: dict[str, _Worker] = {}
         self._attempts: dict[str, _Attempt] = {}
         self._affinity: dict[str, str] = {}
-        #: For each worker's name, the games it is not trusted with, each with its rules' digest.
-        #: Outlives adverts, which come and go.
+        #: The games that each worker is not trusted with, by its name, with their rules' digests.
+        #: The entries outlive the workers' adverts.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
-        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
-        link.subscribe(work.news_topic(node), self._on_news)
+        link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
+        link.subscribe(work.answers_topic(node), self._on_news)
         link.on_gap(self._on_gap)
 
     # --- the Engines interface
 
     def is_warm(self, game_id: str) -> bool:
         remote = any(
-            self._offers(worker, worker.advert.games.get(game_id), game_id)
-            for worker in self._present()
+            self._is_offered(worker, worker.advert.games.get(game_id), game_id)
+            for worker in self._live_workers()
         )
         return remote or (self._local is not None and self._local.is_warm(game_id))
 
     def warm_percent(self, game_id: str) -> int:
         if self.is_warm(game_id):
             return 100
-        offers = [worker.advert.warming.get(game_id) for worker in self._present()]
-        here = [] if self._local is None else [self._local.warm_percent(game_id)]
-        return max([*here, *(offer.percent for offer in offers if offer is not None)], default=0)
+        offers = [worker.advert.warming.get(game_id) for worker in self._live_workers()]
+        local = [] if self._local is None else [self._local.warm_percent(game_id)]
+        return max([*local, *(offer.percent for offer in offers if offer is not None)], default=0)
 
     def expect(self, game_id: str) -> None:
         if self._local is not None:
             self._local.expect(game_id)
-        for worker in self._present():
+        for worker in self._live_workers():
             if game_id in worker.advert.warming:
-                topic = work.order_topic(worker.advert.worker)
-                self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
+                topic = work.commands_topic(worker.advert.worker)
+                self._link.publish(topic, work.encode(work.Expect(game_id)), reliable=True)
 
     def load(self) -> Load:
-        here = self._local.load() if self._local is not None else Load(0, 0, 0)
-        cores = sum(worker.advert.cores for worker in self._present())
-        running = here.running + len(self._attempts)
-        return Load(running, here.waiting, here.workers + cores, self._other_rules())
+        local = self._local.load() if self._local is not None else Load(0, 0, 0)
+        cores = sum(worker.advert.cores for worker in self._live_workers())
+        running = local.running + len(self._attempts)
+        return Load(running, local.waiting, local.workers + cores, self._other_rules())
 
     def _other_rules(self) -> int:
-        """Counts the games that present workers offer under another digest than this server's."""
+        """The number of games that workers offer with a digest other than this server's."""
         count = 0
-        for worker in self._present():
-            offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
+        for worker in self._live_workers():
+            offers: dict[str, ReadyGame | CompilingGame] = {
+                **worker.advert.warming,
+                **worker.advert.games,
+            }
             for game_id, offer in offers.items():
                 with contextlib.suppress(GameError, GameFault):  # this server cannot play the game
                     count += offer.rules != self._find_game(game_id).digest
@@ -255,59 +259,59 @@ class RemoteEngines:
         if time_ms is not None and pending.level.limit.time_ms is not None:
             pending.begun_s = _now_s() - max(0, pending.level.limit.time_ms - time_ms) / 1000
         while True:
-            worker, here = self._choose(pending), self._local_engines(pending)
+            worker, local = self._choose(pending), self._local_engines(pending)
             if worker is not None:
-                if (result := await self._ask(pending, worker)) is not None:
+                if (result := await self._try_worker(pending, worker)) is not None:
                     return result
-            elif here is not None:
+            elif local is not None:
                 try:
-                    return await self._search_locally(pending, here)
+                    return await self._search_locally(pending, local)
                 except SearchFailed as error:
                     pending.local_error = error
             else:
                 self._check_answerable(pending)
                 await asyncio.sleep(BUSY_S)
 
-    async def _ask(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
-        """Makes one attempt.
+    async def _try_worker(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
+        """Makes one attempt at a worker and returns its answer, or None for another attempt.
 
-        Returns the answer, or None to try elsewhere. Raises SearchFailed after the last attempt.
+        Raises SearchFailed after the last attempt.
         """
         name, game = worker.advert.worker, pending.game
         try:
-            return await self._attempt(pending, worker)
+            return await self._run_attempt(pending, worker)
         except _Busy:
             worker.busy_until_s = _now_s() + BUSY_S
-        except _Changed:
+        except _OtherRules:
             self._workers.pop(name, None)  # until it advertises again
-        except _Failed as failed:
+        except _Failed as error:
             log.warning(
                 "search failed at a worker",
                 worker=_quoted(name),
                 game=game.id,
-                reason=_quoted(str(failed)),
+                reason=_quoted(str(error)),
             )
             pending.failed_at.add(name)
-        except _Untrusted as bad:
-            self._distrust(name, game, str(bad))
-        except _Lost as lost:
+        except _Untrusted as error:
+            self._distrust(name, game, str(error))
+        except _Lost as error:
             self.counts.lost += 1
             pending.losses += 1
-            log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(lost))
+            log.warning("search lost", worker=_quoted(name), game=game.id, reason=str(error))
             pending.lost_by.add(name)
             return self._give_up(pending)
-        if pending.attempt >= REFUSALS:
+        if pending.attempt >= MAX_ATTEMPTS:
             raise SearchFailed("no worker has room for this search")
         return None
 
     def _distrust(self, name: str, game: Game, reason: str) -> None:
-        """Gives the worker no more searches of this game. Logs that once."""
+        """Excludes the worker from searches of this game, and logs that once."""
         self._metrics.bad_answers += 1
         offered = (game.id, game.digest)
         if offered in self._distrusted.setdefault(name, set()):
             return
         self._distrusted[name].add(offered)
-        if len(self._distrusted) > DISTRUSTED:
+        if len(self._distrusted) > MAX_DISTRUSTED:
             del self._distrusted[next(iter(self._distrusted))]
         log.error(
             "worker not asked any more", worker=_quoted(name), game=game.id, reason=_quoted(reason)
@@ -315,93 +319,111 @@ class RemoteEngines:
 
     # --- choosing
 
-    def _present(self) -> list[_Worker]:
+    def _live_workers(self) -> list[_Worker]:
         """The workers with a recent advert; none while the broker is unreachable."""
-        if not self._link.flows:
+        if not self._link.is_up:
             return []
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
-    def _offers(
-        self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
+    def _is_offered(
+        self,
+        worker: _Worker,
+        offer: ReadyGame | CompilingGame | None,
+        game_id: str,
+        rules: str | None = None,
     ) -> bool:
-        """Whether a worker's offer is for the game, with these rules if given, and trusted."""
+        """Whether a trusted worker offers the game, with these rules if given."""
         if offer is None or rules not in (None, offer.rules):
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
 
-    def _able(self, pending: _PendingSearch) -> list[_Worker]:
+    def _compiled_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules compiled."""
         return [
-            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.games)
+            worker
+            for worker in self._eligible(pending)
+            if self._has_rules(pending, worker, worker.advert.games)
         ]
 
-    def _warming(self, pending: _PendingSearch) -> list[_Worker]:
+    def _compiling_workers(self, pending: _PendingSearch) -> list[_Worker]:
         """The eligible workers that have exactly these rules but have not compiled them yet.
 
-        They can search levels meanwhile.
+        They can already search for levels.
         """
         return [
-            one for one in self._eligible(pending) if self._is_for(pending, one, one.advert.warming)
+            worker
+            for worker in self._eligible(pending)
+            if self._has_rules(pending, worker, worker.advert.warming)
         ]
 
     def _eligible(self, pending: _PendingSearch) -> list[_Worker]:
         """The workers that have not failed at this search."""
         return [
-            worker for worker in self._present() if worker.advert.worker not in pending.failed_at
+            worker
+            for worker in self._live_workers()
+            if worker.advert.worker not in pending.failed_at
         ]
 
-    def _is_for(
-        self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
+    def _has_rules(
+        self,
+        pending: _PendingSearch,
+        worker: _Worker,
+        offers: Mapping[str, ReadyGame | CompilingGame],
     ) -> bool:
+        """Whether the worker offers the job's game with exactly the job's rules."""
         job = pending.job
-        return self._offers(worker, offers.get(job.game), job.game, job.rules)
+        return self._is_offered(worker, offers.get(job.game), job.game, job.rules)
 
     def _local_engines(self, pending: _PendingSearch) -> Engines | None:
         """The local pool, if there is one and it has not failed at this search."""
         return self._local if pending.local_error is None else None
 
     def _check_answerable(self, pending: _PendingSearch) -> None:
-        """Raises the error of a search that no engine can answer now.
+        """Raises SearchFailed if no engine that offers the game can answer the search.
 
-        It is EnginesAway when none offers the game.
+        Raises EngineUnavailable if none offers it.
         """
-        if self._able(pending) or self._warming(pending):
+        if self._compiled_workers(pending) or self._compiling_workers(pending):
             return
         if pending.local_error is not None:
             raise pending.local_error
         job = pending.job
-        adverts = [worker.advert for worker in self._present()]
-        offers = [one.games.get(job.game) or one.warming.get(job.game) for one in adverts]
+        adverts = [worker.advert for worker in self._live_workers()]
+        offers = [advert.games.get(job.game) or advert.warming.get(job.game) for advert in adverts]
         if any(offer is not None and offer.rules == job.rules for offer in offers):
-            raise SearchFailed(f"no worker that offers {job.game} gives an answer that can be used")
-        raise EnginesAway(f"no engine is there for {job.game}")
+            raise SearchFailed(f"no worker that offers {job.game} gave a usable answer")
+        raise EngineUnavailable(f"no engine for {job.game} is connected")
 
     def _choose(self, pending: _PendingSearch) -> _Worker | None:
-        """The worker to try, or None for the local pool or when all are busy.
+        """The worker for the next attempt; None for the local pool, or if all workers are busy.
 
         The room's last worker comes first if it has a free core, then the least loaded one, then
-        the fastest. Workers that have compiled the game come before a local pool that has not. That
-        pool comes before workers that have not.
+        the fastest. Workers that have compiled the game come before a local pool that has not. Such
+        a pool comes before workers that have not.
         """
-        here = self._local_engines(pending)
-        if pending.losses >= TRIES and here is not None:
+        local = self._local_engines(pending)
+        if pending.losses >= TRIES and local is not None:
             return None
         now_s = _now_s()
-        able = self._able(pending)
-        if not able and here is None:
-            able = self._warming(pending)
-        is_ready_here = here is not None and (not able or here.is_warm(pending.job.game))
-        able = [worker for worker in able if worker.busy_until_s <= now_s]
-        able = [worker for worker in able if worker.advert.worker not in pending.lost_by] or able
-        free = [worker for worker in able if worker.load < 1]
-        if not free and is_ready_here and self._local_is_idle():
+        candidates = self._compiled_workers(pending)
+        if not candidates and local is None:
+            candidates = self._compiling_workers(pending)
+        is_local_ready = local is not None and (not candidates or local.is_warm(pending.job.game))
+        candidates = [worker for worker in candidates if worker.busy_until_s <= now_s]
+        candidates = [
+            worker for worker in candidates if worker.advert.worker not in pending.lost_by
+        ] or candidates
+        free = [worker for worker in candidates if worker.load < 1]
+        if not free and is_local_ready and self._local_is_idle():
             return None
         preferred = self._workers.get(self._affinity.get(pending.job.affinity, ""))
         if preferred is not None and preferred in free:
             return preferred
         return min(
-            free or able, key=lambda one: (one.load, -one.nps(pending.job.game)), default=None
+            free or candidates,
+            key=lambda worker: (worker.load, -worker.nps(pending.job.game)),
+            default=None,
         )
 
     def _local_is_idle(self) -> bool:
@@ -411,12 +433,13 @@ class RemoteEngines:
 
     # --- one attempt
 
-    async def _attempt(self, pending: _PendingSearch, worker: _Worker) -> Result:
+    async def _run_attempt(self, pending: _PendingSearch, worker: _Worker) -> Result:
+        """Sends the search to the worker; returns its answer or raises the attempt's failure."""
         pending.attempt += 1
         name, now_s = worker.advert.worker, _now_s()
         left_s = pending.left_s(now_s)
         order = work.Search(
-            id=pending.id, attempt=pending.attempt, server=self._node, job=_anonymous(pending.job),
+            id=pending.id, attempt=pending.attempt, server=self._node, job=_hide_room(pending.job),
             deadline_ms=int(DEADLINE_S * 1000),
             time_ms=(
                 None if left_s is None or pending.begun_s is None
@@ -428,28 +451,28 @@ class RemoteEngines:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         attempt = self._attempts[pending.id] = _Attempt(
-            pending, name, answer, now_s + TAKE_S,
+            pending, name, answer, now_s + ACCEPT_S,
             is_compiled=pending.job.game in worker.advert.games
         )  # fmt: skip
-        self._prefer(pending.job.affinity, name)
+        self._remember_worker(pending.job.affinity, name)
         worker.own_searches += 1
-        self._link.publish(work.order_topic(name), payload, kept=True)
+        self._link.publish(work.commands_topic(name), payload, reliable=True)
         try:
             return await self._await_answer(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
             self._link.publish(
-                work.order_topic(name),
+                work.commands_topic(name),
                 work.encode(work.Stop(pending.id, pending.attempt)),
-                kept=True,
+                reliable=True,
             )
             if pending.begun_s is None:
-                pending.begun_s = now_s  # the next attempt does not get the lost time back
+                pending.begun_s = now_s  # the lost time counts for the next attempt
             raise
         finally:
             worker.own_searches -= 1
             del self._attempts[pending.id]
             if not answer.cancel():
-                answer.exception()  # it may have arrived after the wait ended
+                answer.exception()  # retrieved, so that asyncio does not log a late exception
 
     async def _await_answer(self, attempt: _Attempt, ordered_s: float) -> Result:
         """Waits for the answer. Raises _Lost when the worker is late or silent for too long."""
@@ -457,9 +480,9 @@ class RemoteEngines:
         while True:
             end_s = ordered_s + DEADLINE_S
             left_s = pending.left_s(now_s := _now_s())
-            is_compiled = attempt.is_compiled  # an uncompiled game may take longer
+            is_compiled = attempt.is_compiled  # if not, compiling may take longer than the search
             if left_s is not None and pending.begun_s is not None and is_compiled:
-                end_s = min(end_s, max(now_s + left_s, ordered_s + WORTH_A_TRY_S) + GRACE_S)
+                end_s = min(end_s, max(now_s + left_s, ordered_s + MIN_RETRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:
                 raise _Lost("late" if end_s <= now_s else "silent")
@@ -468,10 +491,13 @@ class RemoteEngines:
                 return attempt.answer.result()
 
     def _give_up(self, pending: _PendingSearch) -> Result | None:
-        """After a lost attempt, the best move so far if no time or attempt is left, else None."""
+        """After a lost attempt: the best move so far if no time or attempt is left, else None.
+
+        Raises SearchFailed after the last attempt if there is no move.
+        """
         left_s = pending.left_s(_now_s())
         is_last = pending.losses >= TRIES and self._local_engines(pending) is None
-        is_late = left_s is not None and left_s < WORTH_A_TRY_S
+        is_late = left_s is not None and left_s < MIN_RETRY_S
         if pending.latest is not None and pending.latest.pv and (is_last or is_late):
             return best_so_far(pending.job, pending.game, pending.latest)
         if is_last:
@@ -479,29 +505,32 @@ class RemoteEngines:
         return None
 
     async def _search_locally(self, pending: _PendingSearch, local: Engines) -> Result:
+        """Searches with the local pool, in the time that is left."""
         left_s = pending.left_s(_now_s()) if pending.begun_s is not None else None
-        time_ms = None if left_s is None else round(max(left_s, WORTH_A_TRY_S) * 1000)
+        time_ms = None if left_s is None else round(max(left_s, MIN_RETRY_S) * 1000)
         return await local.search(pending.job, pending.on_info, time_ms)
 
-    def _prefer(self, affinity: str, worker: str) -> None:
+    def _remember_worker(self, affinity: str, worker: str) -> None:
+        """Remembers the worker of a room, and forgets the oldest room beyond MAX_AFFINITIES."""
         self._affinity.pop(affinity, None)
         self._affinity[affinity] = worker
-        if len(self._affinity) > AFFINITIES:
+        if len(self._affinity) > MAX_AFFINITIES:
             del self._affinity[next(iter(self._affinity))]
 
     # --- from the broker
 
     def _on_advert(self, topic: str, payload: bytes) -> None:
+        """Handles a worker's advert; an empty one means that the worker is gone."""
         if not payload:
-            self._gone(topic)
+            self._on_worker_gone(topic)
             return
         try:
             advert = work.parse_advert(topic, payload)
         except Malformed as error:
-            self._refuse(topic, error)
+            self._reject_message(topic, error)
             return
-        known = self._workers.get(advert.worker)
-        if known is None:
+        worker = self._workers.get(advert.worker)
+        if worker is None:
             self._workers[advert.worker] = _Worker(advert, _now_s())
             log.info(
                 "engine worker",
@@ -510,9 +539,10 @@ class RemoteEngines:
                 games=len(advert.games),
             )
         else:
-            known.advert, known.last_heard_s = advert, _now_s()
+            worker.advert, worker.last_heard_s = advert, _now_s()
 
-    def _gone(self, topic: str) -> None:
+    def _on_worker_gone(self, topic: str) -> None:
+        """Forgets the worker with this topic and fails its attempts."""
         for name in [name for name in self._workers if work.worker_topic(name) == topic]:
             del self._workers[name]
             log.info("engine worker gone", worker=_quoted(name))
@@ -521,66 +551,70 @@ class RemoteEngines:
                     attempt.fail(_Lost("gone"))
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
-        """Fails the attempts when the broker is unreachable, so the local pool searches at once."""
-        if topics is None and not self._link.flows and self._local is not None:
+        """Fails all attempts if the broker is unreachable, so that the local pool takes over."""
+        if topics is None and not self._link.is_up and self._local is not None:
             for attempt in tuple(self._attempts.values()):
-                attempt.fail(_Lost("the broker is away"))
+                attempt.fail(_Lost("the broker is unreachable"))
 
     def _on_news(self, topic: str, payload: bytes) -> None:
+        """Handles a worker's message about a search."""
         try:
-            news = work.parse_news(payload)
+            message = work.parse_worker_message(payload)
         except Malformed as error:
-            self._refuse(topic, error)
-            if (head := work.news_head(payload)) is not None:
-                attempt = self._attempts.get(head.id)
-                if attempt is not None and attempt.pending.attempt == head.attempt:
-                    attempt.fail(_Untrusted("an answer that is no message"))
+            self._reject_message(topic, error)
+            if (header := work.parse_search_id(payload)) is not None:
+                attempt = self._attempts.get(header.id)
+                if attempt is not None and attempt.pending.attempt == header.attempt:
+                    attempt.fail(_Untrusted("a malformed answer"))
             return
-        attempt = self._attempts.get(news.id)
-        if attempt is None or attempt.pending.attempt != news.attempt or attempt.answer.done():
+        attempt = self._attempts.get(message.id)
+        if attempt is None or attempt.pending.attempt != message.attempt or attempt.answer.done():
             self.counts.late += 1
             return
         attempt.silent_at_s = _now_s() + SILENCE_S
-        match news:
+        match message:
             case work.Taken():
                 pass
             case work.Progress(info=info):
-                self._progress(attempt, info)
+                self._on_progress(attempt, info)
             case work.Answered(result=result):
-                self._answered(attempt, result)
-            case work.Refused(reason=reason, message=message):
-                attempt.fail(_refusal(reason, message))
+                self._on_answer(attempt, result)
+            case work.Refused(reason=reason, message=text):
+                attempt.fail(_failure_of(reason, text))
 
-    def _progress(self, attempt: _Attempt, info: Info) -> None:
+    def _on_progress(self, attempt: _Attempt, info: Info) -> None:
+        """Passes on a progress message after checking it, unless it comes too soon."""
         pending, now_s = attempt.pending, _now_s()
         if now_s < attempt.progress_at_s:
             return
         attempt.progress_at_s = now_s + PROGRESS_S
         try:
-            info = pending.check().info(info)
+            info = pending.checker().check_info(info)
             pending.latest = info
             if pending.begun_s is None:
                 pending.begun_s = now_s - info.time_ms / 1000
             pending.on_info(info)
-        except Untrue as untrue:
-            attempt.fail(_Untrusted(str(untrue)))
+        except ImpossibleAnswer as error:
+            attempt.fail(_Untrusted(str(error)))
         except Exception as error:
             attempt.fail(error)
 
-    def _answered(self, attempt: _Attempt, result: Result) -> None:
+    def _on_answer(self, attempt: _Attempt, result: Result) -> None:
+        """Ends the attempt with the answer after checking it."""
         try:
-            attempt.answer.set_result(attempt.pending.check().result(result))
+            attempt.answer.set_result(attempt.pending.checker().check_result(result))
             self.counts.answered += 1
-        except Untrue as untrue:
-            attempt.fail(_Untrusted(str(untrue)))
+        except ImpossibleAnswer as error:
+            attempt.fail(_Untrusted(str(error)))
         except SearchFailed as error:
             attempt.fail(error)
 
-    def _refuse(self, topic: str, error: Malformed) -> None:
+    def _reject_message(self, topic: str, error: Malformed) -> None:
+        """Counts a malformed message, and logs the 1st, 2nd, 4th, 8th, … one."""
         self.counts.malformed += 1
         self._link.counts.refused += 1
         refused = self.counts.malformed
-        if refused.bit_count() == 1:  # 1, 2, 4, 8, …
+        if refused.bit_count() == 1:
             log.warning(
                 "worker message refused",
                 topic=_quoted(topic),
@@ -589,12 +623,13 @@ class RemoteEngines:
             )
 
 
-def _refusal(reason: str, message: str) -> Exception:
+def _failure_of(reason: str, message: str) -> Exception:
+    """The failure of an attempt that a worker refused."""
     match reason:
         case "busy":
             return _Busy()
         case "game.changed":
-            return _Changed(message)
+            return _OtherRules(message)
         case "quarantined":
             return _Untrusted(f"it has the game in quarantine: {message}")
         case _:
@@ -602,12 +637,12 @@ def _refusal(reason: str, message: str) -> Exception:
 
 
 def _quoted(text: str) -> str:
-    """A worker's words for the log: cut, and without control and format characters."""
-    return "".join(c if c.isprintable() else "?" for c in text[:QUOTED])
+    """A worker's text for the log: cut, and without control and format characters."""
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
 
 
-def _anonymous(job: Job) -> Job:
-    """The job without the room's name, by which anyone could enter an unlisted room."""
+def _hide_room(job: Job) -> Job:
+    """The job with a hash of its room's id: anyone who knows the id can enter an unlisted room."""
     return msgspec.structs.replace(
         job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
     )

@@ -1,11 +1,11 @@
-"""The interface of a store: the promises of the log and its projections, for every backend.
+"""The interface of a store, and the guarantees of every backend.
+
+`append` and `create_room` return only after the commit. All that one call writes is committed
+together or not at all. The versions `v` of a room count 1, 2, 3, … without a gap. A command key
+(room, identity, id) makes events once.
 
 All backends pass the same contract tests. Database rows never leave a backend; callers receive the
 structs below.
-
-The promises: `append` and `create_room` return only after the commit. Everything that one call
-writes is committed together or not at all. The versions `v` of a room count 1, 2, 3, … without a
-gap. A command key (room, identity, id) makes events once.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-#: The audience of an event: everybody in the room, or spectators only.
+#: The audiences of an event: everyone in the room, and spectators only.
 EVERYONE, SPECTATORS = 0, 1
 
 #: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
@@ -27,6 +27,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+#: The length of a day, in ms.
 DAY_MS = 24 * 3_600_000
 
 
@@ -35,10 +36,10 @@ def day_of(at_ms: int) -> int:
     return at_ms // DAY_MS
 
 
-def batched(names: Sequence[str], most: int = 500) -> Iterator[Sequence[str]]:
-    """Yields the names in slices of at most `most`, the size of one statement's parameter list."""
-    for start in range(0, len(names), most):
-        yield names[start : start + most]
+def batched(names: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
+    """Yields the names in slices of at most `size`, each short enough for one statement."""
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
 
 
 class StoreError(Exception):
@@ -46,26 +47,27 @@ class StoreError(Exception):
 
 
 class Conflict(StoreError):
-    """The compare-and-set failed: the room's head is not at the expected version. The caller reads
-    the newer events and decides again.
+    """The compare-and-set failed: the room's head is not at the expected version.
+
+    The caller reads the newer events and decides again.
     """
 
 
 class Duplicate(StoreError):
-    """The command key has made its events already; `first_v` and `last_v` are their range."""
+    """The command was committed earlier; its events are `first_v` to `last_v`."""
 
     def __init__(self, first_v: int, last_v: int) -> None:
-        super().__init__(f"made v {first_v} to {last_v} before")
+        super().__init__(f"the command was committed as v {first_v} to {last_v}")
         self.first_v = first_v
         self.last_v = last_v
 
 
 class StoreUnavailable(StoreError):
-    """The write may or may not be committed; the caller looks the command key up again."""
+    """The store failed: a write may be committed or not. The caller looks up its command key."""
 
 
 class StoredEvent(Struct, frozen=True):
-    """An entry of a room's log: the event's JSON, and the time of its decision in ms since 1970."""
+    """An entry of a room's log; `body` is the event's JSON, `at_ms` its time in ms since 1970."""
 
     v: int
     at_ms: int
@@ -81,8 +83,9 @@ class CommandKey(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """The lobby's entry for a room, readable without opening it; `summary` is JSON. A room with
-    `listed` False is not in the list.
+    """The lobby's entry for a room; `summary` is JSON.
+
+    Only rooms with `listed` are in the lobby's list.
     """
 
     listed: bool
@@ -127,8 +130,9 @@ Projection = Listing | MatchStarted | MatchFinished | Thought
 
 
 class Append(Struct, frozen=True):
-    """Events to append after `expected_v`, with the projections that change in the same
-    transaction. `node` takes responsibility for the wake-up at `due_ms`.
+    """Events to append after `expected_v`, with their projections, in one transaction.
+
+    `node` becomes responsible for the room's wake-up at `due_ms`.
     """
 
     room: str
@@ -141,7 +145,7 @@ class Append(Struct, frozen=True):
 
 
 class NewRoom(Struct, frozen=True):
-    """A room to create with its first events; (host, create_id) creates it once."""
+    """A room to create with its first events; only one room is created for (host, create_id)."""
 
     append: Append
     game: str
@@ -152,8 +156,8 @@ class NewRoom(Struct, frozen=True):
 
 
 class RoomHead(Struct, frozen=True):
-    """The head of a room's log, the node responsible for its wake-up, and the last day on which
-    presence in the room was recorded (None: never).
+    """The head of a room's log, the node responsible for its wake-up, and the last day on which the
+    room was seen open (None: never).
     """
 
     v: int
@@ -163,7 +167,7 @@ class RoomHead(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """An identity that may hold seats, and the last day on which it was present (None: never)."""
+    """An identity that may hold seats, and the last day on which it was seen (None: never)."""
 
     id: str
     name: str
@@ -171,7 +175,7 @@ class Identity(Struct, frozen=True):
 
 
 class StoredMatch(Struct, frozen=True):
-    """A row of the match list; `last_v`, `finished_ms`, `plies`, `over` are None while it runs."""
+    """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running."""
 
     match: str
     room: str
@@ -190,7 +194,7 @@ class StoredMatch(Struct, frozen=True):
 
 
 class StoredRoom(Struct, frozen=True):
-    """A public room as the lobby lists it."""
+    """A room in the lobby's list; `summary` is JSON."""
 
     room: str
     summary: bytes
@@ -198,128 +202,132 @@ class StoredRoom(Struct, frozen=True):
 
 
 class DaySpan(Struct, frozen=True):
-    """An expiry threshold: on day `today`, rows last seen before `before_day` are old."""
+    """The days of an expiry pass: rows last seen before `before_day` expire on day `today`."""
 
     today: int
     before_day: int
 
 
 class Page(Struct, frozen=True):
-    """The result of one expiry pass over a page of rows: the deleted ids, and the id of the page's
-    last row, or None after the last page.
+    """The result of one expiry pass over a page of rows.
+
+    `deleted` are ids. `next` is the id of the page's last row, None after the last page.
     """
 
-    gone: tuple[str, ...]
+    deleted: tuple[str, ...]
     next: str | None
 
 
 class Store(Protocol):
-    """Everything that must outlive the process."""
+    """All state that must outlive the process."""
 
     @property
     def epoch(self) -> str:
-        """A random token made with the store. It differs after a restore from a backup, which makes
-        clients resync from scratch.
+        """A random token that names the store's history.
+
+        A restore from a backup changes it, which makes clients resync from scratch.
         """
 
     async def create_room(self, new: NewRoom) -> str | None:
-        """Commits a new room; returns None, or the id of the room that (host, create_id) made
-        before.
+        """Commits a new room and returns None.
+
+        If (host, create_id) has created a room before, creates none and returns that room's id.
         """
 
     async def created_room(self, host: str, create_id: str) -> str | None:
-        """The id of the room that (host, create_id) made; None if there is none."""
+        """The id of the room that (host, create_id) created; None if there is none."""
 
     async def append(self, append: Append) -> None:
-        """Commits events; raises Conflict, Duplicate or StoreUnavailable if it does not."""
+        """Commits events. Raises Conflict, Duplicate or StoreUnavailable."""
 
     async def head(self, room: str) -> RoomHead | None:
         """The head of the room's log; None for a room that does not exist."""
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        """The heads of many rooms; unknown rooms are left out."""
+        """The heads of these rooms, without unknown rooms."""
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         """The log entries after `after_v`, in order, at most `limit` of them."""
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
-        """The (first, last) version that a command made; None if it made no events."""
+        """The first and last v of the events that a command made; None if it made none."""
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
     ) -> list[str]:
-        """Takes over rooms whose wake-up is due and whose node is dead (any other node with
-        `all_nodes`); returns their ids.
+        """Makes `node` responsible for due rooms of dead nodes; returns their ids.
 
-        From now on these rooms belong to `node`. A wake-up that was due when the room's last event
-        was written is due whatever `now_ms` says: clocks differ and are set back. After a call that
-        failed, the result may include rooms that belong to this node already.
+        With `all_nodes`, for the due rooms of all other nodes. A wake-up that was due when the
+        room's last event was written is due even if `now_ms` is earlier: clocks differ and may be
+        set back. After a failed call, the result may include rooms that this node has already.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        """Records that a node is alive for the next `alive_for_ms` (MAX_HEARTBEAT_MS at most);
-        returns the store's time in ms since 1970.
+        """Records that a node is alive for the next `alive_for_ms`, at most MAX_HEARTBEAT_MS.
 
-        The expiry time is by the store's clock, so that nodes whose clocks differ do not declare
-        each other dead.
+        Returns the store's time in ms since 1970. The heartbeat expires by the store's clock, so
+        that nodes whose clocks differ do not declare each other dead.
         """
 
     async def alive_nodes(self) -> frozenset[str]:
         """The nodes whose heartbeat has not expired, by the store's clock."""
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        """Adds a guest who has never sat and whose last seen day is the day of `created_ms`."""
+        """Adds a guest who has never taken a seat and was last seen on the day of `created_ms`."""
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
-        """The identity with that token hash; None if there is none."""
+        """The identity with a token hash; None if there is none."""
 
     async def rename_identity(self, identity: str, name: str) -> None:
-        """Changes an identity's name; events keep the old one."""
+        """Changes an identity's name. Existing events keep the old name."""
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        """Records that the identities were present on that day; returns the ids that exist."""
+        """Records that the identities were seen on that day; returns the ids that exist."""
 
     async def mark_sat(self, identity: str) -> None:
-        """Marks a guest who is about to take a seat or to make a room, and so never expires; does
-        nothing for an unknown identity.
+        """Marks a guest as permanent, before the guest takes a seat or creates a room.
+
+        Does nothing for an unknown identity.
         """
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         """Runs one expiry pass over the `limit` identities that follow `after`.
 
-        Deletes guests who never sat and whose last seen day is old. For identities without a last
-        seen day, the count starts at `span.today`.
+        Deletes guests who never took a seat and were last seen before `span.before_day`. Identities
+        that were never seen count as seen on `span.today`.
         """
 
     # --- room expiry ---
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        """Records presence in the rooms on that day; returns the ids that exist."""
+        """Records that the rooms were open on that day; returns the ids that exist."""
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         """Runs one expiry pass over the `limit` rooms that follow `after`.
 
-        Deletes, with all that belongs to them, rooms that never had a match and whose last seen day
-        is old. For rooms without a last seen day, the count starts at `span.today`.
+        Deletes rooms, with their logs, that never had a match and were last seen before
+        `span.before_day`. Rooms that were never seen count as seen on `span.today`.
         """
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
-        """The listed rooms, most recently changed entry first."""
+        """The rooms of the lobby's list, most recently changed first."""
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
-        """Finished public matches, newest first. `before` is the (finished_ms, match) of the
-        previous page's last match.
+        """Finished public matches, newest first.
+
+        `before` is the (finished_ms, match) of the previous page's last match.
         """
 
     async def match(self, match: str) -> StoredMatch | None:
         """One match, public or not, running or finished."""
 
     async def thoughts(self, match: str) -> list[Thought]:
-        """The AI's analysis of a match's moves, by ply."""
+        """The AI's analyses of a match's moves, ordered by ply."""
 
     async def bus_key(self) -> bytes:
-        """The secret by which nodes authenticate each other's messages: random, made at the first
-        call, the same for every node, never sent to anyone else.
+        """The secret key with which nodes authenticate each other's messages.
+
+        It is random, made at the first call, the same for every node, and sent to no client.
         """
 
     async def check(self) -> None:

@@ -1,9 +1,8 @@
-"""Expiry in a SQL database: deletes guests who never sat and rooms without a match once they have
-not been seen for long.
+"""Expiry in a SQL database: deletes guests who never took a seat, and rooms without a match.
 
-A pass covers one page of a table. Each deletion is one transaction that checks the rows again as
-they are then: a guest or a room that comes back at that moment stays. It waits for no lock
-(PostgreSQL skips rows that another transaction has locked), so it delays nobody and cannot
+A pass covers one page of a table. Each deletion is one transaction that checks the rows again, so
+that a guest or a room that returned since the page was read stays. It waits for no lock (PostgreSQL
+skips rows that another transaction has locked), so it delays no other transaction and cannot
 deadlock.
 """
 
@@ -15,9 +14,9 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, select, text
 from server.store import tables as t
 from server.store.base import DaySpan, Page
 
-#: Deletes rooms on PostgreSQL, where one statement is one transaction. Comparing the head ensures
-#: that no event, and so no match, was added since the page was read, even one that the statement's
-#: snapshot cannot see.
+#: Deletes rooms on PostgreSQL, where one statement is one transaction. The comparison of heads
+#: ensures that no event, and so no match, was added since the page was read, not even one that the
+#: statement's snapshot does not include.
 DELETE_ROOMS = text("""
     WITH requested AS (
         SELECT * FROM unnest(CAST(:rooms AS text[]), CAST(:heads AS bigint[])) AS a(id, head)
@@ -34,7 +33,7 @@ DELETE_ROOMS = text("""
     SELECT id FROM gone""")
 
 
-def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:
+def mark_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) -> list[str]:
     """Sets the last seen day of rows, never to an earlier one; returns the ids that exist."""
     c = table.c
     # Transactions that lock several rows, such as a group commit, lock them in code point order to
@@ -42,11 +41,13 @@ def note_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) 
     order = c.id.collate("C") if connection.dialect.name == "postgresql" else c.id
     rows = select(c.id).where(c.id.in_(ids)).order_by(order).with_for_update().cte("rows")
     latest = case((c.seen_day > day, c.seen_day), else_=day)
-    noted = update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=latest).returning(c.id)
-    return [row[0] for row in connection.execute(noted)]
+    statement = (
+        update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=latest).returning(c.id)
+    )
+    return [row[0] for row in connection.execute(statement)]
 
 
-def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:
+def fill_seen_day(table: Any, ids: Sequence[str], day: int) -> Any:
     """The statement that sets the last seen day of rows that have none."""
     c = table.c
     rows = (
@@ -59,13 +60,13 @@ def first_seen(table: Any, ids: Sequence[str], day: int) -> Any:
 
 
 def page_of_identities(after: str, limit: int) -> Any:
-    """The query of one page of identities: id, last seen day, whether the guest has ever sat."""
+    """The query for a page of identities: id, last seen day, whether the guest ever took a seat."""
     c = t.identities.c
     return select(c.id, c.seen_day, c.sat).where(c.id > after).order_by(c.id).limit(limit)
 
 
 def page_of_rooms(after: str, limit: int) -> Any:
-    """The query of one page of rooms: id, last seen day, whether it ever had a match, head."""
+    """The query for a page of rooms: id, last seen day, whether it ever had a match, head."""
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
     return (
@@ -74,10 +75,10 @@ def page_of_rooms(after: str, limit: int) -> Any:
 
 
 def delete_identities(connection: Connection, ids: Sequence[str], before_day: int) -> list[str]:
-    """Deletes those guests that are still expired; returns their ids."""
+    """Deletes those of the guests that are still expired; returns their ids."""
     c = t.identities.c
-    is_gone = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
-    rows = select(c.id).where(*is_gone).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
+    expired = (c.id.in_(ids), c.sat.is_(False), c.seen_day < before_day)
+    rows = select(c.id).where(*expired).order_by(c.id).with_for_update(skip_locked=True).cte("rows")
     return [
         row[0]
         for row in connection.execute(
@@ -87,31 +88,35 @@ def delete_identities(connection: Connection, ids: Sequence[str], before_day: in
 
 
 def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int) -> list[str]:
-    """Deletes rooms, with their logs, that are still expired and unchanged; returns their ids."""
+    """Deletes those of the rooms that are still expired and unchanged, with their logs.
+
+    `heads` are the rooms and their heads. Returns the deleted ids.
+    """
     if connection.dialect.name == "postgresql":
-        given = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
-        return [row[0] for row in connection.execute(DELETE_ROOMS, given)]
+        values = {"rooms": list(heads), "heads": list(heads.values()), "before": before_day}
+        return [row[0] for row in connection.execute(DELETE_ROOMS, values)]
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
-    found = connection.execute(
+    rows = connection.execute(
         select(c.id, c.head).where(c.id.in_(list(heads)), c.seen_day < before_day, ~had_match)
     )
-    gone = [room for room, head in found if heads[room] == head]
+    deleted = [room for room, head in rows if heads[room] == head]
     for column in (c.id, t.events.c.room, t.commands.c.room):
-        among = column.in_(bindparam("gone", expanding=True))
-        connection.execute(delete(column.table).where(among), {"gone": gone})
-    return gone
+        condition = column.in_(bindparam("gone", expanding=True))
+        connection.execute(delete(column.table).where(condition), {"gone": deleted})
+    return deleted
 
 
-def old_and_new(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
-    """Splits a page's rows (id, last seen day, whether the row is permanent, …) into the expired
-    rows and the ids of rows without a last seen day.
+def split_rows(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
+    """The expired rows of a page, and the ids of its rows without a last seen day.
+
+    A row has an id, a last seen day, whether it is permanent, and further columns.
     """
-    passing = [row for row in rows if not row[2]]
-    old = [row for row in passing if row[1] is not None and row[1] < span.before_day]
-    return old, [row[0] for row in passing if row[1] is None]
+    deletable = [row for row in rows if not row[2]]
+    old = [row for row in deletable if row[1] is not None and row[1] < span.before_day]
+    return old, [row[0] for row in deletable if row[1] is None]
 
 
-def page(rows: Sequence[Any], limit: int, gone: Sequence[str]) -> Page:
+def pass_result(rows: Sequence[Any], limit: int, deleted: Sequence[str]) -> Page:
     """The result of an expiry pass over a page of rows."""
-    return Page(tuple(sorted(gone)), rows[-1][0] if len(rows) == limit else None)
+    return Page(tuple(sorted(deleted)), rows[-1][0] if len(rows) == limit else None)

@@ -1,8 +1,8 @@
-"""The rows of a group commit, gathered by table, and the commit on SQLite.
+"""The rows of a group commit, by table, and the commit on SQLite.
 
-Each table takes all its rows in one statement, as one JSON text. With one statement per row,
-sqlite3 releases the interpreter lock at every row, and getting it back beside a busy event loop
-takes a switch interval each time: with 50 pairs at play, a move waited 18 ms.
+One statement inserts or updates all rows of a table, which it receives as one JSON text. With one
+statement per row, sqlite3 releases the interpreter lock at every row, and getting it back beside a
+busy event loop takes a switch interval each time: with 50 matches running, a move waited 18 ms.
 """
 
 import sqlite3
@@ -19,12 +19,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contended(Exception):
-    """A room's head was not at the expected version; nothing of the group is written."""
+    """An operation of the group conflicts with the stored rows; nothing of the group is written."""
 
 
 class GroupRows:
-    """The rows of a group, by the statement that writes them. Bytes are decoded to text because
-    they are JSON themselves.
+    """The rows of a group, by the statement that writes them.
+
+    Bytes are decoded to text, since the rows are passed as JSON.
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,7 @@ def _insert(table: str, *columns: str) -> str:
 
 
 def _update(table: str, *columns: str, expecting: bool = False) -> str:
-    """An UPDATE whose rows hold the id, the expected head if `expecting`, then the columns."""
+    """An UPDATE statement for rows of an id, the expected head if `expecting`, and the columns."""
     names = ("id", *(["expected"] if expecting else []), *columns)
     fields = ", ".join(f"{_field(number, name)} AS {name}" for number, name in enumerate(names))
     sets = ", ".join(f"{column} = u.{column}" for column in columns)
@@ -100,7 +101,7 @@ def _update(table: str, *columns: str, expecting: bool = False) -> str:
     )
 
 
-#: Columns that hold bytes; in the JSON rows they are text.
+#: Columns that hold bytes. Their values are text in the JSON rows.
 BLOBS = {"body", "summary", "options", "seats", "over"}
 MOVE_HEADS = _update("rooms", "head", "due_ms", "node", expecting=True)
 INSERT_EVENTS = _insert("events", "room", "v", "at_ms", "audience", "body")
@@ -123,7 +124,10 @@ FIND_ROOM = "SELECT id FROM rooms WHERE host = ? AND create_id = ?"
 
 
 def commit_on_sqlite(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
-    """Commits a group; raises sqlite3.Error or Contended, and then nothing of it is written."""
+    """Commits a group; returns each operation's outcome.
+
+    When it raises sqlite3.Error or Contended, nothing of the group is written.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         outcomes = _write(connection, ops)
@@ -162,17 +166,17 @@ def _write(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
 
 
 def _insert_room(connection: sqlite3.Connection, new: NewRoom) -> str | None:
-    """Inserts the room's row; returns the id of the room that (host, create_id) made, if any."""
+    """Inserts the room's row; returns the id of an earlier room of (host, create_id), if any."""
     append = new.append
     last = append.events[-1]
-    made = connection.execute(
+    inserted = connection.execute(
         INSERT_ROOM,
         (
             append.room, new.game, new.public, new.host, new.create_id, new.created_ms,
             last.v, append.node, append.due_ms, last.at_ms,
         ),
     )  # fmt: skip
-    if made.rowcount == 1:
+    if inserted.rowcount == 1:
         return None
     return str(connection.execute(FIND_ROOM, (new.host, new.create_id)).fetchone()[0])
 

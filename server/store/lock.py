@@ -1,4 +1,4 @@
-"""The lock on a data folder: two servers in one would both wake its rooms."""
+"""The lock on a data folder: two servers on the same folder would both serve its rooms."""
 
 import os
 from collections.abc import Iterator
@@ -13,19 +13,22 @@ from server.store.folder import make_file, make_folder, others_may_read
 log = structlog.get_logger()
 
 #: The lock file in the data folder; it holds the server's process id.
-FILE = "plyroom.lock"
+LOCK_FILE = "plyroom.lock"
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """Locks the folder until the block or process ends; StoreUnavailable if a server holds it."""
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Locks the folder until the block or the process ends.
+
+    Raises StoreUnavailable if another server holds the lock.
+    """
     try:
-        was_there = make_folder(folder)
-        make_file(folder / FILE)
-        file = (folder / FILE).open("a+")
+        existed = make_folder(folder)
+        make_file(folder / LOCK_FILE)
+        file = (folder / LOCK_FILE).open("a+")
     except OSError as error:
         raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
-    if was_there and others_may_read(folder):
+    if existed and others_may_read(folder):
         log.warning(
             "others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}"
         )
@@ -50,7 +53,7 @@ if os.name == "nt":
     import msvcrt
 
     def _lock(descriptor: int) -> None:
-        # Windows' locks also prevent reading, so lock a byte far behind the process number.
+        # A Windows lock also prevents reading, so lock a byte far behind the process id.
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
 else:

@@ -1,7 +1,7 @@
-"""The store in memory, for tests and for trying things out. It passes the same contract tests as
-the other backends and forgets everything at the end.
+"""The store in memory, for tests and experiments.
 
-Each call is atomic: nothing awaits between its changes.
+It passes the same contract tests as the other backends. Each call is atomic, since it does not
+await between its changes. All data is lost at the end.
 """
 
 import asyncio
@@ -81,8 +81,8 @@ class MemoryStore:
             return earlier
         append = new.append
         if append.room in self._rooms:
-            raise Conflict(f"there is a room {append.room} already")
-        self._refuse_second_rows(append)
+            raise Conflict(f"room {append.room} exists already")
+        self._refuse_duplicate_rows(append)
         self._created[new.host, new.create_id] = append.room
         self._rooms[append.room] = _Room(append.node, append.due_ms, new.created_ms)
         self._write(append)
@@ -95,19 +95,19 @@ class MemoryStore:
             raise Conflict(f"room {append.room} is not at v {append.expected_v}")
         if append.command is not None and append.command in room.commands:
             raise Duplicate(*room.commands[append.command])
-        self._refuse_second_rows(append)
+        self._refuse_duplicate_rows(append)
         self._write(append)
 
-    def _refuse_second_rows(self, append: Append) -> None:
+    def _refuse_duplicate_rows(self, append: Append) -> None:
         for projection in append.projections:
-            second_match = (
+            is_duplicate_match = (
                 isinstance(projection, MatchStarted) and projection.match in self._matches
             )
-            second_thought = (
+            is_duplicate_thought = (
                 isinstance(projection, Thought)
                 and (projection.match, projection.v) in self._thoughts
             )
-            if second_match or second_thought:
+            if is_duplicate_match or is_duplicate_thought:
                 raise Conflict(f"the store has match {projection.match} already")  # type: ignore[union-attr]
 
     def _write(self, append: Append) -> None:
@@ -125,8 +125,8 @@ class MemoryStore:
     def _project(self, room: str, projection: Projection, at_ms: int) -> None:
         match projection:
             case Listing(listed, summary):
-                one = self._rooms[room]
-                one.listed, one.summary, one.changed_ms = listed, summary, at_ms
+                row = self._rooms[room]
+                row.listed, row.summary, row.changed_ms = listed, summary, at_ms
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
                     m.match, room, m.game, m.number, m.options, m.seats, m.start, m.rules,
@@ -154,10 +154,8 @@ class MemoryStore:
 
     async def head(self, room: str) -> RoomHead | None:
         await asyncio.sleep(0)
-        found = self._rooms.get(room)
-        return (
-            RoomHead(len(found.events), found.node, found.due_ms, found.seen_day) if found else None
-        )
+        row = self._rooms.get(room)
+        return RoomHead(len(row.events), row.node, row.due_ms, row.seen_day) if row else None
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         await asyncio.sleep(0)
@@ -165,13 +163,13 @@ class MemoryStore:
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
         await asyncio.sleep(0)
-        found = self._rooms.get(room)
-        return found.events[after_v : after_v + limit] if found else []
+        row = self._rooms.get(room)
+        return row.events[after_v : after_v + limit] if row else []
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         await asyncio.sleep(0)
-        found = self._rooms.get(room)
-        return found.commands.get(key) if found else None
+        row = self._rooms.get(room)
+        return row.commands.get(key) if row else None
 
     # --- nodes and wake-ups ---
 
@@ -180,18 +178,18 @@ class MemoryStore:
     ) -> list[str]:
         await asyncio.sleep(0)
         alive = self._alive()
-        taken: list[str] = []
+        taken_over: list[str] = []
         for room_id, room in self._rooms.items():
-            due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
+            is_due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
             if (
-                due
+                is_due
                 and room.node != node
                 and (all_nodes or room.node not in alive)
-                and len(taken) < limit
+                and len(taken_over) < limit
             ):
                 room.node = node
-                taken.append(room_id)
-        return taken
+                taken_over.append(room_id)
+        return taken_over
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)
@@ -206,7 +204,9 @@ class MemoryStore:
     def _alive(self) -> frozenset[str]:
         now_ms = self._now_ms()
         return frozenset(
-            one for one, ms in self._nodes.items() if now_ms <= ms <= now_ms + MAX_HEARTBEAT_MS
+            node
+            for node, alive_until_ms in self._nodes.items()
+            if now_ms <= alive_until_ms <= now_ms + MAX_HEARTBEAT_MS
         )
 
     # --- identities ---
@@ -214,14 +214,14 @@ class MemoryStore:
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await asyncio.sleep(0)
         if identity.id in self._identities or token_hash in self._tokens:
-            raise StoreUnavailable("there is such an identity already")
+            raise StoreUnavailable("the identity or its token exists already")
         self._identities[identity.id] = replace(identity, seen_day=day_of(created_ms))
         self._tokens[token_hash] = identity.id
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         await asyncio.sleep(0)
-        found = self._tokens.get(token_hash)
-        return self._identities[found] if found is not None else None
+        key = self._tokens.get(token_hash)
+        return self._identities[key] if key is not None else None
 
     async def rename_identity(self, identity: str, name: str) -> None:
         await asyncio.sleep(0)
@@ -230,11 +230,11 @@ class MemoryStore:
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
-        found = frozenset(identities) & self._identities.keys()
-        for one in found:
-            before = self._identities[one]
-            self._identities[one] = replace(before, seen_day=_later(before.seen_day, day))
-        return found
+        known = frozenset(identities) & self._identities.keys()
+        for key in known:
+            before = self._identities[key]
+            self._identities[key] = replace(before, seen_day=_later_day(before.seen_day, day))
+        return known
 
     async def mark_sat(self, identity: str) -> None:
         await asyncio.sleep(0)
@@ -243,63 +243,63 @@ class MemoryStore:
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
-        page = sorted(one for one in self._identities if one > after)[:limit]
-        gone = set()
-        for one in page:
-            identity = self._identities[one]
-            if one in self._sat:
+        page = sorted(key for key in self._identities if key > after)[:limit]
+        deleted = set()
+        for key in page:
+            identity = self._identities[key]
+            if key in self._sat:
                 continue
             if identity.seen_day is None:
-                self._identities[one] = replace(identity, seen_day=span.today)
+                self._identities[key] = replace(identity, seen_day=span.today)
             elif identity.seen_day < span.before_day:
-                gone.add(one)
-                del self._identities[one]
-        self._tokens = {token: one for token, one in self._tokens.items() if one not in gone}
-        return Page(tuple(sorted(gone)), page[-1] if len(page) == limit else None)
+                deleted.add(key)
+                del self._identities[key]
+        self._tokens = {token: key for token, key in self._tokens.items() if key not in deleted}
+        return Page(tuple(sorted(deleted)), page[-1] if len(page) == limit else None)
 
     # --- room expiry ---
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         await asyncio.sleep(0)
-        found = frozenset(rooms) & self._rooms.keys()
-        for one in found:
-            self._rooms[one].seen_day = _later(self._rooms[one].seen_day, day)
-        return found
+        known = frozenset(rooms) & self._rooms.keys()
+        for room in known:
+            self._rooms[room].seen_day = _later_day(self._rooms[room].seen_day, day)
+        return known
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
-        page = sorted(one for one in self._rooms if one > after)[:limit]
+        page = sorted(room_id for room_id in self._rooms if room_id > after)[:limit]
         played = {match.room for match in self._matches.values()}
-        gone = []
-        for one in page:
-            room = self._rooms[one]
-            if one in played:
+        deleted = []
+        for room_id in page:
+            room = self._rooms[room_id]
+            if room_id in played:
                 continue
             if room.seen_day is None:
                 room.seen_day = span.today
             elif room.seen_day < span.before_day:
-                gone.append(one)
-                del self._rooms[one]
+                deleted.append(room_id)
+                del self._rooms[room_id]
         self._created = {key: room for key, room in self._created.items() if room in self._rooms}
-        return Page(tuple(gone), page[-1] if len(page) == limit else None)
+        return Page(tuple(deleted), page[-1] if len(page) == limit else None)
 
     # --- lists ---
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         await asyncio.sleep(0)
         listed = [
-            StoredRoom(room_id, one.summary, one.changed_ms)
-            for room_id, one in self._rooms.items()
-            if one.listed
+            StoredRoom(room_id, row.summary, row.changed_ms)
+            for room_id, row in self._rooms.items()
+            if row.listed
         ]
-        return sorted(listed, key=lambda one: -one.changed_ms)[:limit]
+        return sorted(listed, key=lambda room: -room.changed_ms)[:limit]
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         await asyncio.sleep(0)
         finished = {
-            (one.finished_ms, one.match): one
-            for one in self._matches.values()
-            if one.finished_ms is not None and one.match in self._public
+            (row.finished_ms, row.match): row
+            for row in self._matches.values()
+            if row.finished_ms is not None and row.match in self._public
         }
         return [
             finished[key]
@@ -314,7 +314,8 @@ class MemoryStore:
     async def thoughts(self, match: str) -> list[Thought]:
         await asyncio.sleep(0)
         return sorted(
-            (one for one in self._thoughts.values() if one.match == match), key=lambda one: one.ply
+            (thought for thought in self._thoughts.values() if thought.match == match),
+            key=lambda thought: thought.ply,
         )
 
     async def bus_key(self) -> bytes:
@@ -325,5 +326,5 @@ class MemoryStore:
         await asyncio.sleep(0)
 
 
-def _later(day: int | None, other: int) -> int:
+def _later_day(day: int | None, other: int) -> int:
     return other if day is None else max(day, other)

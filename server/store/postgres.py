@@ -1,10 +1,9 @@
-"""The store on PostgreSQL: one dedicated connection for the group commit, a small pool for
-everything else.
+"""The store on PostgreSQL: one connection for the group commit, and a small pool for the rest.
 
 When the connection breaks during a commit, the outcome is unknown. The writer then sends the same
-group again on a new connection: compare-and-set and command keys make each operation happen once,
-whether or not the first attempt was committed. The outcome of an operation without a key stays
-unknown (StoreUnavailable).
+group again on a new connection. Compare-and-set and command keys ensure that each operation is
+committed once, even if the first attempt was committed. The outcome of an operation without a key
+stays unknown (StoreUnavailable).
 """
 
 import asyncio
@@ -31,13 +30,13 @@ from server.store.writer import Op, Outcome
 log = structlog.get_logger()
 T = TypeVar("T")
 
-#: Maximum number of attempts to commit a group: it is sent again after a serialization failure or
-#: deadlock, and after a broken connection.
+#: Maximum number of attempts to commit a group. The writer sends it again after a serialization
+#: failure, a deadlock or a broken connection.
 TRIES = 5
 
-#: Planner settings of the writer's connection: one generic plan per statement that uses indexes and
-#: follows the order of the rows, which is the order in which rooms are locked. Stale statistics,
-#: for example of a table that was empty a minute ago, cannot change the plan.
+#: Planner settings of the writer's connection. Each statement has one generic plan, which uses
+#: indexes and follows the order of the rows, so that rooms are locked in that order. Stale
+#: statistics, for example of a table that was empty a minute ago, cannot change the plan.
 WRITER_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
@@ -48,7 +47,10 @@ WRITER_SETTINGS = {
 
 @asynccontextmanager
 async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIterator[SqlStore]:
-    """Opens the store in a migrated PostgreSQL database; StoreUnavailable if it cannot be used."""
+    """Opens the store in a migrated PostgreSQL database.
+
+    Raises StoreUnavailable if the database cannot be used.
+    """
     url, limits = PostgresUrl(address), limits or Limits()
     pool = _Pool(url, limits)
     writer = _Writer(url, limits)
@@ -74,9 +76,10 @@ def _server_clock() -> ColumnElement[int]:
 async def in_transaction(
     address: str, work: Callable[[Connection], T], snapshot: bool = False
 ) -> T:
-    """Runs a function on its own connection, in one transaction without time limits: for
-    migrations, backups and the like. With `snapshot` the transaction is read-only and sees the
-    database as it is at its start.
+    """Runs a function in one transaction without time limits, on a connection of its own.
+
+    It is meant for migrations and backups. With `snapshot` the transaction is read-only and sees
+    the database as it was at its start.
     """
     url = PostgresUrl(address)
     unlimited = {
@@ -100,7 +103,7 @@ async def in_transaction(
 
 
 async def upgrade_postgres(address: str) -> tuple[str | None, str]:
-    """Runs the pending migrations of a database; returns the revisions before and after."""
+    """Runs the missing migrations of a database; returns the revisions before and after."""
     where = str(PostgresUrl(address))
     return await in_transaction(address, lambda connection: schema.migrate(connection, where))
 
@@ -121,8 +124,8 @@ class _Pool:
 
         @event.listens_for(self._engine.sync_engine, "checkout")
         def on_checkout(connection: Any, _record: Any, _proxy: Any) -> None:
-            # A server that restarted has closed all connections; asyncpg notices that without a
-            # round trip.
+            # A restarted server has closed all connections. asyncpg notices that without a round
+            # trip.
             if connection.driver_connection.is_closed():
                 raise DisconnectionError
 
@@ -130,14 +133,14 @@ class _Pool:
         await self._engine.dispose()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """Runs a read-only function; retries once on another connection if the first one broke."""
+        """Runs a read-only function; tries once more if the connection breaks."""
         try:
             return await self._run(work)
         except _ConnectionLost:
             return await self._run(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function that executes one statement."""
+        """Runs a function that executes one write statement. It is not tried again."""
         return await self._run(work)
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
@@ -171,12 +174,12 @@ def _reason(error: Exception) -> str:
 
 
 #: The query for the store's epoch.
-EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
+SELECT_EPOCH = "SELECT value FROM meta WHERE key = 'epoch'"
 
 
 # --- the writer -----------------------------------------------------------------------------------
 
-#: Commits operations of one kind over a connection; the flag says whether to skip locked rooms.
+#: Commits appends or new rooms over a connection; the flag says whether to skip locked rooms.
 _CommitSome = Callable[[Any, list[Any], bool], Awaitable[list[Outcome]]]
 
 
@@ -190,7 +193,7 @@ class _Writer:
         self._epoch: str | None = None
 
     async def open(self) -> str:
-        """Checks the database before anything is written; returns its epoch."""
+        """Connects, checks the schema and returns the store's epoch, which it creates if needed."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):
@@ -199,7 +202,7 @@ class _Writer:
                     "INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT DO NOTHING",
                     secrets.token_hex(8),
                 )
-                self._epoch = str(await link.fetchval(EPOCH))
+                self._epoch = str(await link.fetchval(SELECT_EPOCH))
                 return self._epoch
         except FAULTS as error:
             raise StoreUnavailable(
@@ -211,7 +214,7 @@ class _Writer:
         if await link.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL"):
             revision = await link.fetchval("SELECT version_num FROM alembic_version")
             needs = await link.fetchval("SELECT value FROM meta WHERE key = $1", schema.NEEDS)
-        schema.judge(revision, needs, str(self._url))
+        schema.check_revision(revision, needs, str(self._url))
         durable = (
             "SELECT current_setting('fsync') = 'on'"
             " AND current_setting('synchronous_commit') <> 'off'"
@@ -228,16 +231,17 @@ class _Writer:
                 async with asyncio.timeout(1.0):
                     await self._link.close()
             except FAULTS:
-                self._drop()
+                self._terminate()
 
-    def _drop(self) -> None:
+    def _terminate(self) -> None:
         if self._link is not None:
             self._link.terminate()
             self._link = None
 
     async def _connected(self) -> Any:
-        """The connection, reopened if closed; StoreUnavailable if no writable server is
-        reachable.
+        """Returns the connection, and opens a new one if it is closed.
+
+        Raises StoreUnavailable if no writable server is reachable.
         """
         if self._link is not None and self._link.is_closed():
             self._link = None
@@ -257,40 +261,40 @@ class _Writer:
         return self._link
 
     async def _check_server(self, link: Any) -> None:
-        """Checks that the server accepts writes and holds the same store: after a failover, the
-        address may lead to another server.
+        """Raises StoreUnavailable unless the server accepts writes and holds the same store.
+
+        After a failover, the address may lead to another server.
         """
         if await link.fetchval("SELECT current_setting('transaction_read_only') = 'on'"):
             raise StoreUnavailable(
                 f"the database {self._url} is read-only (a standby?):"
                 " Plyroom needs the one that takes writes"
             )
-        if self._epoch is not None and await link.fetchval(EPOCH) != self._epoch:
+        if self._epoch is not None and await link.fetchval(SELECT_EPOCH) != self._epoch:
             raise StoreUnavailable(
-                f"the database {self._url} is another one than at the start: restart this server"
+                f"the database {self._url} is not the same as at the start: restart this server"
             )
 
     async def commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; returns each operation's outcome. Raises Contended if one of its rows
-        existed already.
+        """Commits a group; returns each operation's outcome.
+
+        Raises Contended if the operations must be committed one by one.
         """
         outcomes: dict[str, Outcome] = {}
-        news = [op for op in ops if isinstance(op, NewRoom)]
+        new_rooms = [op for op in ops if isinstance(op, NewRoom)]
         appends = [op for op in ops if isinstance(op, Append)]
-        if news:
-            made = await self._commit_with_retries(
-                news, lambda link, some, skip_locked: commit_rooms(link, some)
+        if new_rooms:
+            room_outcomes = await self._commit_with_retries(
+                new_rooms, lambda link, some, skip_locked: commit_rooms(link, some)
             )
-            outcomes |= zip((op.append.room for op in news), made, strict=True)
+            outcomes |= zip((op.append.room for op in new_rooms), room_outcomes, strict=True)
         if appends:
-            added = await self._commit_with_retries(appends, commit_appends)
-            outcomes |= zip((op.room for op in appends), added, strict=True)
+            append_outcomes = await self._commit_with_retries(appends, commit_appends)
+            outcomes |= zip((op.room for op in appends), append_outcomes, strict=True)
         return [outcomes[op.append.room if isinstance(op, NewRoom) else op.room] for op in ops]
 
     async def _commit_with_retries(self, ops: list[Any], commit: _CommitSome) -> list[Outcome]:
-        """Sends a group, at most `TRIES` times, until all outcomes are known or a retry cannot
-        help.
-        """
+        """Sends a group up to TRIES times; stops when all outcomes are known or cannot change."""
         outcomes: list[Outcome] = [None] * len(ops)
         pending = list(range(len(ops)))
         link_error = ""
@@ -304,20 +308,26 @@ class _Writer:
                 ] * len(pending)
             except FAULTS as error:
                 fault = fault_of(error)
-                if fault is Fault.GONE and not link_error and not isinstance(error, TimeoutError):
+                if (
+                    fault is Fault.CONNECTION_LOST
+                    and not link_error
+                    and not isinstance(error, TimeoutError)
+                ):
                     link_error = _reason(error)
                     outcomes = [_outcome_unknown(link_error)] * len(ops)
                     pending = [n for n in pending if _is_idempotent(ops[n])]
                     if pending:
                         continue
                     return outcomes
-                if fault is Fault.AGAIN:
+                if fault is Fault.CONFLICT:
                     continue
                 if fault is Fault.LOCKED and not skip_locked:
                     # Now commit the operations on unlocked rooms and report the others as locked.
                     skip_locked = True
                     continue
-                answers = [self._answer(error, fault, bool(link_error), len(ops))] * len(pending)
+                answers = [self._failed_outcome(error, fault, bool(link_error), len(ops))] * len(
+                    pending
+                )
             for n, answer in zip(pending, answers, strict=True):
                 outcomes[n] = answer
             return outcomes
@@ -326,29 +336,34 @@ class _Writer:
         return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
-        """Makes one attempt; drops a connection that does not answer or cannot be trusted."""
+        """Makes one attempt; closes the connection if it may be broken or out of step."""
         link = await self._connected()
         try:
             async with asyncio.timeout(self._limits.answer_s):
                 return await commit(link, ops, skip_locked)
         except (*FAULTS, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) or fault_of(error) in (
-                Fault.GONE,
+                Fault.CONNECTION_LOST,
                 Fault.REFUSED,
             ):
-                self._drop()
+                self._terminate()
             raise
 
-    def _answer(self, error: Exception, fault: Fault, unsure: bool, count: int) -> Outcome:
-        """The outcome after the last attempt; Contended if each operation should be tried alone."""
+    def _failed_outcome(
+        self, error: Exception, fault: Fault, is_unknown: bool, count: int
+    ) -> Outcome:
+        """The outcome for all operations of a group that failed for good.
+
+        Raises Contended if the operations must be committed one by one.
+        """
         match fault:
-            case Fault.GONE:
+            case Fault.CONNECTION_LOST:
                 return _outcome_unknown(
                     _reason(error) or f"no answer within {self._limits.answer_s:g} s"
                 )
-            case _ if unsure:
+            case _ if is_unknown:
                 return _outcome_unknown(_reason(error))
-            case Fault.TWICE:
+            case Fault.DUPLICATE_ROW:
                 raise Contended from error
             case Fault.MALFORMED if count > 1:
                 raise Contended from error
@@ -359,11 +374,11 @@ class _Writer:
 
 
 def _is_idempotent(op: Op) -> bool:
-    """Whether repeating the operation is safe: it has a key, so it happens once."""
+    """Whether the operation may be sent twice: its key ensures that it is committed once."""
     return isinstance(op, NewRoom) or op.command is not None
 
 
-def _outcome_unknown(why: str) -> StoreUnavailable:
+def _outcome_unknown(reason: str) -> StoreUnavailable:
     return StoreUnavailable(
-        f"the connection to the database broke in the commit, whose outcome is unknown: {why}"
+        f"the connection to the database broke in the commit, whose outcome is unknown: {reason}"
     )

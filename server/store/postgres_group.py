@@ -3,12 +3,11 @@
 The statement moves the heads of all rooms that are at the expected version (compare-and-set), adds
 the rows of those rooms only, and returns the operations that lost. So a conflict or a repeated
 command key does not affect the other operations of the group, and a group costs one round trip. The
-rows are passed as one array per column. docs/notes/measurements.md compares this with one statement
-per table in a transaction, and with rows as JSON.
+statement receives the rows as one array per column. docs/notes/measurements.md compares this with
+one statement per table in a transaction, and with rows as JSON.
 
-Why a winner's command key cannot exist already: its writer read the expected head before it
-decided. Everything that was committed with that head or before it, including the command keys, is
-in the statement's snapshot.
+A winner's command key cannot exist already: its writer read the expected head before it decided. So
+the statement's snapshot includes all that was committed up to that head, including command keys.
 """
 
 from functools import cache
@@ -33,7 +32,7 @@ from server.store.writer import Outcome
 Row = tuple[Any, ...]
 Columns = dict[str, str]
 
-# The columns of each part of the statement, with their PostgreSQL types.
+# The columns of each part of the statement, with their PostgreSQL types, by table.
 HEADS: Columns = {
     "room": "text", "expected": "bigint", "head": "bigint", "due_ms": "bigint", "node": "text",
     "identity": "text", "command": "text",
@@ -68,7 +67,7 @@ FIND_ROOMS = """
 
 
 class _Rows:
-    """The rows of a group, by destination; each starts with the room whose head it depends on."""
+    """The rows of a group, by table; each starts with the room whose head it depends on."""
 
     def __init__(self) -> None:
         self.heads: list[Row] = []
@@ -103,8 +102,10 @@ class _Rows:
         self.heads.append((*head, *listing, *created))
 
     def _add_match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
-        """Adds a match's start or end. A statement does not see the rows that it inserts, so a
-        match that starts and ends in one append is inserted as finished.
+        """Adds a match's start or end.
+
+        A statement does not see the rows that it inserts. So a match that starts and ends in one
+        append is inserted as finished.
         """
         match projection:
             case MatchStarted() as m:
@@ -153,27 +154,30 @@ def _outcome(append: Append, lost: asyncpg.Record | None) -> Outcome:
     if lost["first_v"] is not None:
         return Duplicate(lost["first_v"], lost["last_v"])
     if lost["locked"]:
-        return StoreUnavailable(f"room {append.room} is locked by somebody else")
+        return StoreUnavailable(f"another transaction has locked room {append.room}")
     return Conflict(f"room {append.room} is not at v {append.expected_v}")
 
 
-async def commit_rooms(connection: Any, news: list[NewRoom]) -> list[Outcome]:
-    """Commits new rooms; the outcome is the id of the room that (host, create_id) made before, if
-    any.
+async def commit_rooms(connection: Any, new_rooms: list[NewRoom]) -> list[Outcome]:
+    """Commits new rooms; returns the outcome of each.
+
+    The outcome is None, or the id of the room that (host, create_id) created before.
     """
     rows = _Rows()
-    for new in sorted(news, key=_create_key):
+    for new in sorted(new_rooms, key=_create_key):
         rows.add(new.append, (new.game, new.public, new.host, new.create_id, new.created_ms))
     parts = (rows.matches, rows.finished, rows.thoughts)
     statement = _create_statement(*map(bool, parts))
     lost = await _run(connection, statement, rows.heads, rows.events, *parts)
     if not lost:
-        return [None] * len(news)
+        return [None] * len(new_rooms)
     keys = [(row["host"], row["create_id"]) for row in lost]
-    found = await connection.fetch(FIND_ROOMS, *map(list, zip(*keys, strict=True)))
-    earlier = {(row["host"], row["create_id"]): row["id"] for row in found}
-    made = {new.append.room for new in news} - {row["room"] for row in lost}
-    return [None if new.append.room in made else _earlier(new, earlier) for new in news]
+    records = await connection.fetch(FIND_ROOMS, *map(list, zip(*keys, strict=True)))
+    earlier = {(row["host"], row["create_id"]): row["id"] for row in records}
+    created_rooms = {new.append.room for new in new_rooms} - {row["room"] for row in lost}
+    return [
+        None if new.append.room in created_rooms else _earlier(new, earlier) for new in new_rooms
+    ]
 
 
 def _create_key(new: NewRoom) -> tuple[str, str]:
@@ -181,46 +185,45 @@ def _create_key(new: NewRoom) -> tuple[str, str]:
 
 
 def _earlier(new: NewRoom, earlier: dict[tuple[str, str], str]) -> Outcome:
-    """The id of the earlier room; None if it is this one, made when an answer was lost."""
+    """The id of the earlier room; None if it is this one, whose first answer was lost."""
     room = earlier.get(_create_key(new))
     return None if room == new.append.room else room
 
 
 async def _run(connection: Any, statement: str, *parts: list[Row]) -> list[asyncpg.Record]:
     arrays = [list(column) for rows in parts if rows for column in zip(*rows, strict=True)]
-    found: list[asyncpg.Record] = await connection.fetch(statement, *arrays)
-    return found
+    records: list[asyncpg.Record] = await connection.fetch(statement, *arrays)
+    return records
 
 
 # --- the statements -------------------------------------------------------------------------------
-# `(x IN (SELECT ...)) IS TRUE` instead of a plain `x IN` makes the planner hash the list. It would
-# join it otherwise, and the settings of the writer's connection would turn that join into a nested
-# loop.
+# `(x IN (SELECT ...)) IS TRUE` instead of a plain `x IN` makes the planner hash the list. Otherwise
+# it would plan a join, which the settings of the writer's connection would make a nested loop.
 
-#: The condition that a row's room, by its alias, has won the compare-and-set.
+#: The condition that a row's room has won the compare-and-set; to be formatted with its alias.
 WON = "({}.room IN (SELECT id FROM moved)) IS TRUE"
 
 
 class _StatementBuilder:
-    """Builds a statement out of CTEs and numbers its parameters in order."""
+    """Builds a statement from CTEs (WITH queries), and numbers its parameters in order."""
 
     def __init__(self) -> None:
         self._number = 0
         self._parts: list[str] = []
 
     def rows(self, alias: str, columns: Columns) -> str:
-        """The rows of one table as a FROM item, unnested from one array per column."""
+        """A FROM item for the rows of one table: an unnest of one array parameter per column."""
         arrays = []
         for kind in columns.values():
             self._number += 1
             arrays.append(f"${self._number}::{kind}[]")
         return f"unnest({', '.join(arrays)}) AS {alias}({', '.join(columns)})"
 
-    def add(self, name: str, text: str) -> None:
-        self._parts.append(f"{name} AS ({text})")
+    def add(self, name: str, query: str) -> None:
+        self._parts.append(f"{name} AS ({query})")
 
     def insert(self, table: str, columns: Columns, keep_room: bool = True) -> None:
-        """Inserts the winners' rows into a table."""
+        """Adds a CTE that inserts the winners' rows into a table."""
         names = ", ".join(name for name in columns if keep_room or name != "room")
         source = self.rows("e", columns)
         self.add(
@@ -236,19 +239,22 @@ class _StatementBuilder:
 def _append_statement(
     listing: bool, matches: bool, finished: bool, thoughts: bool, skip_locked: bool
 ) -> str:
-    text = _StatementBuilder()
-    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | (LISTINGS if listing else {}))}")
-    text.add(
-        "made",
+    builder = _StatementBuilder()
+    builder.add(
+        "requested", f"SELECT * FROM {builder.rows('a', HEADS | (LISTINGS if listing else {}))}"
+    )
+    builder.add(
+        "earlier",
         "SELECT c.room, c.first_v, c.last_v FROM requested AS a"
         " JOIN commands AS c ON c.room = a.room AND c.identity = a.identity AND c.id = a.command",
     )
     condition = (
-        "r.id = a.room AND r.head = a.expected AND (a.room IN (SELECT room FROM made)) IS NOT TRUE"
+        "r.id = a.room AND r.head = a.expected"
+        " AND (a.room IN (SELECT room FROM earlier)) IS NOT TRUE"
     )
     locked = "false"
     if skip_locked:
-        text.add(
+        builder.add(
             "free",
             "SELECT id FROM rooms WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE SKIP LOCKED",
         )
@@ -260,54 +266,56 @@ def _append_statement(
     changes = "head = a.head, due_ms = a.due_ms, node = a.node"
     if listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
-    text.add(
+    builder.add(
         "moved",
         f"UPDATE rooms AS r SET {changes} FROM requested AS a WHERE {condition} RETURNING r.id",
     )
-    _add_dependents(text, matches, finished, thoughts)
-    return text.statement(
+    _add_dependents(builder, matches, finished, thoughts)
+    return builder.statement(
         f"SELECT a.room, d.first_v, d.last_v, {locked} AS locked FROM requested AS a"
-        " LEFT JOIN made AS d ON d.room = a.room"
+        " LEFT JOIN earlier AS d ON d.room = a.room"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 
 
 @cache
 def _create_statement(matches: bool, finished: bool, thoughts: bool) -> str:
-    text = _StatementBuilder()
-    text.add("requested", f"SELECT * FROM {text.rows('a', HEADS | LISTINGS | CREATED)}")
+    builder = _StatementBuilder()
+    builder.add("requested", f"SELECT * FROM {builder.rows('a', HEADS | LISTINGS | CREATED)}")
     columns = ["head", "due_ms", "node", *LISTINGS, *CREATED]
-    text.add(
+    builder.add(
         "moved",
         f"INSERT INTO rooms (id, {', '.join(columns)})"
         f" SELECT room, {', '.join(columns)} FROM requested"
         " ON CONFLICT (host, create_id) DO NOTHING RETURNING id",
     )
-    _add_dependents(text, matches, finished, thoughts)
-    return text.statement(
+    _add_dependents(builder, matches, finished, thoughts)
+    return builder.statement(
         "SELECT a.room, a.host, a.create_id FROM requested AS a"
         f" WHERE {WON.format('a').replace('TRUE', 'NOT TRUE')}"
     )
 
 
-def _add_dependents(text: _StatementBuilder, matches: bool, finished: bool, thoughts: bool) -> None:
+def _add_dependents(
+    builder: _StatementBuilder, matches: bool, finished: bool, thoughts: bool
+) -> None:
     """Adds the inserts and updates that depend on the heads that moved."""
-    text.insert("events", EVENTS)
-    text.add(
+    builder.insert("events", EVENTS)
+    builder.add(
         "commands_added",
         "INSERT INTO commands (room, identity, id, first_v, last_v)"
         " SELECT a.room, a.identity, a.command, a.expected + 1, a.head FROM requested AS a"
         f" WHERE a.command IS NOT NULL AND {WON.format('a')}",
     )
     if matches:
-        text.insert("matches", MATCHES)
+        builder.insert("matches", MATCHES)
     if finished:
         changes = ", ".join(f"{name} = e.{name}" for name in FINISHED if name not in ("room", "id"))
-        source = text.rows("e", FINISHED)
-        text.add(
+        source = builder.rows("e", FINISHED)
+        builder.add(
             "matches_finished",
             f"UPDATE matches AS m SET {changes} FROM {source}"
             f" WHERE m.id = e.id AND {WON.format('e')}",
         )
     if thoughts:
-        text.insert("thoughts", THOUGHTS, keep_room=False)
+        builder.insert("thoughts", THOUGHTS, keep_room=False)

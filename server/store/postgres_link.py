@@ -12,18 +12,19 @@ import asyncpg
 
 from server.store.base import StoreUnavailable
 
+#: URL schemes of PostgreSQL.
 SCHEMES = ("postgresql", "postgres")
 #: One host of an address, with an optional port.
 HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:\s]*)(?::(\d{1,5}))?")
 
 
 class BadUrl(StoreUnavailable):
-    """The database's address cannot be read; the message does not repeat it."""
+    """The database's address is malformed. The message does not repeat it, since it has secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
-    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with libpq's options."""
+    """A URL `postgresql://user:password@host:port/database?sslmode=…`, with options of libpq."""
 
     secret: str
 
@@ -47,7 +48,7 @@ class PostgresUrl:
 
 
 def _is_readable(address: str) -> bool:
-    """Whether the parts of the address are well-formed: unescaped passwords shift them."""
+    """Whether the address is well-formed: an unescaped password would shift its parts."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -57,15 +58,15 @@ def _is_readable(address: str) -> bool:
         "@" in part for part in (parts.path, parts.query, parts.fragment)
     ):
         return False
-    found = [HOST.fullmatch(host) for host in hosts]
+    matches = [HOST.fullmatch(host) for host in hosts]
     return parts.netloc.count("@") <= 1 and all(
-        one is not None and int(one[2] or 0) < 65536 for one in found
+        match is not None and int(match[2] or 0) < 65536 for match in matches
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Time limits, and the number of connections in the pool."""
+    """Time limits in seconds, and the number of connections in the pool."""
 
     connect_s: float = 2.0
     statement_s: float = 2.0
@@ -75,7 +76,10 @@ class Limits:
 
     @property
     def answer_s(self) -> float:
-        """Time after which the connection counts as dead: the server aborts statements earlier."""
+        """Time after which a silent connection counts as broken, in seconds.
+
+        The server aborts a statement earlier.
+        """
         return self.statement_s + 1.0
 
 
@@ -84,8 +88,11 @@ def _ms(seconds: float) -> str:
 
 
 async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
-    """Opens a connection with time limits on statements; StoreUnavailable says why it failed."""
-    served = {
+    """Opens a connection with time limits on statements.
+
+    Raises StoreUnavailable with the reason when that fails.
+    """
+    server_settings = {
         "application_name": "plyroom",
         "statement_timeout": _ms(limits.statement_s),
         "lock_timeout": _ms(limits.lock_s),
@@ -94,12 +101,12 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
         "jit": "off",
         **settings,
     }
-    # An exception of asyncpg may hold the address, so it is not chained to the one raised here.
+    # An exception of asyncpg may contain the address, so the exception below is not chained to it.
     problem = ""
     try:
         async with asyncio.timeout(limits.connect_s):
             return await asyncpg.connect(
-                url.secret, server_settings=served, max_cached_statement_lifetime=0
+                url.secret, server_settings=server_settings, max_cached_statement_lifetime=0
             )
     except TimeoutError:
         problem = f"no answer within {limits.connect_s:g} s"
@@ -120,8 +127,8 @@ async def connect(url: PostgresUrl, limits: Limits, **settings: str) -> Any:
     raise StoreUnavailable(f"cannot use the database {url}: {problem}")
 
 
-#: The exceptions that a connection may raise; a statement on a connection that is just closing
-#: raises InternalClientError.
+#: The exceptions that a connection may raise. A statement on a closing connection raises
+#: InternalClientError.
 FAULTS = (
     OSError,
     asyncpg.PostgresError,
@@ -132,24 +139,24 @@ FAULTS = (
 
 
 class Fault(Enum):
-    """What an error means for the transaction that it ended."""
+    """The effect of an error on the transaction that it ended."""
 
     #: Rolled back because of a concurrent transaction: a retry may succeed.
-    AGAIN = auto()
+    CONFLICT = auto()
     #: Rolled back because a lock was not released in time.
     LOCKED = auto()
-    #: Rolled back because a row of it existed already.
-    TWICE = auto()
+    #: Rolled back because one of its rows existed already.
+    DUPLICATE_ROW = auto()
     #: Rolled back because the server refused it.
     REFUSED = auto()
-    #: Rolled back or never sent: PostgreSQL cannot hold that text.
+    #: Rolled back or never sent: PostgreSQL cannot store one of its values.
     MALFORMED = auto()
     #: The connection broke: the outcome is unknown.
-    GONE = auto()
+    CONNECTION_LOST = auto()
 
 
 def fault_of(error: Exception) -> Fault:
-    """Classifies an error of asyncpg or of the network below it."""
+    """The fault that an error of asyncpg or of the network means."""
     if isinstance(error, asyncpg.DataError | UnicodeError):  # raised before sending
         return Fault.MALFORMED
     state = getattr(error, "sqlstate", None) or ""
@@ -158,12 +165,12 @@ def fault_of(error: Exception) -> Fault:
         or state[:2] in ("", "08")
         or state[:4] == "57P0"
     ):
-        return Fault.GONE
+        return Fault.CONNECTION_LOST
     match state:
         case "40001" | "40P01":
-            return Fault.AGAIN
+            return Fault.CONFLICT
         case "55P03":
             return Fault.LOCKED
         case "23505":
-            return Fault.TWICE
+            return Fault.DUPLICATE_ROW
     return Fault.MALFORMED if state[:2] == "22" else Fault.REFUSED

@@ -1,9 +1,8 @@
-"""Migrates a database to the schema that this code needs, and checks whether this code can run on
-the schema that it finds.
+"""Migrates a database to this program's schema, or checks that the program can run on its schema.
 
-Old and new nodes can run together (expand, then contract): each schema names the programs that it
-still suits. The row `needs` of `meta` holds the oldest revision whose program may run on it, and
-each migration sets that row.
+Old and new nodes can run together (expand, then contract): each schema says which programs may
+still run on it. The row `needs` of `meta` holds the oldest revision whose program may, and each
+migration sets that row.
 """
 
 import sqlite3
@@ -17,21 +16,24 @@ from server.store import tables as t
 from server.store.base import StoreUnavailable
 from server.store.folder import make_file
 
-#: The newest migration. A test compares it with the folder, so that starting a server does not
-#: import Alembic.
+#: The newest migration. A test compares it with the migrations' folder; a constant saves the server
+#: from importing Alembic at each start.
 HEAD = "0003"
-#: The oldest revision that this program can run on.
-LOWEST = "0003"
-#: The key in `meta` of the oldest program revision that the schema suits.
+#: The oldest schema that this program can run on.
+MIN_REVISION = "0003"
+#: The key in `meta` of the oldest revision whose program may run on the schema.
 NEEDS = "needs"
 #: The PostgreSQL advisory lock of a running migration: "plyroom" in ASCII.
 MIGRATION_LOCK = 0x706C79726F6F6D
-#: Time that a migration waits for another one, in seconds.
-LOCK_S = 60
+#: Longest time that a migration waits for another one, in seconds.
+MIGRATION_LOCK_S = 60
 
 
-def judge(revision: str | None, needs: str | None, where: str) -> None:
-    """Raises StoreUnavailable, with advice, unless this program can run on that schema."""
+def check_revision(revision: str | None, needs: str | None, where: str) -> None:
+    """Raises StoreUnavailable, with advice, unless this program can run on the schema.
+
+    `revision` and `needs` are those of the schema; `where` names the database in messages.
+    """
     if revision is None:
         raise StoreUnavailable(
             f"the database {where} has no tables of Plyroom yet: `plyroom migrate` makes them"
@@ -40,32 +42,32 @@ def judge(revision: str | None, needs: str | None, where: str) -> None:
         raise StoreUnavailable(
             f"the database {where} was written by a newer Plyroom (its schema is {revision}"
             f" and needs a program of {needs or revision} or later, this one is of {HEAD}):"
-            " start that one, or restore a backup from before"
+            " start the newer one, or restore an older backup"
         )
-    if revision < LOWEST:
+    if revision < MIN_REVISION:
         raise StoreUnavailable(
             f"the database {where} is at schema {revision},"
-            f" this Plyroom needs {LOWEST} or later: `plyroom migrate`"
+            f" this Plyroom needs {MIN_REVISION} or later: `plyroom migrate`"
         )
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The migration that a database is at; None if it has no tables of Plyroom."""
+    """The schema's revision of a database; None if it has no tables of Plyroom."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return str(found) if found is not None else None
+    value = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return str(value) if value is not None else None
 
 
-def needs_of(connection: Connection) -> str | None:
-    """The oldest program revision that the database's schema suits; None if it does not say."""
-    found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
-    return str(found) if found is not None else None
+def needed_program(connection: Connection) -> str | None:
+    """The oldest revision whose program may run on the database's schema; None if not recorded."""
+    value = connection.execute(select(t.meta.c.value).where(t.meta.c.key == NEEDS)).scalar()
+    return str(value) if value is not None else None
 
 
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
-    """Runs the missing migrations, in the transaction of the connection."""
-    # Imported here because Alembic would take a third of a warm start.
+    """Runs the missing migrations up to `revision`, in the transaction of the connection."""
+    # Imported here because Alembic takes a third of the time of a start without migrations.
     from alembic import command
 
     command.upgrade(_config(connection), revision)
@@ -90,16 +92,17 @@ def _config(connection: Connection) -> Any:
 
 
 def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
-    """Migrates a database to HEAD under a lock; returns the revisions before and after. Leaves a
-    newer schema that suits this program as it is.
+    """Migrates a database to HEAD under a lock; returns the revisions before and after.
+
+    Does not change a newer schema on which this program can run.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_S}s'"))
+        connection.execute(text(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_S}s'"))
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
     before = revision_of(connection)
     if before is not None:
-        judge(max(before, LOWEST), needs_of(connection), where)
+        check_revision(max(before, MIN_REVISION), needed_program(connection), where)
     if before is None or before < HEAD:
         upgrade(connection)
         return before, HEAD
@@ -110,20 +113,21 @@ def migrate(connection: Connection, where: str) -> tuple[str | None, str]:
 
 
 def sqlite_revision(path: Path) -> str | None:
-    """The migration that a SQLite file is at; None for a file that is missing or has no schema."""
+    """The schema's revision of a SQLite file; None if it is missing or has no tables of Plyroom."""
     if not path.exists():
         return None
     with closing(sqlite3.connect(path, timeout=10)) as connection:
-        named = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
-        if not connection.execute(named).fetchone()[0]:
+        query = "SELECT count(*) FROM sqlite_master WHERE name = 'alembic_version'"
+        if not connection.execute(query).fetchone()[0]:
             return None
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     return str(row[0]) if row else None
 
 
 def upgrade_sqlite(path: Path) -> None:
-    """Runs the pending migrations of a SQLite file; costs one query if there is none.
-    Raises StoreUnavailable for a file of a newer Plyroom whose schema does not suit this one.
+    """Runs the missing migrations of a SQLite file. Costs two queries if there are none.
+
+    Raises StoreUnavailable for a file of a newer Plyroom on which this program cannot run.
     """
     if sqlite_revision(path) == HEAD:
         return
@@ -132,10 +136,10 @@ def upgrade_sqlite(path: Path) -> None:
 
 
 def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
-    """An engine whose transactions are all or nothing.
+    """An SQLAlchemy engine for a SQLite file, with atomic transactions.
 
     By default, the driver commits each CREATE TABLE at once, and an interrupted migration would
-    leave a file that no later start can read. A new file is readable by its owner only.
+    leave a file that no later start can read. Only its owner can read a new file.
     """
     make_file(path)
     engine = create_engine(

@@ -60,9 +60,10 @@ from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 T = TypeVar("T")
 
 
-class Run(Protocol):
-    """Runs a function in one transaction, off the event loop; an exception rolls back and
-    propagates.
+class TransactionRunner(Protocol):
+    """Runs a function in one transaction, outside the event loop's thread.
+
+    An exception of the function rolls the transaction back and propagates.
     """
 
     async def __call__(self, work: Callable[[Connection], T]) -> T: ...
@@ -72,25 +73,27 @@ class Run(Protocol):
 READERS = 4
 #: Time that a SQLite write waits for another process that holds the database, in ms.
 BUSY_MS = 2000
-#: WAL size that triggers a checkpoint, in pages (16 MB): a page that many moves change is copied to
-#: the database file once.
+#: WAL size at which SQLite checkpoints, in pages (16 MB). In a large WAL, many moves change a page
+#: that is then copied to the database file only once.
 CHECKPOINT_PAGES = 4000
-#: Most room ids in one query for heads: drivers accept at most 32,766 parameters, and other
-#: requests are served between two queries.
+#: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
+#: other requests are served between two queries.
 HEADS_PER_QUERY = 5000
-#: Time after which a disk operation counts as failed, in seconds: every command is answered within
-#: 10 s.
+#: Time after which a disk operation counts as failed, in seconds. The server must answer every
+#: command within 10 s.
 ANSWER_S = 6.0
 
-#: Age at which the row of a dead node is deleted, in ms.
-FORGOTTEN_MS = 24 * 3_600_000
+#: Time after which the row of a dead node is deleted, in ms.
+DEAD_NODE_MS = 24 * 3_600_000
 
+#: The query for a page of a room's log.
 SELECT_EVENTS = (
     select(t.events.c.v, t.events.c.at_ms, t.events.c.audience, t.events.c.body)
     .where(t.events.c.room == bindparam("room"), t.events.c.v > bindparam("after_v"))
     .order_by(t.events.c.v)
     .limit(bindparam("limit"))
 )
+#: The columns of a StoredMatch, in its order.
 MATCH_COLUMNS = [
     t.matches.c[name]
     for name in (
@@ -102,10 +105,10 @@ MATCH_COLUMNS = [
 
 @asynccontextmanager
 async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlStore"]:
-    """Opens the store in a SQLite file, which it creates or migrates if needed; StoreUnavailable
-    says why it cannot be used.
+    """Opens the store in a SQLite file, which it creates or migrates if needed.
 
-    A write waits up to `busy_ms` for another process that holds the file.
+    A write waits up to `busy_ms` for another process that locks the file. Raises StoreUnavailable
+    with the reason if the file cannot be used.
     """
     try:
         make_folder(path.parent)
@@ -139,7 +142,7 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator["SqlS
 
 
 class _Threads:
-    """Worker threads, each with its own connection, that run functions off the event loop.
+    """Worker threads, each with its own connection.
 
     A whole transaction takes one trip to a thread and back. With a driver that changes threads for
     every statement (aiosqlite), a move in a group of 50 took twice the CPU time.
@@ -152,7 +155,7 @@ class _Threads:
         )
         _prepare_sqlite(self._engine, begin, busy_ms)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
-        self._held = threading.local()
+        self._thread_local = threading.local()
 
     def __enter__(self) -> Self:
         return self
@@ -162,7 +165,7 @@ class _Threads:
         self._engine.dispose()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """Runs a function in a transaction; an exception rolls it back and propagates."""
+        """Runs a function in a transaction; see TransactionRunner."""
 
         def in_transaction() -> T:
             connection = self._connection()
@@ -181,26 +184,27 @@ class _Threads:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
-            done = asyncio.get_running_loop().run_in_executor(self._executor, work)
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         except RuntimeError as error:
             raise StoreUnavailable("the store is closed") from error
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await done
+                return await future
         except TimeoutError as error:
-            # A thread cannot be interrupted, so the operation may still happen: StoreUnavailable
-            # means exactly that.
+            # A thread cannot be interrupted, so the operation may still be committed.
             raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
-        if not hasattr(self._held, "connection"):
-            self._held.connection = self._engine.connect()
-        return cast(Connection, self._held.connection)
+        if not hasattr(self._thread_local, "connection"):
+            self._thread_local.connection = self._engine.connect()
+        return cast(Connection, self._thread_local.connection)
 
 
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
-    """Configures WAL, an fsync per commit, and transactions that take their lock at the start (a
-    read lock is never upgraded).
+    """Configures WAL, an fsync per commit, and transactions that start with `begin`.
+
+    With BEGIN IMMEDIATE a transaction takes its write lock at the start, so it never has to upgrade
+    a read lock.
     """
 
     @event.listens_for(engine, "connect")
@@ -224,11 +228,11 @@ def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
 
 def _epoch(connection: Connection) -> str:
     """The store's epoch, created on first use."""
-    found = connection.execute(select(t.meta.c.value).where(t.meta.c.key == "epoch")).scalar()
-    if found is None:
-        found = secrets.token_hex(8)
-        connection.execute(insert(t.meta), {"key": "epoch", "value": found})
-    return str(found)
+    epoch = connection.execute(select(t.meta.c.value).where(t.meta.c.key == "epoch")).scalar()
+    if epoch is None:
+        epoch = secrets.token_hex(8)
+        connection.execute(insert(t.meta), {"key": "epoch", "value": epoch})
+    return str(epoch)
 
 
 def _local_clock() -> ColumnElement[int]:
@@ -237,15 +241,17 @@ def _local_clock() -> ColumnElement[int]:
 
 
 class SqlStore:
-    """See `server.store.base.Store`. `commit` writes the log in groups; `write` runs everything
-    else, one statement at a time; `clock` is the store's time in SQL, in ms since 1970.
+    """Implements `server.store.base.Store` on SQLite and PostgreSQL.
+
+    `commit` writes groups of log operations, `write` runs other writes, and `read` runs queries.
+    `clock` returns the store's time in ms since 1970, as an SQL expression.
     """
 
     def __init__(
         self,
         commit: Commit,
-        write: Run,
-        read: Run,
+        write: TransactionRunner,
+        read: TransactionRunner,
         epoch: str,
         clock: Callable[[], ColumnElement[int]],
     ) -> None:
@@ -254,7 +260,7 @@ class SqlStore:
         self._read = read
         self._epoch = epoch
         self._clock = clock
-        self._takeover_unanswered = False
+        self._is_takeover_unanswered = False
         self.writer = GroupWriter(self._commit)
 
     @property
@@ -268,15 +274,17 @@ class SqlStore:
 
     async def created_room(self, host: str, create_id: str) -> str | None:
         c = t.rooms.c
-        found = await self._select(select(c.id).where(c.host == host, c.create_id == create_id))
-        return str(found[0][0]) if found else None
+        rows = await self._select(select(c.id).where(c.host == host, c.create_id == create_id))
+        return str(rows[0][0]) if rows else None
 
     async def append(self, append: Append) -> None:
         await self.writer.write(append)
 
     async def _commit(self, ops: list[Op]) -> list[Outcome]:
-        """Commits a group; if one operation must fail (a repeated command key, a moved head),
-        commits each operation alone.
+        """Commits a group; returns each operation's outcome.
+
+        If the group is contended, because of a repeated command key or a moved head, commits each
+        operation alone.
         """
         try:
             return await self._commit_group(ops)
@@ -288,44 +296,42 @@ class SqlStore:
     async def _commit_alone(self, op: Op) -> Outcome:
         try:
             if isinstance(op, Append) and op.command is not None:
-                made = await self.find_command(op.room, op.command)
-                if made is not None:
-                    return Duplicate(*made)
+                versions = await self.find_command(op.room, op.command)
+                if versions is not None:
+                    return Duplicate(*versions)
             return (await self._commit_group([op]))[0]
         except Contended:
-            return Conflict(f"room {room_of(op)} is not where its writer thought")
+            return Conflict(f"room {room_of(op)} is not at the expected v")
         except StoreUnavailable as error:
             return error
 
     async def head(self, room: str) -> RoomHead | None:
         c = t.rooms.c
-        found = await self._select(select(c.head, c.node, c.due_ms, c.seen_day).where(c.id == room))
-        return RoomHead(*found[0]) if found else None
+        rows = await self._select(select(c.head, c.node, c.due_ms, c.seen_day).where(c.id == room))
+        return RoomHead(*rows[0]) if rows else None
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         heads: dict[str, int] = {}
         for start in range(0, len(rooms), HEADS_PER_QUERY):
-            some = rooms[start : start + HEADS_PER_QUERY]
-            found = await self._select(
-                select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(some))
+            chunk = rooms[start : start + HEADS_PER_QUERY]
+            rows = await self._select(
+                select(t.rooms.c.id, t.rooms.c.head).where(t.rooms.c.id.in_(chunk))
             )
-            heads.update((row[0], row[1]) for row in found)
+            heads.update((row[0], row[1]) for row in rows)
         return heads
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
-        found = await self._select(
-            SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit}
-        )
-        return [StoredEvent(*row) for row in found]
+        rows = await self._select(SELECT_EVENTS, {"room": room, "after_v": after_v, "limit": limit})
+        return [StoredEvent(*row) for row in rows]
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
         c = t.commands.c
-        found = await self._select(
+        rows = await self._select(
             select(c.first_v, c.last_v).where(
                 c.room == room, c.identity == key.identity, c.id == key.id
             )
         )
-        return (found[0][0], found[0][1]) if found else None
+        return (rows[0][0], rows[0][1]) if rows else None
 
     # --- nodes and wake-ups ---
 
@@ -333,57 +339,63 @@ class SqlStore:
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
     ) -> list[str]:
         c = t.rooms.c
-        abandoned: ColumnElement[bool] = c.node != node
+        can_take_over: ColumnElement[bool] = c.node != node
         if not all_nodes:
-            abandoned = and_(abandoned, c.node.not_in(self._alive()))
-        if self._takeover_unanswered:
-            # An answer was lost: the rooms in it belong to this node, and no other would wake them.
-            abandoned = or_(abandoned, c.node == node)
+            can_take_over = and_(can_take_over, c.node.not_in(self._alive()))
+        if self._is_takeover_unanswered:
+            # An answer was lost. This node now has its rooms, so no other node takes them over.
+            can_take_over = or_(can_take_over, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
-        has_come = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
-        # PostgreSQL skips rooms that another node is about to take over or append to; SQLite has a
-        # single writer.
+        is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
+        # PostgreSQL skips rooms that another transaction has locked: a node takes them over or
+        # appends to them. SQLite has a single writer.
         due = (
-            select(c.id).where(has_come, abandoned).limit(limit)
+            select(c.id).where(is_due, can_take_over).limit(limit)
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
         taken = update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         try:
             rooms = [row[0] for row in await self._execute(taken)]
         except StoreUnavailable:
-            self._takeover_unanswered = True
+            self._is_takeover_unanswered = True
             raise
-        self._takeover_unanswered = False
+        self._is_takeover_unanswered = False
         return rooms
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        until = t.nodes.c.alive_until_ms
+        alive_until_ms = t.nodes.c.alive_until_ms
         alive_for_ms = min(alive_for_ms, MAX_HEARTBEAT_MS)
-        alive_until = self._clock() + alive_for_ms
-        known = (
+        expires_at_ms = self._clock() + alive_for_ms
+        refresh = (
             update(t.nodes)
             .where(t.nodes.c.id == node)
-            .values(alive_until_ms=alive_until)
-            .returning(until)
+            .values(alive_until_ms=expires_at_ms)
+            .returning(alive_until_ms)
         )
-        found = await self._execute(known)
-        if not found:
-            found = await self._execute(
-                insert(t.nodes).values(id=node, alive_until_ms=alive_until).returning(until)
+        rows = await self._execute(refresh)
+        if not rows:
+            rows = await self._execute(
+                insert(t.nodes)
+                .values(id=node, alive_until_ms=expires_at_ms)
+                .returning(alive_until_ms)
             )
-            # A node has a new id after each start; the rows of long dead nodes are useless.
+            # A node has a new id after each start. The rows of long dead nodes are useless.
             await self._execute(
-                delete(t.nodes).where(until < self._clock() - FORGOTTEN_MS).returning(until)
+                delete(t.nodes)
+                .where(alive_until_ms < self._clock() - DEAD_NODE_MS)
+                .returning(alive_until_ms)
             )
-        return int(found[0][0]) - alive_for_ms
+        return int(rows[0][0]) - alive_for_ms
 
     async def alive_nodes(self) -> frozenset[str]:
         return frozenset(row[0] for row in await self._select(self._alive()))
 
     def _alive(self) -> Any:
-        clock, until = self._clock(), t.nodes.c.alive_until_ms
-        return select(t.nodes.c.id).where(until >= clock, until <= clock + MAX_HEARTBEAT_MS)
+        clock, alive_until_ms = self._clock(), t.nodes.c.alive_until_ms
+        return select(t.nodes.c.id).where(
+            alive_until_ms >= clock, alive_until_ms <= clock + MAX_HEARTBEAT_MS
+        )
 
     # --- identities ---
 
@@ -396,10 +408,10 @@ class SqlStore:
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         c = t.identities.c
-        found = await self._select(
+        rows = await self._select(
             select(c.id, c.name, c.seen_day).where(c.token_hash == token_hash)
         )
-        return Identity(*found[0]) if found else None
+        return Identity(*rows[0]) if rows else None
 
     async def rename_identity(self, identity: str, name: str) -> None:
         c = t.identities.c
@@ -409,7 +421,9 @@ class SqlStore:
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._run_write(lambda one: expiry.note_seen(one, t.identities, identities, day))
+            await self._run_write(
+                lambda connection: expiry.mark_seen(connection, t.identities, identities, day)
+            )
         )
 
     async def mark_sat(self, identity: str) -> None:
@@ -423,48 +437,54 @@ class SqlStore:
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_identities(after, limit))
-        old, new = expiry.old_and_new(rows, span)
+        old, new = expiry.split_rows(rows, span)
         if new:
-            await self._execute(expiry.first_seen(t.identities, new, span.today))
+            await self._execute(expiry.fill_seen_day(t.identities, new, span.today))
         ids = [row.id for row in old]
-        gone = (
-            await self._run_write(lambda one: expiry.delete_identities(one, ids, span.before_day))
+        deleted = (
+            await self._run_write(
+                lambda connection: expiry.delete_identities(connection, ids, span.before_day)
+            )
             if ids
             else []
         )
-        return expiry.page(rows, limit, gone)
+        return expiry.pass_result(rows, limit, deleted)
 
     # --- room expiry ---
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         return frozenset(
-            await self._run_write(lambda one: expiry.note_seen(one, t.rooms, rooms, day))
+            await self._run_write(
+                lambda connection: expiry.mark_seen(connection, t.rooms, rooms, day)
+            )
         )
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         rows = await self._select(expiry.page_of_rooms(after, limit))
-        old, new = expiry.old_and_new(rows, span)
+        old, new = expiry.split_rows(rows, span)
         if new:
-            await self._execute(expiry.first_seen(t.rooms, new, span.today))
+            await self._execute(expiry.fill_seen_day(t.rooms, new, span.today))
         heads = {row.id: row.head for row in old}
-        gone = (
-            await self._run_write(lambda one: expiry.delete_rooms(one, heads, span.before_day))
+        deleted = (
+            await self._run_write(
+                lambda connection: expiry.delete_rooms(connection, heads, span.before_day)
+            )
             if heads
             else []
         )
-        return expiry.page(rows, limit, gone)
+        return expiry.pass_result(rows, limit, deleted)
 
     # --- lists ---
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         c = t.rooms.c
-        found = await self._select(
+        rows = await self._select(
             select(c.id, c.summary, c.changed_ms)
             .where(c.listed.is_(True))
             .order_by(c.changed_ms.desc())
             .limit(limit)
         )
-        return [StoredRoom(*row) for row in found]
+        return [StoredRoom(*row) for row in rows]
 
     async def matches(self, limit: int, before: tuple[int, str] | None) -> list[StoredMatch]:
         c = t.matches.c
@@ -474,39 +494,40 @@ class SqlStore:
             query = query.where(
                 or_(c.finished_ms < at_ms, and_(c.finished_ms == at_ms, c.id < match))
             )
-        found = await self._select(query.order_by(c.finished_ms.desc(), c.id.desc()).limit(limit))
-        return [StoredMatch(*row) for row in found]
+        rows = await self._select(query.order_by(c.finished_ms.desc(), c.id.desc()).limit(limit))
+        return [StoredMatch(*row) for row in rows]
 
     async def match(self, match: str) -> StoredMatch | None:
-        found = await self._select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))
-        return StoredMatch(*found[0]) if found else None
+        rows = await self._select(select(*MATCH_COLUMNS).where(t.matches.c.id == match))
+        return StoredMatch(*rows[0]) if rows else None
 
     async def thoughts(self, match: str) -> list[Thought]:
         c = t.thoughts.c
-        found = await self._select(
+        rows = await self._select(
             select(c.match, c.v, c.ply, c.body).where(c.match == match).order_by(c.ply)
         )
-        return [Thought(*row) for row in found]
+        return [Thought(*row) for row in rows]
 
     async def bus_key(self) -> bytes:
         c = t.meta.c
-        wanted = select(c.value).where(c.key == "bus key")
-        found = await self._select(wanted)
-        if not found:
-            fresh = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
-            # Another node inserted it first, or the next query reports the failure.
+        query = select(c.value).where(c.key == "bus key")
+        rows = await self._select(query)
+        if not rows:
+            insert_key = insert(t.meta).values(key="bus key", value=secrets.token_hex(32))
+            # If another node inserted the key first, the next query finds it. If the store failed,
+            # the next query reports that.
             with contextlib.suppress(StoreUnavailable):
-                await self._execute(fresh.returning(c.value))
-            found = await self._select(wanted)
-        if not found:
-            raise StoreUnavailable("the bus key could not be kept")
-        return bytes.fromhex(found[0][0])
+                await self._execute(insert_key.returning(c.value))
+            rows = await self._select(query)
+        if not rows:
+            raise StoreUnavailable("the bus key could not be stored")
+        return bytes.fromhex(rows[0][0])
 
     async def check(self) -> None:
-        found = await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
-        if not found or found[0][0] != self._epoch:
+        rows = await self._select(select(t.meta.c.value).where(t.meta.c.key == "epoch"))
+        if not rows or rows[0][0] != self._epoch:
             raise StoreUnavailable(
-                "the database is another one than at the start: restart this server"
+                "the database is not the same as at the start: restart this server"
             )
 
     # --- shared ---
@@ -520,13 +541,11 @@ class SqlStore:
             raise StoreUnavailable(f"the database failed: {error.orig}") from error
 
     async def _execute(self, statement: Any) -> list[Any]:
-        """Runs one write statement in its own transaction, between the group commits of the log."""
+        """Runs one write statement in its own transaction; returns its rows."""
         return await self._run_write(lambda connection: list(connection.execute(statement).all()))
 
     async def _run_write(self, work: Callable[[Connection], list[Any]]) -> list[Any]:
-        """Runs a function with several write statements; each is its own transaction on
-        PostgreSQL.
-        """
+        """Runs a function with write statements, each in its own transaction on PostgreSQL."""
         try:
             return await self._write(work)
         except DBAPIError as error:

@@ -1,4 +1,4 @@
-"""The tables in SQLAlchemy Core. The migrations create them; a test checks that both agree."""
+"""The tables, for SQLAlchemy Core. The migrations create them; a test checks that both agree."""
 
 from sqlalchemy import (
     BigInteger,
@@ -60,8 +60,8 @@ rooms = Table(
     Column("seen_day", Integer),
     UniqueConstraint("host", "create_id"),
 )
-# The migration makes it a partial index, of rooms with a due_ms only. Declaring that here would
-# load the dialects of both databases at each start.
+# The migration makes this a partial index, of rooms with a due_ms only. Declaring that in this
+# module would load the dialects of both databases at each start.
 Index("ix_rooms_due_ms", rooms.c.due_ms)
 Index("ix_rooms_listed_changed_ms", rooms.c.listed, rooms.c.changed_ms)
 

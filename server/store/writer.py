@@ -1,8 +1,7 @@
-"""The group commit: the single writer of a store commits all queued operations together, and
-answers each caller only after the commit.
+"""The group commit: a store's single writer commits all queued operations in one transaction.
 
-A single caller pays for one commit; fifty concurrent callers share one. Measured on SQLite with
-synchronous FULL: 20 to 50 times the moves per second of one commit per operation.
+Each caller gets its answer only after the commit. Concurrent callers share one commit. Measured on
+SQLite with synchronous FULL: 20 to 50 times the moves per second of one commit per operation.
 """
 
 import asyncio
@@ -11,24 +10,27 @@ from collections.abc import Awaitable, Callable
 
 from server.store.base import Append, NewRoom, StoreUnavailable
 
+#: An operation of the writer.
 Op = Append | NewRoom
-#: The result of an operation: what `GroupWriter.write` returns, or the exception that it raises.
+#: The result of an operation: the value that `GroupWriter.write` returns, or the exception that it
+#: raises.
 Outcome = str | Exception | None
+#: Commits a group of operations and returns their outcomes.
 Commit = Callable[[list[Op]], Awaitable[list[Outcome]]]
 
-#: Most operations in one transaction.
-GROUP = 500
+#: Maximum number of operations in one transaction.
+MAX_GROUP = 500
 
-#: Group size from which more operations are expected soon; after such a group the writer waits for
-#: `GATHER_S`.
+#: Group size, in operations, from which the store counts as busy: the writer then waits for
+#: `GATHER_S` before the next group.
 BUSY_GROUP = 6
 
-#: Pause after a busy group, in seconds: fewer commits and less CPU per move, for a delay that a
-#: busy server has anyway.
+#: Pause after a busy group, in seconds. It makes groups larger, which costs less CPU per move; a
+#: busy server has such delays anyway.
 GATHER_S = 0.004
 
-#: Queue capacity, in operations; beyond it, `write` raises StoreUnavailable.
-QUEUE = 20_000
+#: Queue capacity, in operations. When it is full, `write` raises StoreUnavailable.
+MAX_QUEUED = 20_000
 
 
 def room_of(op: Op) -> str:
@@ -46,31 +48,31 @@ class GroupWriter:
     def __init__(self, commit: Commit) -> None:
         self._commit = commit
         self._queue: deque[tuple[Op, asyncio.Future[str | None]]] = deque()
-        self._update_search = asyncio.Event()
-        self._closed = False
+        self._has_work = asyncio.Event()
+        self._is_closed = False
 
     async def write(self, op: Op) -> str | None:
-        """Returns after the commit; raises the outcome if it is an exception."""
-        if self._closed:
+        """Queues an operation and waits for its commit; returns the outcome or raises it."""
+        if self._is_closed:
             raise StoreUnavailable("the store is closed")
-        if len(self._queue) >= QUEUE:
+        if len(self._queue) >= MAX_QUEUED:
             raise StoreUnavailable("too many writes are waiting")
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._queue.append((op, future))
-        self._update_search.set()
+        self._has_work.set()
         return await future
 
     async def run(self) -> None:
-        """Commits groups until cancelled; queued and later operations fail as StoreUnavailable."""
+        """Commits groups until cancelled. After that, operations raise StoreUnavailable."""
         try:
             while True:
-                await self._update_search.wait()
-                self._update_search.clear()
+                await self._has_work.wait()
+                self._has_work.clear()
                 while self._queue:
                     if await self._commit_one_group() >= BUSY_GROUP:
                         await asyncio.sleep(GATHER_S)
         finally:
-            self._closed = True
+            self._is_closed = True
             while self._queue:
                 _resolve(self._queue.popleft()[1], StoreUnavailable("the store is closing"))
 
@@ -91,16 +93,16 @@ class GroupWriter:
 
     def _take_group(self) -> list[tuple[Op, asyncio.Future[str | None]]]:
         group: list[tuple[Op, asyncio.Future[str | None]]] = []
-        later: list[tuple[Op, asyncio.Future[str | None]]] = []
+        postponed: list[tuple[Op, asyncio.Future[str | None]]] = []
         rooms: set[str] = set()
-        while self._queue and len(group) < GROUP:
+        while self._queue and len(group) < MAX_GROUP:
             op, future = self._queue.popleft()
             if room_of(op) in rooms:
-                later.append((op, future))
+                postponed.append((op, future))
             else:
                 rooms.add(room_of(op))
                 group.append((op, future))
-        self._queue.extendleft(reversed(later))
+        self._queue.extendleft(reversed(postponed))
         return group
 
 

@@ -1,1 +1,1 @@
-"""The HTTP side: pages, guests, replays, health, metrics."""
+"""The HTTP server: pages, guests, replays, health checks, metrics."""

@@ -13,28 +13,36 @@ from msgspec import Meta, Struct
 from engine.game import GameFault
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
-from server.identity.guests import COOKIE, known_guest, new_guest
-from server.limits.by_address import LimitExceeded, Limits, Rates
+from server.identity.guests import COOKIE, find_guest, new_guest
+from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
-from server.web.answers import ORIGIN, ApiError, json_answer, raw_answer, refusal_answer, too_many
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    raw_answer,
+    refusal_answer,
+    too_many_requests,
+)
 from server.web.cookies import cookie_token
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
 
 log = structlog.get_logger()
 
-#: Lifetime of the guest's cookie.
+#: Lifetime of the guest's cookie, in seconds.
 COOKIE_AGE_S = 400 * 24 * 3600
-#: Most bytes of a request body, for the routes that take one.
+#: Longest request body of each route that accepts one, in bytes.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
-#: Largest difference to the store's clock of a ready node, in ms: the clocks of games would suffer.
-CLOCK_MS = 250
-#: Path prefixes that cost almost nothing and are exempt from the rate limit.
-FREE = ("/livez", "/static/")
+#: Greatest difference between a ready node's clock and the store's, in ms: the clocks of games
+#: depend on it.
+MAX_CLOCK_DIFFERENCE_MS = 250
+#: Path prefixes of cheap requests, which the rate limit does not count.
+UNLIMITED_PATHS = ("/livez", "/static/")
 
 _decode = msgspec.json.decode
 
@@ -42,7 +50,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def body_limit(method: str, path: str) -> int:
-    """The most bytes of a body that a route of this API takes."""
+    """The longest body that a route of this API accepts, in bytes; 0 for no body."""
     return BODY_LIMITS_BYTES.get((method, path), 0)
 
 
@@ -55,11 +63,11 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
     settings = api.ports.settings
-    rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
+    rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
     middlewares = [
-        _origins(parse_proxies(settings.proxies)),
-        _errors(api.ports),
-        _limits(rate, api.ports),
+        _origin_middleware(parse_proxies(settings.proxies)),
+        _error_middleware(api.ports),
+        _limit_middleware(rate, api.ports),
     ]
     app = web.Application(client_max_size=max(BODY_LIMITS_BYTES.values()), middlewares=middlewares)
     app.router.add_routes(
@@ -98,8 +106,10 @@ class Api:
         return json_answer({"status": "ok"})
 
     async def readyz(self, request: web.Request) -> web.Response:
-        """Answers whether new clients may connect: the store answers, its clock agrees with this
-        node's, and the server is not draining.
+        """Answers whether new clients may connect.
+
+        They may if the store answers, its clock agrees with this node's, and the server is not
+        draining.
         """
         status, _ = await self._readiness()
         return json_answer({"status": "ok" if status == HTTPStatus.OK else "not ready"}, status)
@@ -120,32 +130,34 @@ class Api:
                 "error": str(error),
             }
         ahead_ms = self._clock_ahead_ms()
-        if abs(ahead_ms) > CLOCK_MS:
+        if abs(ahead_ms) > MAX_CLOCK_DIFFERENCE_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
-        # Degraded: the nodes learn of each other's events late, from the store.
-        if not self.ports.bus.flows:
+        # Degraded: nodes read each other's events from the store, with a delay.
+        if not self.ports.bus.is_up:
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Gives the browser an identity in a cookie that scripts cannot read; keeps a valid one."""
-        wanted = await self._read_guest(request)
+        """Answers with the guest of the cookie, or creates a guest and sets an HttpOnly cookie."""
+        guest_request = await self._read_guest(request)
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
-        fresh: str | None = None
+        new_token: str | None = None
         try:
-            identity = await known_guest(self.ports, token, wanted.name) if token else None
+            identity = await find_guest(self.ports, token, guest_request.name) if token else None
             if identity is None:
                 address = request[ORIGIN].address
-                identity, fresh = await new_guest(self.ports, self._limits, address, wanted.name)
+                identity, new_token = await new_guest(
+                    self.ports, self._limits, address, guest_request.name
+                )
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
         response = json_answer({"identity": identity.id, "name": identity.name})
-        if fresh is not None:
+        if new_token is not None:
             response.set_cookie(
                 COOKIE,
-                fresh,
+                new_token,
                 max_age=COOKIE_AGE_S,
                 httponly=True,
                 samesite="Strict",
@@ -155,11 +167,11 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused: browsers hide the refusal from their pages."""
+        """Answers why a WebSocket is refused, since browsers do not tell that to their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
 
     async def _read_guest(self, request: web.Request) -> GuestRequest:
@@ -207,13 +219,13 @@ class Api:
 
 
 def is_https(request: web.Request) -> bool:
-    """Whether the browser uses HTTPS: to this server, or to a trusted proxy that says so."""
+    """Whether the browser uses HTTPS: to this server, or to a trusted proxy."""
     origin = request.get(ORIGIN)  # None for a request that is refused before the middleware
     return request.secure or (origin is not None and origin.is_https)
 
 
-def _origins(proxies: Proxies) -> Any:
-    """Stores the origin of each request."""
+def _origin_middleware(proxies: Proxies) -> Any:
+    """The middleware that stores each request's origin under ORIGIN."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -229,8 +241,8 @@ def _origins(proxies: Proxies) -> Any:
     return middleware
 
 
-def _errors(ports: Ports) -> Any:
-    """Turns exceptions into JSON with a code; only the log has the details of server errors."""
+def _error_middleware(ports: Ports) -> Any:
+    """The middleware that turns exceptions into JSON; the log has the details of server errors."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -239,7 +251,9 @@ def _errors(ports: Ports) -> Any:
                 request.headers.get("Origin"), request.headers.get("Host"), ports.settings.names
             ):
                 raise ApiError(
-                    HTTPStatus.FORBIDDEN, Code.ORIGIN_FOREIGN, "this page may not do that here"
+                    HTTPStatus.FORBIDDEN,
+                    Code.ORIGIN_FOREIGN,
+                    "a page of another site may not do that",
                 )
             return await handler(request)
         except ApiError as error:
@@ -271,7 +285,7 @@ def _errors(ports: Ports) -> Any:
             return json_answer(
                 {
                     "code": Code.SERVER_FAULT,
-                    "message": "the server made a mistake; it is in its log",
+                    "message": "the server failed on this request; its log says why",
                 },
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
@@ -279,23 +293,23 @@ def _errors(ports: Ports) -> Any:
     return middleware
 
 
-def _limits(rate: Rates, ports: Ports) -> Any:
-    """Applies the rate limit per address."""
+def _limit_middleware(rate: RateLimit, ports: Ports) -> Any:
+    """The middleware that limits the rate of requests per address."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not request.path.startswith(FREE):
+        if not request.path.startswith(UNLIMITED_PATHS):
             try:
                 rate.take(request[ORIGIN].address, ports.now_ms() / 1000)
             except LimitExceeded as limit:
-                raise too_many(limit) from limit
+                raise too_many_requests(limit) from limit
         return await handler(request)
 
     return middleware
 
 
 def _add_headers(hsts_s: int) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
-    """Adds the security headers to every answer and removes the Server header."""
+    """The signal handler that adds security headers to each response and removes Server."""
 
     async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SECURITY_HEADERS)

@@ -1,9 +1,9 @@
-"""HTTP connections that check a request's head before a byte of its body costs anything.
+"""HTTP connections that check a request's head before they parse its body.
 
 aiohttp decompresses and parses bodies while it reads, before any handler or middleware runs. So
-requests with a compressed body, a body of unknown length or one above the route's limit are refused
-where the bytes arrive. What the connection sends after that is counted and discarded. All requests
-of a connection pass here, including kept-alive and pipelined ones.
+HttpConnection refuses requests with a compressed body, a body of unknown length or one above the
+route's limit as soon as their head arrives. It counts and discards the bytes after such a head. It
+checks all requests of a connection, also when the client keeps it alive or pipelines requests.
 """
 
 import asyncio
@@ -24,23 +24,25 @@ from server.web.headers import SECURITY_HEADERS
 
 log = structlog.get_logger()
 
-#: Bytes that are parsed before heads are checked; a network read brings up to 64 times that.
+#: Bytes that aiohttp parses before the heads among them are checked. A network read returns up to
+#: 64 times as many.
 PIECE_BYTES = 4096
-#: Most bytes of a request's head.
+#: Longest head of a request, in bytes.
 HEAD_LIMIT_BYTES = 32 * 1024
-#: Time for which a refused request's body is still read, so that the client sees the refusal.
+#: Time for which a refused request's body is still read, in seconds, so that the client sees the
+#: refusal.
 LINGER_S = 2.0
-#: Most bytes of a refused request's body that are still read.
+#: Longest body of a refused request that is still read, in bytes.
 LINGER_BYTES = 2**20
 #: The end of a chunked body without trailers.
 LAST_CHUNK = b"0\r\n\r\n"
 
-#: Returns the most bytes of a body for a method and a path; 0: the route takes no body.
+#: Returns the longest body for a method and a path, in bytes; 0 if the route accepts no body.
 BodyLimit = Callable[[str, str], int]
 
 
 class HeadRefused(Exception):
-    """A request is refused because of its head: the status, the code and what is expected."""
+    """A request is refused because of its head; the message says what is expected."""
 
     def __init__(self, status: HTTPStatus, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -49,7 +51,7 @@ class HeadRefused(Exception):
 
 
 def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused | None:
-    """The reason to refuse a request, judged by its head alone; None lets it in."""
+    """The refusal of a request with such a head; None if the request is admitted."""
     headers = message.headers
     if sum(len(name) + len(value) for name, value in message.raw_headers) > HEAD_LIMIT_BYTES:
         return HeadRefused(
@@ -73,16 +75,16 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused
     if message.method == "CONNECT":
         return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
-        # The connection belongs to HTTP since its first request and cannot become a WebSocket; and
-        # aiohttp would read what follows an upgrade request past this class.
+        # The first request decided that the connection is HTTP, so it cannot become a WebSocket.
+        # And after an upgrade request, aiohttp would read without this class.
         return HeadRefused(
             HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
         )
     return None
 
 
-def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
-    """The bytes of a body that are still to come; None if unknown."""
+def remaining_body_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
+    """The number of bytes of a body that the client has not sent yet; None if unknown."""
     if "Expect" in message.headers:
         return 0  # the client waits for 100 Continue and sends no body
     if "Transfer-Encoding" in message.headers:
@@ -91,24 +93,24 @@ def owed_bytes(message: RawRequestMessage, payload: StreamReader) -> int | None:
 
 
 class HttpConnection(web.RequestHandler):
-    """An HTTP connection that parses small pieces, and ignores its input after a refusal."""
+    """An HTTP connection that parses small pieces, and discards its input after a refusal."""
 
     __slots__ = (
         "_body_limit",
-        "_dropped_bytes",
-        "_last_sweep",
-        "_left",
-        "_owed_bytes",
+        "_discarded_bytes",
+        "_last_bytes",
+        "_on_close",
+        "_previous_sweep",
+        "_raw_transport",
         "_refused",
-        "_tail",
-        "_wire",
+        "_remaining_bytes",
     )
 
     def __init__(
         self,
         server: web.Server,
         body_limit: BodyLimit,
-        left: Callable[[], None],
+        on_close: Callable[[], None],
         keepalive_s: float,
     ) -> None:
         super().__init__(
@@ -120,84 +122,84 @@ class HttpConnection(web.RequestHandler):
             keepalive_timeout=keepalive_s,
         )
         self._body_limit = body_limit
-        self._left = left
+        self._on_close = on_close
         self._refused: StreamReader | None = None
-        self._owed_bytes: int | None = None
-        self._dropped_bytes = 0
-        self._tail = b""
-        self._wire: asyncio.Transport | None = None
-        self._last_sweep = (0, 0)
+        self._remaining_bytes: int | None = None
+        self._discarded_bytes = 0
+        self._last_bytes = b""
+        self._raw_transport: asyncio.Transport | None = None
+        self._previous_sweep = (0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._wire = cast(asyncio.Transport, transport)
+        self._raw_transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._stop_lingering()
-        self._left()
+        self._on_close()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Waits for the request that is being answered, but not for a refused request's body."""
+        """Waits for the end of the current request, but not for a refused request's body."""
         self._stop_lingering()
         await super().shutdown(timeout)
 
     def data_received(self, data: bytes) -> None:
-        """Parses incoming bytes, up to the first request that is refused by its head."""
+        """Parses incoming bytes up to the first refused request, and discards the rest."""
         start = 0
         while self._refused is None:
-            known = len(self._messages)
+            parsed_count = len(self._messages)
             super().data_received(data[start : start + PIECE_BYTES])
             start += PIECE_BYTES
-            self._refuse_first(known)
+            self._refuse_first(parsed_count)
             if start >= len(data):
                 break
         if self._refused is not None:
-            self._drop(data[start:])
+            self._discard(data[start:])
 
-    def _refuse_first(self, known: int) -> None:
-        """Replaces the first new request that its head condemns by a refusal, the last answer."""
-        for place in range(known, len(self._messages)):
-            message, payload = self._messages[place]
+    def _refuse_first(self, parsed_count: int) -> None:
+        """Replaces the first new request with a bad head by a refusal, the last response."""
+        for index in range(parsed_count, len(self._messages)):
+            message, payload = self._messages[index]
             if isinstance(message, _ErrInfo):
                 continue
             refused = check_head(message, self._body_limit)
             if refused is not None:
-                self._messages[place] = (_ErrInfo(refused.status, refused, str(refused)), payload)
+                self._messages[index] = (_ErrInfo(refused.status, refused, str(refused)), payload)
                 self._refused = payload
-                self._owed_bytes = owed_bytes(message, payload)
+                self._remaining_bytes = remaining_body_bytes(message, payload)
                 return
 
-    def _drop(self, data: bytes) -> None:
-        """Discards bytes of a refused request; ends the lingering after the body or
-        `LINGER_BYTES`.
-        """
-        self._dropped_bytes += len(data)
-        self._tail = (self._tail + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
-        ended = (
-            self._tail == LAST_CHUNK
-            if self._owed_bytes is None
-            else self._dropped_bytes >= self._owed_bytes
+    def _discard(self, data: bytes) -> None:
+        """Discards bytes of a refused request; stops lingering after its body or LINGER_BYTES."""
+        self._discarded_bytes += len(data)
+        self._last_bytes = (self._last_bytes + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
+        is_complete = (
+            self._last_bytes == LAST_CHUNK
+            if self._remaining_bytes is None
+            else self._discarded_bytes >= self._remaining_bytes
         )
-        if ended or self._dropped_bytes > LINGER_BYTES:
+        if is_complete or self._discarded_bytes > LINGER_BYTES:
             self._stop_lingering()
 
     def _stop_lingering(self) -> None:
-        """Makes aiohttp believe that the refused body has ended."""
+        """Stops reading a refused body, by reporting its end to aiohttp."""
         if self._refused is not None and not self._refused.is_eof():
             self._refused.feed_eof()
 
     def abort_if_stuck(self) -> None:
         """Aborts the connection if its client has sent and read nothing since the previous call."""
-        unsent_bytes = self._wire.get_write_buffer_size() if self._wire is not None else 0
-        request_count, before_bytes = self._last_sweep
+        unsent_bytes = (
+            self._raw_transport.get_write_buffer_size() if self._raw_transport is not None else 0
+        )
+        request_count, before_bytes = self._previous_sweep
         if (
-            self._wire is not None
+            self._raw_transport is not None
             and request_count == self._request_count
             and 0 < before_bytes <= unsent_bytes
         ):
-            self._wire.abort()
-        self._last_sweep = (self._request_count, unsent_bytes)
+            self._raw_transport.abort()
+        self._previous_sweep = (self._request_count, unsent_bytes)
 
     def handle_error(
         self,
@@ -206,32 +208,30 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The last answer of a connection: to a bad head, to what is not HTTP, or to a server
-        error.
-        """
+        """The last response of a connection, after a bad head, malformed HTTP or a server error."""
         if request.writer.output_size > 0:
-            raise ConnectionError("part of an answer was sent already")
+            raise ConnectionError("part of the response was sent already")
         code, text = f"http.{status}", "a whole HTTP/1.1 request with a smaller head is expected"
         if isinstance(exc, HeadRefused):
             code, text = exc.code, str(exc)
         elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             log.error("request failed", path=request.path, exc_info=exc)
-            code, text = Code.SERVER_FAULT, "the server made a mistake; it is in its log"
+            code, text = Code.SERVER_FAULT, "the server failed on this request; its log says why"
         body = msgspec.json.encode({"code": code, "message": text})
         # aiohttp adds its own and Python's version unless Server is set.
-        named = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
+        headers = {"Server": "Plyroom", "Connection": "close", "Cache-Control": "no-cache"}
         response = web.Response(
             body=body,
             status=status,
             content_type="application/json",
-            headers=SECURITY_HEADERS | named,
+            headers=SECURITY_HEADERS | headers,
         )
         response.force_close()
         return response
 
 
 class HttpConnections:
-    """Makes the HTTP connections of a port, and aborts those whose clients read no answers."""
+    """The HTTP connections of a port; aborts those whose clients do not read the responses."""
 
     def __init__(self, runner: web.AppRunner, body_limit: BodyLimit, silence_s: float) -> None:
         self._runner = runner
@@ -242,16 +242,16 @@ class HttpConnections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def make(self, left: Callable[[], None] = lambda: None) -> HttpConnection:
-        """A connection for a new transport; it calls `left` when it ends."""
+    def make(self, on_close: Callable[[], None] = lambda: None) -> HttpConnection:
+        """Makes the protocol of a new connection, which calls `on_close` when it closes."""
         server = self._runner.server
         assert server is not None, "the runner is set up"
 
-        def ended() -> None:
+        def closed() -> None:
             self._open.discard(connection)
-            left()
+            on_close()
 
-        connection = HttpConnection(server, self._body_limit, ended, self._silence_s)
+        connection = HttpConnection(server, self._body_limit, closed, self._silence_s)
         self._open.add(connection)
         return connection
 
@@ -261,7 +261,7 @@ class HttpConnections:
             connection.abort_if_stuck()
 
     async def run(self) -> None:
-        """Sweeps every `silence_s`: nothing else ends a connection whose client does not read."""
+        """Sweeps every `silence_s`: only this ends a connection whose client does not read."""
         while True:
             await asyncio.sleep(self._silence_s)
             self.sweep()

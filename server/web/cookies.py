@@ -4,14 +4,15 @@ import re
 
 from server.identity.guests import COOKIE
 
+#: A guest's token in a Cookie header.
 TOKEN = re.compile(rf"(?:^|;)\s*{re.escape(COOKIE)}=([^;]*)")
 
 
 def cookie_token(header: str | None) -> str | None:
     """The guest's token in a Cookie header; None if there is none.
 
-    A search for this one name: a general cookie parser takes 30 ms for 8 KB of cookies that anyone
-    may send. Other programs on this host may have set cookies beside ours.
+    It searches for this name only: a general cookie parser takes 30 ms for 8 KB of cookies, which
+    any client may send. Other programs on the same host may have set other cookies.
     """
-    found = TOKEN.findall(header or "")
-    return found[-1].strip().strip('"') or None if found else None
+    tokens = TOKEN.findall(header or "")
+    return tokens[-1].strip().strip('"') or None if tokens else None

@@ -1,6 +1,6 @@
-"""The headers of every answer on the players' port, from whichever library it comes."""
+"""The headers of every response on the players' port, by aiohttp or by websockets."""
 
-#: Our pages run only our own scripts, in no foreign frame, and use none of a device's sensors.
+#: Pages run only their own scripts, in no foreign frame, and use none of a device's sensors.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none';"
@@ -20,7 +20,8 @@ SECURITY_HEADERS = {
 
 
 def transport_security(hsts_s: int, is_https: bool) -> dict[str, str]:
-    """The header that keeps browsers on HTTPS for `hsts_s` seconds (RFC 6797, 7.2: never over
-    HTTP); empty if `hsts_s` is 0.
+    """The header that makes browsers use only HTTPS for `hsts_s` seconds (RFC 6797).
+
+    It is empty if `hsts_s` is 0, and over HTTP (section 7.2).
     """
     return {"Strict-Transport-Security": f"max-age={hsts_s}"} if hsts_s and is_https else {}

@@ -1,4 +1,4 @@
-"""The HTTP API for matches: the list of finished ones, a match with its moves, and its views."""
+"""The HTTP API for matches: the list of finished matches, a match with its moves, its views."""
 
 import asyncio
 from collections import OrderedDict
@@ -12,35 +12,43 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
-from server.limits.by_address import LimitExceeded, Rates
+from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.rooms import notation
 from server.store.base import StoredMatch
-from server.web.answers import ORIGIN, ApiError, json_answer, number, raw_answer, too_many
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    query_number,
+    raw_answer,
+    too_many_requests,
+)
 from server.web.replays import Replays
 
 log = structlog.get_logger()
 
-#: Most matches or views in one answer.
+#: Maximum number of matches or views in one response.
 PAGE = 100
-#: Moves of finished matches in the cache, which saves reading the room's log for each page of a
-#: replay.
-KEPT_MOVES = 200_000
-#: Log entries per read; they are parsed without a pause.
+#: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
+#: each page of a replay.
+CACHED_MOVES = 200_000
+#: Log entries per read from the store; they are parsed without a pause.
 LOG_PAGE = 250
-#: Moves of an old log that receive their notation before other requests are served.
-AT_ONCE = 20
-#: Start positions whose first seat is cached.
-STARTS = 1000
-#: Cache-Control of an answer that never changes.
+#: Moves of an old log that get their notation without a pause.
+NOTATION_BATCH = 20
+#: Number of start positions whose first seat is cached.
+CACHED_STARTS = 1000
+#: Cache-Control of a response that never changes.
 IMMUTABLE = "public, max-age=31536000, immutable"
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.decode
 
+#: The moves of a match, as clients receive them.
 Moves = tuple[wire.Played, ...]
 
 
@@ -51,11 +59,11 @@ class Matches:
         self._ports = ports
         self._replays = Replays()
         settings = ports.settings
-        self._rate = Rates(
+        self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
         self._finished: OrderedDict[str, Moves] = OrderedDict()
-        self._kept_moves = 0
+        self._cached_moves = 0
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the handlers."""
@@ -66,111 +74,119 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Finished public matches, newest first: at most `?limit=` of them, after the `next` cursor
-        of the previous page in `?before=`.
+        """Lists finished public matches, newest first.
+
+        There are at most `?limit=` of them. `?before=` is the `next` of the previous page.
         """
-        limit = number(request, "limit", 30, 1, PAGE)
+        limit = query_number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
-        found = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
-        following = _format_cursor(found[-1]) if len(found) == limit else None
+        rows = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
+        next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
-            {"matches": [self._entry(one, one.plies or 0) for one in found], "next": following}
+            {"matches": [self._entry(row, row.plies or 0) for row in rows], "next": next_cursor}
         )
 
     async def match(self, request: web.Request) -> web.Response:
-        """One match with its moves and the AI's thoughts."""
-        found = await self._find(request)
-        moves = await self._moves(found)
-        thoughts = await self._ports.store.thoughts(found.match)
-        entry = self._entry(found, len(moves))
+        """Answers with a match, its moves and the AI's analyses."""
+        match = await self._find(request)
+        moves = await self._moves(match)
+        thoughts = await self._ports.store.thoughts(match.match)
+        entry = self._entry(match, len(moves))
         try:
-            view = self._ports.find_game(found.game).board(_decode(found.options))
+            view = self._ports.find_game(match.game).board(_decode(match.options))
         except Exception as error:
-            # The game is gone or broken; the moves are readable without it.
+            # The game is missing or broken; the moves are readable without it.
             log.warning(
-                "match without its game", match=found.match, game=found.game, error=str(error)
+                "match without its game", match=match.match, game=match.game, error=str(error)
             )
             view = None
         body = {
-            **entry, "start": found.start, "rules": found.rules, "moves": moves, "view": view,
-            "thoughts": {str(one.ply): msgspec.Raw(one.body) for one in thoughts},
+            **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
+            "thoughts": {str(thought.ply): msgspec.Raw(thought.body) for thought in thoughts},
         }  # fmt: skip
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """The views from ply `?from=` to ply `?to=`; immutable once those plies are played."""
-        found = await self._find(request)
-        moves = await self._moves(found)
-        first = number(request, "from", 0, 0, len(moves))
-        last = min(number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1)
-        page = await self._draw(request, found, moves, first, last)
-        complete = request.query.get("to") is not None and last == int(request.query["to"])
-        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if complete else "no-cache")
+        """Answers with the views from ply `?from=` to ply `?to=`.
 
-    async def _draw(
-        self, request: web.Request, found: StoredMatch, moves: Moves, first: int, last: int
+        They never change once all those plies are played.
+        """
+        match = await self._find(request)
+        moves = await self._moves(match)
+        first = query_number(request, "from", 0, 0, len(moves))
+        last = min(
+            query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
+        )
+        page = await self._draw_views(request, match, moves, first, last)
+        is_whole_range = request.query.get("to") is not None and last == int(request.query["to"])
+        return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_whole_range else "no-cache")
+
+    async def _draw_views(
+        self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
         address = request[ORIGIN].address
         try:
-            start = self._ports.find_game(found.game).position(found.start, _decode(found.options))
+            start = self._ports.find_game(match.game).position(match.start, _decode(match.options))
             return await self._replays.page(
-                found.match, start, [one.move for one in moves], first, last,
+                match.match, start, [played.move for played in moves], first, last,
                 charge=lambda: self._rate.take(address, self._ports.now_ms() / 1000),
-                gone=lambda: request.transport is None,
+                has_left=lambda: request.transport is None,
             )  # fmt: skip
         except LimitExceeded as limit:
-            raise too_many(limit) from limit
+            raise too_many_requests(limit) from limit
         except ConnectionError:
             raise
         except Exception as error:
             raise ApiError(
                 HTTPStatus.CONFLICT,
                 Code.GAME_CHANGED,
-                "the rules of this match are not here any more",
+                "this server no longer has the rules of this match",
             ) from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
-        found = await self._ports.store.match(request.match_info["match"][:64])
-        if found is None:
+        match = await self._ports.store.match(request.match_info["match"][:64])
+        if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
-        return found
+        return match
 
-    async def _moves(self, found: StoredMatch) -> Moves:
-        """The moves of a match; those of finished matches are cached."""
-        kept = self._finished.get(found.match)
-        if kept is not None:
-            self._finished.move_to_end(found.match)
-            return kept
-        moves = await self._read_moves(found)
-        if found.last_v is not None and found.match not in self._finished:
-            self._finished[found.match] = moves
-            self._kept_moves += len(moves) + 1
-            while self._kept_moves > KEPT_MOVES:
-                self._kept_moves -= len(self._finished.popitem(last=False)[1]) + 1
+    async def _moves(self, match: StoredMatch) -> Moves:
+        """The moves of a match, from the cache if it is finished."""
+        cached = self._finished.get(match.match)
+        if cached is not None:
+            self._finished.move_to_end(match.match)
+            return cached
+        moves = await self._read_moves(match)
+        if match.last_v is not None and match.match not in self._finished:
+            self._finished[match.match] = moves
+            self._cached_moves += len(moves) + 1
+            while self._cached_moves > CACHED_MOVES:
+                self._cached_moves -= len(self._finished.popitem(last=False)[1]) + 1
         return moves
 
-    async def _read_moves(self, found: StoredMatch) -> Moves:
-        """Reads a match's moves from its room's log."""
+    async def _read_moves(self, match: StoredMatch) -> Moves:
+        """The moves of a match, from its room's log."""
         moves: list[wire.Moved] = []
-        v = found.first_v
-        while page := await self._ports.store.events(found.room, v, LOG_PAGE):
+        v = match.first_v
+        while page := await self._ports.store.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
-                if isinstance(event, wire.Moved) and event.match == found.match:
+                if isinstance(event, wire.Moved) and event.match == match.match:
                     moves.append(event)
                 v = entry.v
-            if found.last_v is not None and v >= found.last_v:
+            if match.last_v is not None and v >= match.last_v:
                 break
-        return await self._with_notation(found, moves)
+        return await self._with_notation(match, moves)
 
-    async def _with_notation(self, found: StoredMatch, moves: list[wire.Moved]) -> Moves:
-        """Adds numbers and notation to the moves, which old logs do not hold."""
+    async def _with_notation(self, match: StoredMatch, moves: list[wire.Moved]) -> Moves:
+        """The moves with their numbers and notation, which old logs lack."""
         try:
-            game = self._ports.find_game(found.game)
-            lacks = hasattr(game.rules, "notation") and any(move.text is None for move in moves)
-            position = game.position(found.start, _decode(found.options)) if lacks else None
-        except Exception:  # a game that is gone still has its matches
-            return tuple(notation.played(move, None, None) for move in moves)
+            game = self._ports.find_game(match.game)
+            is_incomplete = game.rules.notation is not None and any(
+                move.text is None for move in moves
+            )
+            position = game.position(match.start, _decode(match.options)) if is_incomplete else None
+        except Exception:  # the game is missing or broken
+            return tuple(notation.played_move(move, None, None) for move in moves)
         played = []
         for ply, move in enumerate(moves, 1):
             if position is not None:
@@ -178,31 +194,31 @@ class Matches:
                     position = position.replay(move.move)
                 except (GameError, GameFault):  # the rules have changed since
                     position = None
-                if ply % AT_ONCE == 0:
+                if ply % NOTATION_BATCH == 0:
                     await asyncio.sleep(0)
-            played.append(notation.played(move, game, position))
+            played.append(notation.played_move(move, game, position))
         return tuple(played)
 
-    def _entry(self, found: StoredMatch, plies: int) -> dict[str, Any]:
+    def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
         try:
-            game = self._ports.find_game(found.game)
+            game = self._ports.find_game(match.game)
             title, length = (
                 game.title,
-                length_text(game, plies, _first_seat(game, found.start, found.options)),
+                length_text(game, plies, _first_seat(game, match.start, match.options)),
             )
-        except Exception:  # a game that is gone still has its matches
-            title, length = found.game, length_text(None, plies)
+        except Exception:  # the game is missing or broken
+            title, length = match.game, length_text(None, plies)
         return {
-            "match": found.match, "room": found.room, "game": found.game, "title": title,
-            "number": found.number, "options": msgspec.Raw(found.options),
-            "seats": msgspec.Raw(found.seats),
-            "over": msgspec.Raw(found.over) if found.over else None,
+            "match": match.match, "room": match.room, "game": match.game, "title": title,
+            "number": match.number, "options": msgspec.Raw(match.options),
+            "seats": msgspec.Raw(match.seats),
+            "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,
-            "started_ms": found.started_ms, "finished_ms": found.finished_ms,
+            "started_ms": match.started_ms, "finished_ms": match.finished_ms,
         }  # fmt: skip
 
 
-@lru_cache(STARTS)
+@lru_cache(CACHED_STARTS)
 def _first_seat(game: Game, start: str, options: bytes) -> int:
     return notation.first_seat(game, start, _decode(options))
 
@@ -215,6 +231,8 @@ def _parse_cursor(text: str) -> tuple[int, str]:
     at_ms, _, match = text.partition("-")
     if not (at_ms.isascii() and at_ms.isdigit() and len(at_ms) < 16 and match):
         raise ApiError(
-            HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, "before is the next of the page before"
+            HTTPStatus.BAD_REQUEST,
+            Code.MESSAGE_MALFORMED,
+            "before is the `next` of the previous page",
         )
     return int(at_ms), match

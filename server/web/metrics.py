@@ -1,7 +1,7 @@
 """`/metrics` on its own port, in Prometheus' text format, beside the health checks.
 
-The port is separate from the players' because operational data is private. By default it listens on
-this machine only.
+It is not on the players' port because operational data is private. By default it listens on this
+machine only.
 """
 
 import asyncio
@@ -28,22 +28,25 @@ from server.web.connection import HttpConnections
 
 #: The help text of each counter of `server.process.metrics.Metrics`.
 COUNTERS = {
-    "moves": "Moves that were committed, the AI's among them",
+    "moves": "Moves that were committed, including the AI's",
     "commands": "Commands that were committed",
     "rejected": "Commands that the rules of a room refused",
-    "conflicts": "Appends that another node was faster with",
-    "repeated": "Commands that had been committed before and were acknowledged again",
-    "store_failures": "Requests of rooms that the store did not serve",
-    "faults": "Requests that failed by a mistake of the server or of a game",
-    "polls": "Comparisons of all rooms with the store that nothing had called for",
-    "bad_answers": "Answers of engine workers that cannot be so, and quarantines of theirs",
-    "evictions": "Connections that were cut off because they read too slowly",
+    "conflicts": "Appends that lost to another node's append",
+    "repeated": "Commands that were committed before and acknowledged again",
+    "store_failures": "Requests to rooms that failed because of the store",
+    "faults": "Requests that failed because of a bug in the server or in a game",
+    "polls": "Periodic comparisons of all open rooms with the store, without a gap",
+    "bad_answers": "Searches at workers with impossible messages, or with the game in quarantine",
+    "evictions": "Connections that were closed because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }
-#: The metric's name and help text of each histogram.
+#: The metric's name and the help text of each histogram of `Metrics`.
 HISTOGRAMS = {
-    "append_s": ("append_seconds", "From handing events to the store until they are committed"),
-    "bus_lag_s": ("bus_lag_seconds", "From a commit on another node until its events arrive here"),
+    "append_s": ("append_seconds", "Time from an append to its commit"),
+    "bus_lag_s": (
+        "bus_lag_seconds",
+        "Time from a commit on another node to the arrival of its events",
+    ),
 }
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -51,7 +54,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """Values that are read at each scrape."""
+    """Functions whose values are read at each scrape."""
 
     rooms: Callable[[], int]
     connections: Callable[[], int]
@@ -78,7 +81,9 @@ class NodeCollector:
         load = self._gauges.searches()
         yield GaugeMetricFamily("plyroom_rooms", "Rooms in memory", self._gauges.rooms())
         yield GaugeMetricFamily("plyroom_connections", "Open sockets", self._gauges.connections())
-        yield GaugeMetricFamily("plyroom_searches_running", "Searches under way", load.running)
+        yield GaugeMetricFamily(
+            "plyroom_searches_running", "Searches that are running", load.running
+        )
         yield GaugeMetricFamily(
             "plyroom_searches_waiting", "Searches that wait for a worker", load.waiting
         )
@@ -87,26 +92,28 @@ class NodeCollector:
         )
         yield GaugeMetricFamily(
             "plyroom_worker_games_other_rules",
-            "Games that workers offer with other rules than this node's",
+            "Games that workers offer with rules other than this node's",
             load.other_rules,
         )
-        bus = self._gauges.bus.numbers()
+        bus = self._gauges.bus.counters()
         yield GaugeMetricFamily(
             "plyroom_bus_flows",
             "Whether messages to other nodes get through",
-            self._gauges.bus.flows,
+            self._gauges.bus.is_up,
         )
         yield GaugeMetricFamily(
-            "plyroom_bus_echo_seconds", "How long the last message to oneself took", bus.echo_s
+            "plyroom_bus_echo_seconds",
+            "Round-trip time of the last message of this node to itself",
+            bus.echo_s,
         )
         yield CounterMetricFamily(
-            "plyroom_bus_refused", "Bus messages that were broken or forged", bus.refused
+            "plyroom_bus_refused", "Bus messages that were malformed or forged", bus.refused
         )
         yield CounterMetricFamily(
-            "plyroom_bus_dropped", "Bus messages that may be missed and were", bus.dropped
+            "plyroom_bus_dropped", "Ephemeral bus messages that were dropped", bus.dropped
         )
         yield CounterMetricFamily(
-            "plyroom_bus_lost", "Bus messages that were dropped though they mattered", bus.lost
+            "plyroom_bus_lost", "Other bus messages that were dropped", bus.lost
         )
 
 
@@ -114,10 +121,9 @@ class NodeCollector:
 async def serve_metrics(
     settings: Settings, collector: NodeCollector, livez: Handler, readyz: Handler
 ) -> AsyncIterator[int | None]:
-    """Serves metrics until the block ends; yields the port (setting 0 picks a free one), or None if
-    no port is set.
+    """Serves metrics until the block ends; yields the port, or None if none is set.
 
-    Raises CannotListen if the port is not available.
+    Setting 0 takes a free port. Raises CannotListen if the port is not available.
     """
     if settings.metrics_port is None:
         yield None
@@ -158,5 +164,5 @@ async def _listen(connections: HttpConnections, host: str, port: int) -> asyncio
         return await asyncio.get_running_loop().create_server(connections.make, host, port)
     except OSError as error:
         raise CannotListen(
-            f"cannot show metrics on {host} port {port}: {error.strerror or error}"
+            f"cannot serve metrics on {host} port {port}: {error.strerror or error}"
         ) from error

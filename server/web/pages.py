@@ -1,6 +1,4 @@
-"""The browser client's files: one HTML shell, and the rest under paths that depend on the
-content.
-"""
+"""The browser client's files: one HTML shell, and the other files under versioned paths."""
 
 import hashlib
 from http import HTTPStatus
@@ -18,14 +16,14 @@ MIME = {
     ".ico": "image/x-icon", ".txt": "text/plain",
 }  # fmt: skip
 
-#: The page under a foreign host name.
-UNKNOWN_NAME = """This Plyroom does not know that it is {host}.
+#: The page that the server sends under an unknown host name.
+UNKNOWN_NAME = """This Plyroom does not have the name {host}.
 
-Open it by its IP address or a name that ends in .local; or tell it its name when it starts:
+Open it by its IP address or a name that ends in .local; or start it with its name:
 
     PLYROOM_NAMES=play.example.org make run
 
-(Without that, any page on the web could pretend to be this server's own: DNS rebinding.)
+(Otherwise any page on the web could pretend to be a page of this server: DNS rebinding.)
 """
 
 #: The pages' paths; a test compares them with the router in client/web/app.js.
@@ -40,7 +38,7 @@ def client_folder() -> Path:
 
 
 class Pages:
-    """All files of the client, read once, so that a running server never mixes two versions."""
+    """Serves the client's files, which it reads once: a running server never mixes two versions."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self._names = names
@@ -49,14 +47,14 @@ class Pages:
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path.suffix in MIME
         }
-        total = hashlib.blake2b(digest_size=6)
+        content_hash = hashlib.blake2b(digest_size=6)
         for name, content in self._files.items():
-            total.update(name.encode() + b"\0" + content)
-        self.base = f"/static/{total.hexdigest()}"
+            content_hash.update(name.encode() + b"\0" + content)
+        self.base = f"/static/{content_hash.hexdigest()}"
         self._shell = self._files.get("index.html", b"").replace(b"{{base}}", self.base.encode())
 
     def routes(self) -> list[web.RouteDef]:
-        """The shell at every page's path, and the files under their versioned prefix."""
+        """The routes: the shell at each page's path, and the files under a versioned prefix."""
         pages = [web.get(path, self.shell) for path in PAGES]
         return [
             *pages,
@@ -65,13 +63,13 @@ class Pages:
         ]
 
     async def shell(self, request: web.Request) -> web.Response:
-        """The HTML shell, the same for every path; under a foreign host name, an explanation why
-        the client could not connect.
+        """Answers with the HTML shell, the same for every page.
+
+        Under an unknown host name, explains why the client could not connect.
         """
         host = request.headers.get("Host", "")
         if not host_allowed(host, self._names):
-            # 421 (RFC 9110, section 15.5.20): the server is not configured to answer for that
-            # authority.
+            # 421 (RFC 9110, section 15.5.20): the server is not configured for that authority.
             return web.Response(
                 status=HTTPStatus.MISDIRECTED_REQUEST, text=UNKNOWN_NAME.format(host=host[:100])
             )
@@ -87,7 +85,7 @@ class Pages:
         raise web.HTTPMovedPermanently(f"{self.base}/favicon.svg")
 
     async def file(self, request: web.Request) -> web.Response:
-        """A file of the client."""
+        """Answers with a file of the client."""
         name = request.match_info["name"]
         if name not in self._files:
             raise web.HTTPNotFound(text=f"there is no file {name[:80]}\n")

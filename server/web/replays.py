@@ -1,7 +1,7 @@
-"""The views of matches' plies: drawn one ply at a time between the server's other work, and cached.
+"""The views of a match's plies, which the server draws one at a time and caches.
 
-Drawing a whole chess match takes some tens of milliseconds, during which the event loop would serve
-nothing else. So the process draws at most one ply per iteration of the loop, for all requests
+Drawing a whole chess match takes tens of milliseconds, during which the event loop could serve
+nothing else. So the server draws at most one ply per iteration of the loop, for all requests
 together.
 """
 
@@ -14,9 +14,9 @@ import msgspec
 
 from engine.game import Position
 
-#: Cache capacity.
-KEPT_BYTES = 32 * 2**20
-#: Approximate memory of a ply's position, beside its view.
+#: Capacity of the cache, in bytes.
+CACHE_BYTES = 32 * 2**20
+#: Approximate memory of a ply's position without its view, in bytes.
 PLY_BYTES = 2048
 #: Drawn plies per unit of the rate limit.
 CHARGED_PLIES = 100
@@ -33,22 +33,25 @@ class DrawnMatch:
     #: The moves that lead to `position`.
     moves: list[str] = field(default_factory=list)
     views: list[bytes] = field(default_factory=list)
-    kept_bytes: int = 0
+    cached_bytes: int = 0
 
     def add(self, frame: bytes) -> None:
         """Appends the view of the next ply."""
         self.views.append(frame)
-        self.kept_bytes += len(frame) + PLY_BYTES
+        self.cached_bytes += len(frame) + PLY_BYTES
 
 
 class Replays:
-    """Draws and caches views, at most `kept_bytes`; drops the least recently used match first."""
+    """Draws views and caches up to `capacity_bytes` of them.
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        self._limit_bytes = kept_bytes
+    It drops the least recently used match first.
+    """
+
+    def __init__(self, capacity_bytes: int = CACHE_BYTES) -> None:
+        self._capacity_bytes = capacity_bytes
         self._cache: OrderedDict[str, DrawnMatch] = OrderedDict()
         self._drawing = asyncio.Lock()
-        self.kept_bytes = 0
+        self.cached_bytes = 0
 
     async def page(
         self,
@@ -58,32 +61,32 @@ class Replays:
         first: int,
         last: int,
         charge: Callable[[], None],
-        gone: Callable[[], bool],
+        has_left: Callable[[], bool],
     ) -> bytes:
         """The views from ply `first` to ply `last`, as the members of a JSON array.
 
-        Calls `charge` once per CHARGED_PLIES plies that must be drawn; it may refuse by raising.
-        Raises what the game raises, and ConnectionError once `gone` reports that the client has
-        left.
+        Calls `charge` once per CHARGED_PLIES plies that must be drawn; it may raise to refuse.
+        Passes on exceptions of the game and of `charge`. Raises ConnectionError when `has_left`
+        says that the client has left.
         """
-        drawn = self._find(match, start, moves)
+        drawn = self._cached_match(match, start, moves)
         missing = last + 1 - len(drawn.views)
         for _ in range(0, missing, CHARGED_PLIES):
             charge()
         while len(drawn.views) <= last:
             async with self._drawing:
-                if gone():
+                if has_left():
                     raise ConnectionError("the client has left")
                 if len(drawn.views) <= last:  # another request may have drawn it meanwhile
                     self._draw_next(match, drawn, moves)
                 await asyncio.sleep(0)
         return b",".join(drawn.views[first : last + 1])
 
-    def _find(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
-        """The cached views of the match, or new ones if the cached views are of other moves."""
+    def _cached_match(self, match: str, start: Position, moves: Sequence[str]) -> DrawnMatch:
+        """The cached views of the match; an empty entry if there are none or its moves differ."""
         drawn = self._cache.get(match)
         if drawn is None or any(
-            one != other for one, other in zip(drawn.moves, moves, strict=False)
+            drawn_move != move for drawn_move, move in zip(drawn.moves, moves, strict=False)
         ):
             self._drop(match)
             drawn = self._cache[match] = DrawnMatch(start)
@@ -91,26 +94,27 @@ class Replays:
         return drawn
 
     def _draw_next(self, match: str, drawn: DrawnMatch, moves: Sequence[str]) -> None:
-        """Draws the next view; an exception of the game leaves the cache unchanged."""
+        """Draws the next view. An exception of the game leaves the cache unchanged."""
         ply = len(drawn.views)
         position = drawn.position.replay(moves[ply - 1]) if ply else drawn.position
         frame = _encode({"ply": ply, "view": position.view()})
         drawn.position = position
         drawn.moves += moves[ply - 1 : ply] if ply else ()
-        before_bytes = drawn.kept_bytes
+        before_bytes = drawn.cached_bytes
         drawn.add(frame)
         if self._cache.get(match) is drawn:
-            self.kept_bytes += drawn.kept_bytes - before_bytes
+            self.cached_bytes += drawn.cached_bytes - before_bytes
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drops matches down to the limit; a dropped one is still drawn to the end of its
-        request.
+        """Drops matches until the cache is within its capacity.
+
+        A request whose match is dropped still draws it to the end.
         """
-        while self.kept_bytes > self._limit_bytes:
+        while self.cached_bytes > self._capacity_bytes:
             self._drop(next(iter(self._cache)))
 
     def _drop(self, match: str) -> None:
         drawn = self._cache.pop(match, None)
         if drawn is not None:
-            self.kept_bytes -= drawn.kept_bytes
+            self.cached_bytes -= drawn.cached_bytes

@@ -28,7 +28,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.oracle.referee import Foul, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, referee
 
 #: The name of the client whose reading of the rooms counts as the final log.
 READER = "reader"
@@ -47,7 +47,7 @@ UNKNOWN = {"store.retry", "server.fault", "room.busy"}
 NOT_LOGGED = {"join", "leave", "hello", "ping", "watch_lobby"}
 
 
-#: The ways to end a match that have no winner.
+#: The terminations of a match that have no winner.
 DRAWS = ("agreement", "claim")
 
 
@@ -98,7 +98,7 @@ class State:
 
 
 class RoomLog:
-    """One room as the reader found it, and the faults of its log."""
+    """The log of one room as the reader received it, and the faults in it."""
 
     def __init__(self, room: str, joined: Message) -> None:
         self.room = room
@@ -203,8 +203,8 @@ class RoomLog:
             )
         try:
             referee.play(event["move"])
-        except Foul as foul:
-            self._fault("I9", f"v {v}: {foul}")
+        except IllegalMove as error:
+            self._fault("I9", f"v {v}: {error}")
         now.moves = (*now.moves, event["move"])
         now.offers = tuple(seat for seat in now.offers if seat == event["seat"])
 
@@ -218,7 +218,7 @@ class RoomLog:
         if event["how"] == "agreement" and not now.offers:
             self._fault("I18", f"a draw was agreed at v {v} that nobody had offered")
         if event["how"] in DRAWS and event["winner"] is not None:
-            self._fault("I9", f"somebody has won a draw at v {v}")
+            self._fault("I9", f"a draw with a winner at v {v}")
         if (event["how"] == "board") != on_board:
             self._fault(
                 "I9", f"finished by {event['how']} at v {v}, and the referee says {on_board}"
@@ -537,8 +537,7 @@ def _check_commands(
                     and all(command.certainly_refused for command in sent)
                 ):
                     yield (
-                        f"I13: nobody asked for the move at v {v} of room {log.room}, "
-                        "or it was refused"
+                        f"I13: nobody sent the move at v {v} of room {log.room}, or it was refused"
                     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 
-class Foul(Exception):
+class IllegalMove(Exception):
     """A move that the rules do not allow."""
 
 
@@ -27,11 +27,11 @@ class Referee:
         Referee.names[game] = cls
 
     def play(self, token: str) -> None:
-        """Plays a move for the seat to move; raises Foul for an illegal one."""
+        """Plays a move for the seat to move; raises IllegalMove for an illegal one."""
         if self.over:
-            raise Foul(f"{token} after the end")
+            raise IllegalMove(f"{token} after the end")
         if token not in self.moves():
-            raise Foul(f"{token} is not one of {self.moves()}")
+            raise IllegalMove(f"{token} is not one of {self.moves()}")
         self.put(token)
         self.turn = 1 - self.turn
         self.judge()

@@ -15,11 +15,13 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Connection, text, update
 
 from engine.rules.registry import load_game
+from server.app import DATABASE_FILE
 from server.ops.admin import main
 from server.ops.verify import Report, verify
 from server.store import backup as copies
 from server.store import schema, tables
 from server.store.base import CommandKey, DaySpan, Identity, RoomHead, StoreError
+from server.store.lock import lock_folder
 from tests.support.databases import (
     KINDS,
     Database,
@@ -105,10 +107,10 @@ async def test_a_backup_restores_to_the_same(
     async with bare_database(target, request, "target") as other:
         rows = await restored(other, file)
         before, after = await database.run(content), await other.run(content)
-        assert {name: after[name] for name in copies.KEPT} == {
-            name: before[name] for name in copies.KEPT
+        assert {name: after[name] for name in copies.TABLES} == {
+            name: before[name] for name in copies.TABLES
         }
-        assert rows == {name: len(before[name]) for name in copies.KEPT}
+        assert rows == {name: len(before[name]) for name in copies.TABLES}
         assert after["nodes"] == []
         assert (await checked(other)).problems == []
         async with other.open() as store:
@@ -224,14 +226,31 @@ async def test_a_backup_goes_into_an_empty_store_only(
         assert await store.heads(["r1", "r2"]) == {"r2": 2}
 
 
-async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureRequest) -> None:
-    """A backup is not restored under a running server: PostgreSQL shows its heartbeats, and a
-    SQLite file is locked.
-    """
+async def test_nothing_is_restored_under_a_server_on_postgresql(
+    request: pytest.FixtureRequest,
+) -> None:
+    """A backup is not restored into a database in which a server's heartbeats are alive."""
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
             await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
+
+
+async def test_nothing_is_restored_under_a_server_on_sqlite(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A backup is not restored into a data folder that a server has locked, and writes nothing."""
+    async with bare_database("sqlite", request) as source, source.open() as store:
+        await store.create_room(new_room("r1"))
+    file, data = tmp_path / "copy.plyroom", tmp_path / "data"
+    file.write_bytes(await taken(source))
+    with lock_folder(data):  # as a server does
+        refused = await asyncio.to_thread(command, "restore", file, "--data", data)
+        assert refused.exit_code == 1
+        assert "another Plyroom server" in refused.stderr
+        assert not (data / DATABASE_FILE).exists()
+    done = await asyncio.to_thread(command, "restore", file, "--data", data)
+    assert done.exit_code == 0, done.stderr
 
 
 async def test_after_a_restore_the_days_count_anew(
@@ -252,11 +271,11 @@ async def test_after_a_restore_the_days_count_anew(
         await restored(new, file)
         async with new.open() as store:
             for _ in range(2):
-                assert (await store.expire_identities("", later, 9)).gone == ()
-                assert (await store.expire_rooms("", later, 9)).gone == ()
+                assert (await store.expire_identities("", later, 9)).deleted == ()
+                assert (await store.expire_rooms("", later, 9)).deleted == ()
             at_last = DaySpan(TODAY + 1031, TODAY + 1001)
-            assert (await store.expire_identities("", at_last, 9)).gone == ("guest",)
-            assert (await store.expire_rooms("", at_last, 9)).gone == ("r1",)
+            assert (await store.expire_identities("", at_last, 9)).deleted == ("guest",)
+            assert (await store.expire_rooms("", at_last, 9)).deleted == ("r1",)
 
 
 async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:

@@ -19,11 +19,11 @@ from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Result, RootMove, SearchFailed
 from server.bus import work
 from server.bus.link import open_link
-from server.bus.work import Offer
+from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.ports import EnginesAway, OnInfo
+from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
-from server.seats.answers import LINE_KEPT, LINE_LIVE, Checker, Untrue
+from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, ImpossibleAnswer
 from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
@@ -128,7 +128,7 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
                 else payload
             )
             payload += b" " * work.MAX_BYTES if broken == "too long" else b""
-            bad.link.publish(work.news_topic(order.server), payload, kept=True)
+            bad.link.publish(work.answers_topic(order.server), payload, reliable=True)
             return []
 
         bad.news = speak
@@ -145,8 +145,8 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
         def speak(order: work.Search) -> list[work.WorkerMessage]:
             for search, attempt in (("another", 1), (order.id, 2)):
                 news = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
-                topic = work.news_topic(order.server)
-                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), kept=True)
+                topic = work.answers_topic(order.server)
+                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), reliable=True)
             return answers("d")(order)
 
         worker.news = speak
@@ -160,14 +160,14 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
     one comes. Other games still work.
     """
     sticks = load_game("sticks")
-    games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
+    games = {GAME.id: ReadyGame(GAME.digest), sticks.id: ReadyGame(sticks.digest)}
     async with broker_network(tmp_path) as here:
         bad = await here.add_worker(games=games)
         bad.news = LIES["a quarantine"]
         for number in range(2):
             with pytest.raises(
                 SearchFailed,
-                match=f"^no worker that offers {GAME.id} gives an answer that can be used$",
+                match=f"^no worker that offers {GAME.id} gave a usable answer$",
             ):
                 await here.search(job(f"r{number}"))
         assert len(bad.orders) == 1
@@ -195,9 +195,9 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
             await here.search()
         here.workers.remove(bad)
         bad.link._status = b""
-        bad.link.publish(work.worker_topic(bad.name), b"", kept=True)
+        bad.link.publish(work.worker_topic(bad.name), b"", reliable=True)
         await here.until(lambda: bad.name not in here.engines._workers)
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         bad.link.set_status(work.encode(bad.advert))
         await here.until(lambda: bad.name in here.engines._workers)
@@ -301,12 +301,12 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
         (("a", POISON), ("a",)),
         ((), ()),
     ):
-        assert checker.info(replace(GOOD, pv=line)).pv == kept
-        assert checker.result(Result("d", replace(GOOD, pv=line))).info.pv == kept
+        assert checker.check_info(replace(GOOD, pv=line)).pv == kept
+        assert checker.check_result(Result("d", replace(GOOD, pv=line))).info.pv == kept
     chess = Checker(load_game("chess").start())
-    assert chess.info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
-    with pytest.raises(Untrue):
-        chess.result(Result("e4", Info(1, 0, 1, 1, 1, ())))
+    assert chess.check_info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
+    with pytest.raises(ImpossibleAnswer):
+        chess.check_result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
 def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
@@ -315,9 +315,11 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
-    assert checker.info(replace(GOOD, pv=long)).pv == long[:LINE_LIVE]
-    assert checker.result(Result("d", replace(GOOD, pv=long))).info.pv == long[:LINE_KEPT]
-    assert LINE_LIVE < LINE_KEPT < len(long)
+    assert checker.check_info(replace(GOOD, pv=long)).pv == long[:LIVE_PV_MOVES]
+    assert (
+        checker.check_result(Result("d", replace(GOOD, pv=long))).info.pv == long[:STORED_PV_MOVES]
+    )
+    assert LIVE_PV_MOVES < STORED_PV_MOVES < len(long)
 
 
 # --- matches --------------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
     """A worker with many cores and a great speed: a server that trusts adverts picks it first."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
-    worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
+    worker = ScriptedWorker(link, 64, {GAME.id: ReadyGame(GAME.digest, 10**9)})
     worker.news = news
     return worker
 

@@ -103,7 +103,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
             for v, event in enumerate(events, self._loaded.v + 1)
         ]
         for follower, _ in self._followers:
-            follower.send(self._frames(entries, player=False))
+            follower.send(self._event_frames(entries, is_player=False))
         await real(self, events, key, request)
 
     patch.setattr(RoomRunner, "_append", early)
@@ -153,12 +153,12 @@ def spectator_can_move(patch: Patch) -> FakeServer:
 
 
 def gap_in_v(patch: Patch) -> FakeServer:
-    real = RoomRunner._frames
+    real = RoomRunner._event_frames
 
     def gappy(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
         return real(self, [event for event in events if event.v % 11], player)
 
-    patch.setattr(RoomRunner, "_frames", gappy)
+    patch.setattr(RoomRunner, "_event_frames", gappy)
     return FakeServer()
 
 
@@ -168,7 +168,7 @@ def gap_of_the_bus_skipped(patch: Patch) -> FakeServer:
     async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
         if grown.events[-1].v > self._loaded.v:
             self._apply(list(grown.events))
-            self._tell(list(grown.events))
+            self._send_events(list(grown.events))
 
     patch.setattr(RoomRunner, "_on_events_appended", trusting)
     return FakeServer()
@@ -179,7 +179,7 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
     real = RoomRunner._update_search
 
     def lets_them_search(self: RoomRunner) -> None:
-        self._ai = None
+        self._ai_task = None
         real(self)
 
     async def slow(job: Job) -> str:
@@ -193,8 +193,10 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
 
 
 def hidden_event_leaked(patch: Patch) -> FakeServer:
-    real = RoomRunner._frames
-    patch.setattr(RoomRunner, "_frames", lambda self, events, player: real(self, events, False))
+    real = RoomRunner._event_frames
+    patch.setattr(
+        RoomRunner, "_event_frames", lambda self, events, player: real(self, events, False)
+    )
     return FakeServer()
 
 
@@ -220,7 +222,7 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
         if isinstance(events[0], wire.Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
             return [
-                rules._started(
+                rules._start_event(
                     room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1]
                 )
             ]
@@ -232,7 +234,7 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
 
 def a_rule_is_wrong(patch: Patch) -> FakeServer:
     """The game of sticks, but the player who takes the last one wins."""
-    real: Any = load_game("sticks").rules
+    real: Any = load_game("sticks").module
 
     def find(game_id: str) -> Game:
         if game_id != "sticks":
@@ -337,7 +339,7 @@ def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
     def lenient(
         room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
     ) -> Any:
-        return rules._playable(room, match)
+        return rules._playable_position(room, match)
 
     patch.setattr(rules, "_ai_turn", lenient)
 
@@ -351,14 +353,14 @@ def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
 
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
     """I20, R17."""
-    monkeypatch.setattr(session_module, "CUT_BYTES", 10**12)
+    monkeypatch.setattr(session_module, "MAX_UNSENT_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
 
 
 async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
     """I20, R17: ephemeral messages must be skipped for a slow reader."""
-    monkeypatch.setattr(session_module, "SKIP_BYTES", 10**12)
+    monkeypatch.setattr(session_module, "MAX_UNSENT_EPHEMERAL_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
 

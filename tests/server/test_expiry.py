@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from server.identity.guests import known_guest, new_guest
+from server.identity.guests import find_guest, new_guest
 from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
-from server.runtime.expiry import GUEST_DAYS, LOOK_S, ROOM_DAYS
+from server.runtime.expiry import EXPIRY_STEP_S, GUEST_DAYS, ROOM_DAYS
 from server.runtime.hub import Hub
 from server.store.base import DAY_MS, DaySpan, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, loop_ms, virtual
@@ -44,7 +44,7 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
     await ada.ack(ada.join(room))
     await ada.ack(ada.chat(room, "is anybody there?"))
     ada.close()
-    hub.put_idle_away(0)
+    hub.close_idle_rooms(0)
     await hub.expire_once()
     return room
 
@@ -67,7 +67,7 @@ async def test_a_room_without_a_match_goes() -> None:
         await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
         world.pass_days(1)
-        await asyncio.sleep(LOOK_S + 1)
+        await asyncio.sleep(EXPIRY_STEP_S + 1)
         assert await world.store.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
         assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
@@ -85,7 +85,7 @@ async def test_a_visit_begins_the_days_anew() -> None:
             visitor = Client(other, "cyd")
             await visitor.ack(visitor.join(room))
             visitor.close()
-            other.put_idle_away(0)
+            other.close_idle_rooms(0)
             await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
         assert world.store.calls["mark_rooms_seen"] == 5, "once a day and not at every visit"
@@ -122,7 +122,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
         await ben.ack(ben.sit(room, 1))
         await ben.ack(ben.plain(wire.Abort, room))
         ben.close()
-        hub.put_idle_away(0)
+        hub.close_idle_rooms(0)
         for _ in range(3):
             world.pass_days(1000)
             await hub.expire_once()
@@ -175,7 +175,7 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
         room = await left_alone(hub)
         world.store._now_ms = loop_ms
         world.pass_days(40)
-        await hub.beat()
+        await hub.write_heartbeat()
         assert hub.clock_ahead_ms == 40 * DAY_MS
         await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
@@ -191,7 +191,7 @@ async def test_a_store_that_fails_is_asked_again() -> None:
         world.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
             await hub.expire_once()
-        await asyncio.sleep(LOOK_S + 1)
+        await asyncio.sleep(EXPIRY_STEP_S + 1)
         assert await world.store.heads([room]) == {}
 
 
@@ -210,7 +210,9 @@ async def let_go(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ..
     """Lets that many days pass without anyone. Returns what is deleted."""
     cast(Later, world).pass_days(days)
     today = world.now_ms() // DAY_MS
-    return (await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).gone
+    return (
+        await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)
+    ).deleted
 
 
 @virtual
@@ -238,7 +240,7 @@ async def test_guests_who_sat_stay() -> None:
         left = []
         for name, (_, token) in people.items():
             await hub.expire_once()
-            if await known_guest(hub.ports, token, None) is not None:
+            if await find_guest(hub.ports, token, None) is not None:
                 left.append(name)
         assert left == ["Maker", "Player"]
 
@@ -269,7 +271,7 @@ async def test_a_day_is_noted_once() -> None:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         for _ in range(3):
             for _ in range(4):
-                assert await known_guest(hub.ports, token, None) is not None
+                assert await find_guest(hub.ports, token, None) is not None
             world.pass_days(1)
         assert world.store.calls["mark_identities_seen"] == 2
 
@@ -294,7 +296,7 @@ async def test_who_stays_connected_is_seen() -> None:
         watch.cancel()
         sessions._open.clear()
         assert await let_go(world) == (identity.id,)
-        assert await known_guest(hub.ports, token, None) is None
+        assert await find_guest(hub.ports, token, None) is None
 
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:

@@ -393,7 +393,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     writer.write(head("/", "GET"))
     await reader.readexactly(12)
     (connection,) = http._open
-    while not connection._wire or not connection._wire.get_write_buffer_size():
+    while not connection._raw_transport or not connection._raw_transport.get_write_buffer_size():
         await asyncio.sleep(0)
     http.sweep()
     await reader.readexactly(2**23)  # continues to read

@@ -209,7 +209,7 @@ async def test_so_many_rooms_and_no_more() -> None:
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         early = await ada.create()
-        hub.put_idle_away(0)
+        hub.close_idle_rooms(0)
         rooms = [await ada.create() for _ in range(3)]
         for room in rooms:
             await ada.ack(ada.join(room))

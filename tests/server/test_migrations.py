@@ -224,7 +224,7 @@ async def test_an_older_program_runs_beside_the_migration(
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         await in_transaction(url, lambda connection: schema.upgrade(connection, BEFORE))
-        monkeypatch.setattr(schema, "LOWEST", BEFORE)
+        monkeypatch.setattr(schema, "MIN_REVISION", BEFORE)
         async with open_postgres(url) as older:
             monkeypatch.undo()
             await older.create_room(new_room("r1"))
@@ -242,15 +242,15 @@ async def test_an_older_program_runs_beside_the_migration(
 
 def test_what_cannot_be_run_on_is_said() -> None:
     """For a schema that is too old, too new or missing, the message says what to do."""
-    schema.judge(schema.HEAD, None, "here")
-    schema.judge("0999", schema.LOWEST, "here")
+    schema.check_revision(schema.HEAD, None, "here")
+    schema.check_revision("0999", schema.MIN_REVISION, "here")
     for revision, needs, words in (
         (None, None, "plyroom migrate"), ("0000", None, "plyroom migrate"),
         ("0999", None, "newer Plyroom"),
         ("0999", "0004", "newer Plyroom"),
     ):  # fmt: skip
         with pytest.raises(StoreUnavailable, match=f"database here .*{words}"):
-            schema.judge(revision, needs, "here")
+            schema.check_revision(revision, needs, "here")
 
 
 # --- the commands ---------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
-from server.identity.guests import known_guest, new_guest, token_hash
+from server.identity.guests import find_guest, new_guest, token_hash
 from server.identity.names import is_ai_name
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
-from server.rooms.rules import _ai
+from server.rooms.rules import _ai_occupant
 from server.store.base import Identity
 from tests.support.fake_server import START_MS, FakeServer
 
@@ -36,8 +36,8 @@ def test_an_ai_like_name_is_refused(name: str) -> None:
 def test_names_of_ai_seats_are_refused() -> None:
     """The name of every AI level and every persona is refused."""
     game = load_game("chess")
-    seats = [_ai(game, level, None) for level in range(1, game.levels + 1)]
-    seats += [_ai(game, None, persona) for persona in PERSONAS]
+    seats = [_ai_occupant(game, level, None) for level in range(1, game.levels + 1)]
+    seats += [_ai_occupant(game, None, persona) for persona in PERSONAS]
     for seat in seats:
         assert is_ai_name(seat.name)
 
@@ -60,7 +60,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for work in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),
-        known_guest(ports, "token", "AI level 5"),
+        find_guest(ports, "token", "AI level 5"),
     ):
         with pytest.raises(CommandRejected) as refused:
             await work
@@ -68,6 +68,6 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
         assert "AI" in refused.value.message
     await ports.store.add_identity(Identity("old", "AI level 5"), token_hash("old"), START_MS)
     for name in (None, "AI level 5", " AI  level 5"):
-        found = await known_guest(ports, "old", name)
+        found = await find_guest(ports, "old", name)
         assert found is not None
         assert (found.id, found.name) == ("old", "AI level 5")

@@ -112,7 +112,7 @@ def test_addresses_may_be_as_libpq_has_them() -> None:
 def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:
     """By default a node is alone on SQLite and not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
-    assert settings_from_env({}).alone
-    assert not settings_from_env(address).alone
-    assert not settings_from_env({"PLYROOM_SOLE_NODE": "no"}).alone
-    assert settings_from_env({**address, "PLYROOM_SOLE_NODE": "yes"}).alone
+    assert settings_from_env({}).is_sole_node
+    assert not settings_from_env(address).is_sole_node
+    assert not settings_from_env({"PLYROOM_SOLE_NODE": "no"}).is_sole_node
+    assert settings_from_env({**address, "PLYROOM_SOLE_NODE": "yes"}).is_sole_node

@@ -40,7 +40,7 @@ def one_look_is_enough(patch: Patch) -> None:
 
 
 def only_the_bus_knows_of_nodes(patch: Patch) -> None:
-    patch.setattr(Hub, "_compare_nodes", nothing)
+    patch.setattr(Hub, "_check_silent_nodes", nothing)
 
 
 def a_look_that_failed_is_done(patch: Patch) -> None:
@@ -53,7 +53,7 @@ def a_look_that_failed_is_done(patch: Patch) -> None:
             return
 
     patch.setattr(Hub, "compare_heads", once)
-    patch.setattr(Hub, "_compare_nodes", nothing)
+    patch.setattr(Hub, "_check_silent_nodes", nothing)
 
 
 def what_is_found_is_told_here_only(patch: Patch) -> None:
@@ -98,8 +98,8 @@ def heartbeats_of_any_time_count(patch: Patch) -> None:
     patch.setattr(memory, "MAX_HEARTBEAT_MS", 10**12)
 
 
-def goodbyes_are_waited_for(patch: Patch) -> None:
-    patch.setattr(session_module, "GOODBYE_S", 60.0)
+def closing_handshakes_are_waited_for(patch: Patch) -> None:
+    patch.setattr(session_module, "CLOSE_TIMEOUT_S", 60.0)
 
 
 def a_start_gives_up_what_is_due(patch: Patch) -> None:
@@ -137,7 +137,7 @@ SET_BACK = partial(
         (wake_ups_wait_for_the_clock, SET_BACK),
         (heartbeats_of_any_time_count, SET_BACK),
         (
-            goodbyes_are_waited_for,
+            closing_handshakes_are_waited_for,
             partial(test_stopping.test_whoever_does_not_answer_its_close_is_cut_off_in_time, 1),
         ),
         (

@@ -21,9 +21,9 @@ from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
 from server.bus import work
 from server.bus.link import Link, open_link
-from server.bus.work import Advert, Offer
+from server.bus.work import Advert, ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
-from server.ports import EnginesAway, OnInfo
+from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
 from server.seats.remote import RemoteEngines
 from tests.support.fake_server import ScriptedEngines, virtual
@@ -56,7 +56,7 @@ def info(move: str = "d", time_ms: int = 50, depth: int = 3) -> Info:
 class ScriptedWorker:
     """A worker that sends what a test wants; `orders` are the orders that it received."""
 
-    def __init__(self, link: Link, cores: int, games: dict[str, Offer]) -> None:
+    def __init__(self, link: Link, cores: int, games: dict[str, ReadyGame]) -> None:
         self.link = link
         self.name = link.name
         self.orders: list[work.Search] = []
@@ -65,11 +65,11 @@ class ScriptedWorker:
         self.news: Callable[[work.Search], list[work.WorkerMessage]] = lambda order: []
         self.advert = Advert(link.name, cores, games)
         self._heard = asyncio.Event()
-        link.subscribe(work.order_topic(link.name), self._on_order)
+        link.subscribe(work.commands_topic(link.name), self._on_order)
         link.set_status(work.encode(self.advert))
 
     def _on_order(self, topic: str, payload: bytes) -> None:
-        order = work.parse_order(payload)
+        order = work.parse_command(payload)
         if isinstance(order, work.Stop):
             self.stopped.append(order)
         elif isinstance(order, work.Expect):
@@ -82,10 +82,10 @@ class ScriptedWorker:
 
     def say(self, order: work.Search, news: work.WorkerMessage) -> None:
         """Sends a message to the server that sent the order."""
-        self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
+        self.link.publish(work.answers_topic(order.server), work.encode(news), reliable=True)
 
     def advertise(
-        self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None
+        self, running: int = 0, waiting: int = 0, games: dict[str, ReadyGame] | None = None
     ) -> None:
         """Publishes another advert."""
         self.advert = Advert(
@@ -147,14 +147,14 @@ class Network:
     workers: list[ScriptedWorker] = field(default_factory=list)
 
     async def add_worker(
-        self, cores: int = 1, games: dict[str, Offer] | None = None
+        self, cores: int = 1, games: dict[str, ReadyGame] | None = None
     ) -> ScriptedWorker:
         """A worker that the engines know."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
-        worker = ScriptedWorker(link, cores, games or {GAME.id: Offer(GAME.digest, 1000)})
+        worker = ScriptedWorker(link, cores, games or {GAME.id: ReadyGame(GAME.digest, 1000)})
         self.workers.append(worker)
-        await self.until(lambda: link.flows and name in self.engines._workers)
+        await self.until(lambda: link.is_up and name in self.engines._workers)
         return worker
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -192,7 +192,7 @@ async def broker_network(folder: Path, local: Pool | None = None) -> AsyncIterat
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
         one = BrokerNetwork(stack, connect, engines, link, broker=broker)
-        await one.until(lambda: link.flows)
+        await one.until(lambda: link.is_up)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
@@ -255,17 +255,19 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
 
 
 async def test_nobody_is_there(tmp_path: Path) -> None:
-    """EnginesAway is raised at once without workers, with workers of other games or rules only, and
-    while the broker is away.
+    """EngineUnavailable is raised at once without workers, with workers of other games or rules
+    only, and while the broker is away.
     """
     async with broker_network(tmp_path) as here:
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
-        await here.add_worker(games={"othello": Offer("x")})
+        await here.add_worker(games={"othello": ReadyGame("x")})
         assert here.engines.load().other_rules == 1
-        await here.add_worker(games={GAME.id: Offer("another digest"), "whist": Offer("unknown")})
+        await here.add_worker(
+            games={GAME.id: ReadyGame("another digest"), "whist": ReadyGame("unknown")}
+        )
         assert here.engines.load().other_rules == 2
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         with pytest.raises(RulesChanged):
             await here.search(Job(GAME.id, "old", {}, "", (), "r1"))
@@ -273,8 +275,8 @@ async def test_nobody_is_there(tmp_path: Path) -> None:
         worker.news = answers("d")
         assert (await here.search()).move == "d"
         await here.broker.kill()
-        await here.until(lambda: not here.link.flows)
-        with pytest.raises(EnginesAway):
+        await here.until(lambda: not here.link.is_up)
+        with pytest.raises(EngineUnavailable):
             await here.search()
 
 
@@ -288,7 +290,7 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await here.until(lambda: bool(first.orders or second.orders))
         lost, other = (first, second) if first.orders else (second, first)
         order = lost.orders[0]
-        here.engines._gone(work.worker_topic(lost.name))  # what its will causes
+        here.engines._on_worker_gone(work.worker_topic(lost.name))  # what its will causes
         await other.until(lambda: bool(other.orders))
         again = other.orders[0]
         assert (again.id, again.attempt) == (order.id, 2)
@@ -360,7 +362,7 @@ async def test_at_most_three_tries_then_the_pool_here(
     """After three workers lose the search, the local pool plays the move; without it the
     search fails.
     """
-    monkeypatch.setattr(remote, "TAKE_S", 0.15)
+    monkeypatch.setattr(remote, "ACCEPT_S", 0.15)
     async with broker_network(tmp_path, pool := Pool()) as here:
         workers = [await here.add_worker() for _ in range(4)]
         assert (await here.search()).move == "g"
@@ -451,7 +453,7 @@ async def test_refusals(tmp_path: Path) -> None:
         assert (await searching).move == "e"
         first.news = second.news = refuses("failed")
         with pytest.raises(
-            SearchFailed, match=f"no worker that offers {GAME.id} gives an answer that can be used"
+            SearchFailed, match=f"no worker that offers {GAME.id} gave a usable answer"
         ):
             await here.search()
         second.news = answers("f")
@@ -464,7 +466,7 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
         sticks = load_game("sticks")
         fours, other = (
             await here.add_worker(),
-            await here.add_worker(games={"sticks": Offer(sticks.digest)}),
+            await here.add_worker(games={"sticks": ReadyGame(sticks.digest)}),
         )
         (token, *_) = sticks.start().tokens()
         fours.news, other.news = answers("f"), answers(token)
@@ -489,10 +491,10 @@ async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
                other.replace(b'"depth":3', b'"depth":"3"'),
                b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
-            worker.link.publish(work.news_topic("server-1"), payload, kept=True)
-            worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", kept=True)
+            worker.link.publish(work.answers_topic("server-1"), payload, reliable=True)
+            worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", reliable=True)
         worker.link.publish(
-            work.worker_topic("worker-enemy"), work.encode(worker.advert), kept=True
+            work.worker_topic("worker-enemy"), work.encode(worker.advert), reliable=True
         )
         worker.say(order, work.Answered(order.id, 1, Result("d", info("d"))))
         assert (await searching).move == "d"
@@ -509,5 +511,5 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
         here.workers.clear()
         monkeypatch.setattr(remote, "ADVERT_S", 0.1)
         await here.until(lambda: not here.engines.is_warm(GAME.id))
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()

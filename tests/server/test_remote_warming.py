@@ -13,8 +13,8 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.job import Result
 from engine.search.report import level_for
 from server.bus import work
-from server.bus.work import Offer, Warming
-from server.ports import EnginesAway
+from server.bus.work import CompilingGame, ReadyGame
+from server.ports import EngineUnavailable
 from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
@@ -33,8 +33,10 @@ async def add_cold_worker(
     here: Network, rules: str = GAME.digest, percent: int = 30
 ) -> ScriptedWorker:
     """A worker that has only this game and has not compiled it."""
-    worker = await here.add_worker(games={"othello": Offer("x")})
-    worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
+    worker = await here.add_worker(games={"othello": ReadyGame("x")})
+    worker.advert = work.Advert(
+        worker.name, 1, {}, warming={GAME.id: CompilingGame(rules, percent)}
+    )
     worker.link.set_status(work.encode(worker.advert))
     await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
     return worker
@@ -47,7 +49,7 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
     """
     async with broker_network(tmp_path) as here:
         await add_cold_worker(here, rules="another digest")
-        with pytest.raises(EnginesAway):
+        with pytest.raises(EngineUnavailable):
             await here.search()
         cold = await add_cold_worker(here)
         cold.news = answers("c")
@@ -159,9 +161,12 @@ def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))
     worker = EngineWorker(Link(), pool, 2, games)  # type: ignore[arg-type]
     advert = worker.advert()
-    assert advert.games == {"chess": Offer(load_game("chess").digest)}
+    assert advert.games == {"chess": ReadyGame(load_game("chess").digest)}
     hex_digest, gomoku_digest = load_game("hex").digest, load_game("gomoku").digest
-    assert advert.warming == {"hex": Warming(hex_digest, 42), "gomoku": Warming(gomoku_digest)}
+    assert advert.warming == {
+        "hex": CompilingGame(hex_digest, 42),
+        "gomoku": CompilingGame(gomoku_digest),
+    }
     pool.states = dict.fromkeys(game_ids(), "warm")
     assert b"warming" not in work.encode(worker.advert())
     worker._on_order("", work.encode(work.Expect("hex")))

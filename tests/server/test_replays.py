@@ -70,7 +70,7 @@ async def page(
     **ask: Any,
 ) -> bytes:
     """Requests a page of views."""
-    ask = {"charge": lambda: None, "gone": lambda: False} | ask
+    ask = {"charge": lambda: None, "has_left": lambda: False} | ask
     return await replays.page(match, start(), moves, first, last, **ask)
 
 
@@ -110,21 +110,21 @@ async def test_cached_views_are_bounded() -> None:
     """The least recently used match is dropped first; one that exceeds the limit is served but not
     cached.
     """
-    replays = Replays(kept_bytes=3 * 6 * 2600)
+    replays = Replays(capacity_bytes=3 * 6 * 2600)
     for n in range(20):
         await page(replays, f"match {n}")
-        assert replays.kept_bytes <= 3 * 6 * 2600
+        assert replays.cached_bytes <= 3 * 6 * 2600
     assert 0 < len(replays._cache) < 20
     assert "match 19" in replays._cache
-    tiny = Replays(kept_bytes=1)
+    tiny = Replays(capacity_bytes=1)
     assert await page(tiny) == await page(replays)
-    assert (tiny.kept_bytes, len(tiny._cache)) == (0, 0)
+    assert (tiny.cached_bytes, len(tiny._cache)) == (0, 0)
 
 
 async def test_drawing_stops_when_the_client_has_left(drawing: DrawingCounter) -> None:
     """If the client has left, drawing stops with ConnectionError after at most one more view."""
     with pytest.raises(ConnectionError):
-        await page(Replays(), gone=lambda: len(drawing.drawn) >= 2)
+        await page(Replays(), has_left=lambda: len(drawing.drawn) >= 2)
     assert len(drawing.drawn) == 2
 
 
@@ -177,10 +177,10 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
             "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
         )
         assert asked == charged
-    kept_bytes = replays.kept_bytes
+    cached_bytes = replays.cached_bytes
     with pytest.raises(LimitExceeded):
         await page(replays, "another", charge=charge)
-    assert replays.kept_bytes == kept_bytes
+    assert replays.cached_bytes == cached_bytes
 
 
 # --- over HTTP ------------------------------------------------------------------------------------

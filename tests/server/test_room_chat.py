@@ -62,7 +62,7 @@ def test_all_together(played: Played) -> None:
     say(played, *range(20_000, 20_020))
     assert (
         wait_of(played, 21_000, identity="ben")
-        == "all together may say 20 lines in 10 s; say it again in 9 s"
+        == "all of you together may say 20 lines in 10 s; say it again in 9 s"
     )
     assert wait_of(played, 30_000, identity="ben") is None
 
@@ -87,8 +87,8 @@ def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
     """The fold keeps the authors of the last 64 lines, and the wire does not show them."""
     say(played, *range(20_000, 20_100))
-    assert [said.at_ms for said in played.room.said] == list(range(20_036, 20_100))
-    assert {said.identity for said in played.room.said} == {ADA.identity}
+    assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
+    assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 

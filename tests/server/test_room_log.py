@@ -65,7 +65,7 @@ def test_the_log_alone_makes_the_room() -> None:
 def test_a_log_that_does_not_begin_is_an_error() -> None:
     """A log whose first event is not `created` raises ValueError."""
     with pytest.raises(ValueError, match="starts with Said"):
-        rules.first(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
+        rules.initial_room(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
 
 
 # --- games that are missing, changed or broken ----------------------------------------------------
@@ -138,7 +138,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     played.moves("a1 b1")
 
     def mirrored(s: Any, text: str) -> int:
-        cells = load_game("tic-tac-toe").rules.CELLS  # type: ignore[attr-defined]
+        cells = load_game("tic-tac-toe").module.CELLS  # type: ignore[attr-defined]
         return 8 - int(cells.index(text))
 
     def find(game_id: str) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from client.messages import Happened, parse_server_message
+from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
@@ -29,9 +29,9 @@ from server.rooms.model import (
     Match,
     Room,
 )
-from server.runtime.projections import projections, stored
+from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
-from tests.oracle.referee import Foul, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, referee
 from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
 
 PEOPLE = [ADA, BEN, CYD]
@@ -59,16 +59,16 @@ class Watcher:
         self.model = apply(Model(room=ROOM), views.snapshot(room, player))
 
     def follow(self, room: Room, event: wire.RoomEvent, at_ms: int) -> None:
-        entry = stored(room, event, at_ms)
+        entry = log_entry(room, event, at_ms)
         body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
-        assert isinstance(message, Happened)
+        assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
         """Checks that a snapshot and the events after it lead to the same state as a later one."""
         seen, now = self.model, views.snapshot(room, self.player)
-        assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
+        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
             now.v,
             True,
             now.seats,
@@ -120,7 +120,7 @@ class RoomMachine(RuleBasedStateMachine):
         if kind is not AiReply:
             self._give(actor, kind(id="p", room=ROOM))
             return
-        match, seat = self.played.room.match, self.played.room.ai_offered_draw()
+        match, seat = self.played.room.match, self.played.room.ai_to_answer_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._give(AI if seat is not None else actor, reply)
 
@@ -318,8 +318,8 @@ class RoomMachine(RuleBasedStateMachine):
                 self.answered.add((event.match, event.ply))
                 try:
                     self.umpire.play(event.move)
-                except Foul as foul:
-                    raise AssertionError(f"I9: {foul}") from foul
+                except IllegalMove as error:
+                    raise AssertionError(f"I9: {error}") from error
             case wire.Finished():
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: a result is final"
@@ -342,7 +342,7 @@ class RoomMachine(RuleBasedStateMachine):
         for at_ms, body in log:
             event = parse_event_body(body)
             if self.shadow is None:
-                self.shadow = rules.first(ROOM, event, at_ms, load_game)
+                self.shadow = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
                 self.shadow = rules.evolve(self.shadow, event, at_ms)
             for watcher in self.watchers:
@@ -463,7 +463,7 @@ def test_any_log_loads(
     def find(game_id: str) -> Game:
         return load_game(game_id) if hook == "none" else altered(game_id, {hook: raises})
 
-    room = rules.first(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
+    room = rules.initial_room(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
         body = format_event_body(event)
         room = rules.evolve(room, parse_event_body(body), 1)

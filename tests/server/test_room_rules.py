@@ -14,7 +14,7 @@ from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
 from server.rooms import rules, views
-from server.rooms.model import CHAT_KEPT, AiReply, CommandRejected
+from server.rooms.model import SNAPSHOT_CHAT_LINES, AiReply, CommandRejected
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
@@ -428,7 +428,7 @@ def test_an_ai_owes_an_answer_to_an_offer() -> None:
     played = created(seats=(ME, AI_SEAT))
     assert played.room.due_ms() is None
     played.do(ADA, plain(wire.OfferDraw))
-    assert (played.room.ai_offered_draw(), played.room.due_ms()) == (1, played.now_ms)
+    assert (played.room.ai_to_answer_draw(), played.room.due_ms()) == (1, played.now_ms)
     yes = AiReply("d", played.match.id, 1, True)
     assert played.refuse(ADA, yes) is Code.SEAT_NONE
     assert played.refuse(AI, AiReply("d", "another", 1, True)) is Code.OFFER_NONE
@@ -546,13 +546,13 @@ def test_nothing_is_not_said(nothing: str) -> None:
 def test_a_room_keeps_its_last_lines() -> None:
     """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
     played = seated()
-    for number in range(CHAT_KEPT + 9):
+    for number in range(SNAPSHOT_CHAT_LINES + 9):
         played.do(CYD, chat(f"line {number}"))
     assert [line.text for line in played.room.chat] == [
-        f"line {number}" for number in range(9, CHAT_KEPT + 9)
+        f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
     ]
     assert [line.v for line in played.room.chat] == list(
-        range(played.room.v - CHAT_KEPT + 1, played.room.v + 1)
+        range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
     )
     assert views.snapshot(played.room, player=True).chat == played.room.chat
 

@@ -7,7 +7,7 @@ import asyncio
 
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.room_runner import KEYS, MAILBOX_CAPACITY, TAIL
+from server.runtime.room_runner import MAILBOX_CAPACITY, MAX_KEYS, TAIL
 from tests.support.fake_server import Client, FakeServer, settle, virtual
 from tests.support.two_players import OPEN, playing
 
@@ -186,11 +186,11 @@ async def test_old_ids_are_asked_of_the_store() -> None:
     """
     async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
-        for number in range(KEYS + 5):
+        for number in range(MAX_KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
-        assert await world.store.heads([room]) == {room: 5 + KEYS + 5}
+        assert await world.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -222,9 +222,9 @@ async def test_a_mailbox_has_a_bound() -> None:
 async def test_memory_of_a_room_is_bounded() -> None:
     """I20: keys, tail and chat stay within their limits however long a room lives."""
     async with playing(world=FakeServer().unlimited()) as (_, hub, room, ada, _):
-        for number in range(3 * KEYS):
+        for number in range(3 * MAX_KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))
         runner = hub.runner(room)
         assert runner is not None
-        assert len(runner._keys) <= KEYS
+        assert len(runner._keys) <= MAX_KEYS
         assert len(runner._tail) <= 2 * TAIL

@@ -218,14 +218,14 @@ async def test_a_search_that_is_not_wanted_is_stopped() -> None:
         await world.engines.asked.wait()
         runner = hub.runner(room)
         assert runner is not None
-        assert not runner.idle
+        assert not runner.is_idle
         await ada.ack(ada.chat(room, "hm"))
         assert world.engines.cancelled == []
         await ada.ack(ada.plain(wire.Resign, room))
         await settle()
         assert len(world.engines.cancelled) == 1
         ada.close()
-        assert runner.idle
+        assert runner.is_idle
 
 
 @virtual

@@ -253,7 +253,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         runner = hub.runner(room)
         assert runner is not None
         assert runner.watching == 0
-        assert runner.idle
+        assert runner.is_idle
 
 
 # --- presence -------------------------------------------------------------------------------------
@@ -281,6 +281,29 @@ async def test_presence() -> None:
         )
         await ada.ack(wire.AddAi(id="ai", room=room, seat=1, level=1))
         await ada.until(lambda m: m["t"] == "presence" and m["seats"] == [False, True])
+
+
+@virtual
+async def test_presence_comes_once_to_each_follower() -> None:
+    """A client that joins receives the presence once, and so do those that were there before.
+
+    A client that joins while the presence changes receives what changes after it joined.
+    """
+    async with FakeServer().hub() as hub:
+        ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
+        room = await ada.create("sticks", seats=(wire.MySeat(), OPEN))
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in ada.of("presence")] == [0]
+        await ben.ack(ben.join(room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in ben.of("presence")] == [1]
+        assert [m["watching"] for m in ada.of("presence")] == [0, 1]
+        await cyd.ack(cyd.join(room))
+        await ben.ack(ben.plain(wire.Leave, room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in cyd.of("presence")] == [2, 1]
+        assert [m["watching"] for m in ada.of("presence")] == [0, 1], "nothing changed for her"
 
 
 @virtual

@@ -561,7 +561,7 @@ async def whole_round(
     while after is not None:
         page = await look(after, span, limit)
         assert page.next is None or page.next > after
-        gone += page.gone
+        gone += page.deleted
         after = page.next
     return gone
 

@@ -32,7 +32,7 @@ from server.store.base import (
 from server.store.group import commit_on_sqlite
 from server.store.sql import SqlStore, open_sqlite
 from server.store.tables import metadata
-from server.store.writer import GROUP, QUEUE, GroupWriter, Op, Outcome, room_of
+from server.store.writer import MAX_GROUP, MAX_QUEUED, GroupWriter, Op, Outcome, room_of
 from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_database, new_room
 
 #: The program of another process that locks the database until its input ends.
@@ -347,7 +347,7 @@ async def test_a_group_never_holds_a_room_twice() -> None:
     async with writing(gate) as writer:
         await asyncio.gather(*(writer.write(op) for op in ops))
     for group in gate.groups:
-        assert len(group) <= GROUP
+        assert len(group) <= MAX_GROUP
         assert len({room_of(op) for op in group}) == len(group)
     written: list[Op] = [op for group in gate.groups for op in group]
     for room in {room_of(op) for op in ops}:
@@ -407,8 +407,8 @@ async def test_closing_fails_queued_writes() -> None:
 
 async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the queue's capacity a write is refused at once instead of waiting."""
-    assert QUEUE <= 20_000
-    monkeypatch.setattr("server.store.writer.QUEUE", 3)
+    assert MAX_QUEUED <= 20_000
+    monkeypatch.setattr("server.store.writer.MAX_QUEUED", 3)
     gate = Gate()
     async with writing(gate) as writer:
         writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]

@@ -44,7 +44,7 @@ async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
     while the loop turns.
     """
     beat_s, now_s = 0.01, [0.0]
-    monkeypatch.setattr(watchdog, "BEAT_S", beat_s)
+    monkeypatch.setattr(watchdog, "HEARTBEAT_S", beat_s)
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     with structlog.testing.capture_logs() as lines, watchdog.watch_loop(limit_s=5 * beat_s):
         for _ in range(30):

@@ -23,7 +23,7 @@ from server.protocol.messages import (
     View,
 )
 from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
-from server.rooms.rules import create, decide, evolve, first
+from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import description, snapshot, turn, view
 from tests.support.scripted_server import Close, Link, Message
 
@@ -48,7 +48,7 @@ class House:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
         opening = create(host, command, load_game(game), self._new_id)
-        self.room: Room = first("r", opening[0], 0, load_game)
+        self.room: Room = initial_room("r", opening[0], 0, load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
             self._apply(event)

@@ -34,7 +34,7 @@ def altered(
     game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
 ) -> Game:
     """A game whose rules file differs from the real one in the names of `changes`."""
-    module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
+    module = SimpleNamespace(**{**vars(load_game(game_id).module), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
 
@@ -101,7 +101,7 @@ class Played:
     def append(self, event: wire.RoomEvent) -> None:
         """Appends an event to the log, whatever its origin."""
         if self._room is None:
-            self._room = rules.first(ROOM, event, self.now_ms, self.find_game)
+            self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
         else:
             self._room = rules.evolve(self._room, event, self.now_ms)
         self.log.append((self.now_ms, format_event_body(event)))
@@ -112,7 +112,7 @@ class Played:
         for at_ms, body in self.log:
             event = parse_event_body(body)
             if room is None:
-                room = rules.first(ROOM, event, at_ms, find_game or self.find_game)
+                room = rules.initial_room(ROOM, event, at_ms, find_game or self.find_game)
             else:
                 room = rules.evolve(room, event, at_ms)
         assert room is not None

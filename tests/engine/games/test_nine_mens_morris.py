@@ -8,7 +8,7 @@ from typing import Any
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.nine_mens_morris import POINTS
 from engine.rules.registry import load_game
@@ -92,12 +92,15 @@ def test_rules_are_those_of_openspiel() -> None:
         ("            free &= ~line\n", "            free &= ~NONE\n"),
         ("if popcount(s[0]) == 3 and", "if popcount(s[0]) == 4 and"),
         ("(8, 12, 17), (5, 13, 20)", "(5, 12, 17), (8, 13, 20)"),
-        ("mills = closing(s[0] ^ (ONE << U(start))) & targets", "mills = closing(s[0]) & targets"),
+        (
+            "mills = mill_points(s[0] ^ (ONE << U(start))) & targets",
+            "mills = mill_points(s[0]) & targets",
+        ),
         ("np.int64(s[2] & HAND) < 3", "np.int64(s[2] & HAND) < 4"),
     ],
     ids=[
         "mills are safe",
-        "mills are prey",
+        "mills are capturable",
         "flying with four",
         "wrong lines",
         "mill with itself",
@@ -128,7 +131,7 @@ def symmetries() -> Iterator[list[int]]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
@@ -164,7 +167,7 @@ THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 def test_tactical_moves_are_captures() -> None:
     """The tactical moves are the captures, and they have the highest ranks."""
-    rules: Any = load_game(GAME).rules
+    rules: Any = load_game(GAME).module
     captures = 0
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES

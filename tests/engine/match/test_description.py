@@ -1,14 +1,16 @@
 """Descriptions of players: a valid one gives its player, a wrong one an error with the choices."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.features import features_of
-from engine.match.making import make_player, plays_alike
+from engine.match.making import is_deterministic, make_player
 from engine.rules.registry import load_game
-from engine.search import layout
 from engine.search.driver import default_features
+from engine.search.features import ALL, BASIC, EXTENSIONS, IIR, LMR
 from engine.search.job import Limit
 
 
@@ -78,11 +80,11 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("level=x", "levels 1 to 8"),
         ("persona=genius", "there are average"),
         ("uci=stockfish", "play chess"),
-        ("nodes=10,without=magic", "no technique 'magic'"),
+        ("nodes=10,without=magic", "no feature 'magic'"),
         ("nodes=10,only=a,without=b", "either"),
         ("nodes=10,only=a,with=b", "either"),
         ("nodes=10,with=lmr,without=iir+lmr", "either"),
-        ("nodes=10,with=magic", "no technique 'magic'"),
+        ("nodes=10,with=magic", "no feature 'magic'"),
         ("nodes=10,with=null-move", "connect-four can use .*, not 'null-move'"),
         ("nodes=10,without=lmr+extensions", "not 'extensions'"),
         ("nodes=10,only=basic+probe", "not 'probe'"),
@@ -97,21 +99,21 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
         make_player(parse_description(text), load_game("connect-four"), {})
 
 
-def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A player starts from the game's features, and may add some, remove some, or name them all."""
     game = load_game("draughts")
-    monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
+    monkeypatch.setattr(game, "rules", replace(game.rules, DISABLED=("extensions",)))
     usual = default_features(game)
 
     def chosen(text: str) -> int:
         return features_of(parse_description(f"nodes=10{text}"), usual)
 
-    assert usual == layout.ALL & ~layout.EXTENSIONS
+    assert usual == ALL & ~EXTENSIONS
     assert chosen("") == usual
-    assert chosen(",with=extensions") == layout.ALL
-    assert chosen(",without=lmr+iir") == usual & ~layout.LMR & ~layout.IIR
-    assert chosen(",with=extensions,without=basic") == layout.ALL & ~layout.BASIC
-    assert chosen(",only=basic+extensions") == layout.BASIC | layout.EXTENSIONS
+    assert chosen(",with=extensions") == ALL
+    assert chosen(",without=lmr+iir") == usual & ~LMR & ~IIR
+    assert chosen(",with=extensions,without=basic") == ALL & ~BASIC
+    assert chosen(",only=basic+extensions") == BASIC | EXTENSIONS
 
 
 def test_players_that_always_play_alike() -> None:
@@ -121,16 +123,18 @@ def test_players_that_always_play_alike() -> None:
     """
     game = load_game("connect-four")
     alike = [
-        number for number in range(1, 9) if plays_alike(parse_description(f"level={number}"), game)
+        number
+        for number in range(1, 9)
+        if is_deterministic(parse_description(f"level={number}"), game)
     ]
     assert alike == [
         number
-        for number, (_, margin, slip) in enumerate(game.level_table, start=1)
+        for number, (_, margin, slip) in enumerate(game.rules.LEVEL_TABLE, start=1)
         if not margin and not slip
     ]
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
-        assert plays_alike(parse_description(text), game), text
+        assert is_deterministic(parse_description(text), game), text
     chances = (
         "depth=1,margin=3",
         "depth=1,slip=3",
@@ -140,8 +144,8 @@ def test_players_that_always_play_alike() -> None:
         "persona=average",
     )
     for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
-        assert not plays_alike(parse_description(text), game), text
-    assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
+        assert not is_deterministic(parse_description(text), game), text
+    assert not is_deterministic(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
 
 
 def test_tests() -> None:

@@ -1,8 +1,7 @@
-"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private
-Mosquitto on this machine.
+"""`python -m server.bench.bus`: the cost of the bus and of searches by a worker.
 
-Both nodes are in this process, so a figure a message has its sending and its receiving in it.
-Medians of the rounds.
+It runs over a private Mosquitto on this machine. Both nodes run in this process, so the CPU time of
+a message includes sending and receiving it. Rates are medians of the rounds.
 """
 
 import asyncio
@@ -30,13 +29,19 @@ from server.protocol.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
-from tests.server.test_bus_contract import KEY, flowing, subscribe
 
+#: Rounds of all measurements.
 ROUNDS = 5
+#: Events per second while latencies are measured.
 RATE_PER_S = 300
+#: Events whose latency is measured, in each round.
 MOVES = 600
+#: Events published as fast as possible, in each round.
 BURST = 4000
+#: Searches by the pool and by the worker, in each round.
 SEARCHES = 200
+#: The key with which both nodes seal their messages.
+KEY = b"k" * 32
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
     wire.Moved(
@@ -49,8 +54,8 @@ def move(v: int) -> EventsAppended:
     return EventsAppended("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
 
 
-class Ear:
-    """When each event arrived."""
+class ArrivalTimes:
+    """A receiver that records when each event arrived."""
 
     def __init__(self) -> None:
         self.arrived_s: dict[int, float] = {}
@@ -70,28 +75,43 @@ class Ear:
             await self.done.wait()
 
 
-async def latencies_ms(bus: MqttBus, ear: Ear, first: int) -> list[float]:
-    """From publishing to hearing, at the rate of 300 moves a second."""
+async def flowing(bus: MqttBus) -> None:
+    """Waits until messages flow in both directions."""
+    while not bus.is_up:
+        await asyncio.sleep(0.01)
+
+
+async def subscribe(bus: MqttBus, arrivals: ArrivalTimes) -> None:
+    """Subscribes to the room and waits until the broker has confirmed it."""
+    confirmed = asyncio.Event()
+    cancel = bus.on_gap(lambda rooms: confirmed.set() if "r1" in (rooms or ()) else None)
+    bus.subscribe("r1", arrivals)
+    await confirmed.wait()
+    cancel()
+
+
+async def latencies_ms(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> list[float]:
+    """The times from publishing an event to receiving it, at RATE_PER_S."""
     sent_s = {}
     for v in range(first, first + MOVES):
         sent_s[v] = time.perf_counter()
         bus.publish(move(v))
         await asyncio.sleep(1 / RATE_PER_S)
-    await ear.until(first + MOVES - 1)
-    return [1000 * (ear.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
+    await arrivals.until(first + MOVES - 1)
+    return [1000 * (arrivals.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
 
 
-async def burst(bus: MqttBus, ear: Ear, first: int) -> tuple[float, float]:
-    """Events a second and CPU in us an event, as fast as it goes."""
+async def burst(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> tuple[float, float]:
+    """Publishes as fast as possible; returns events a second and the CPU time of each, in us."""
     begun_s, cpu_s = time.perf_counter(), time.process_time()
     for v in range(first, first + BURST):
         bus.publish(move(v))
-    await ear.until(first + BURST - 1)
+    await arrivals.until(first + BURST - 1)
     return BURST / (time.perf_counter() - begun_s), 1e6 * (time.process_time() - cpu_s) / BURST
 
 
 async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> list[float]:
-    """How long searches of the lowest level take, one after the other."""
+    """The times of sequential searches at the lowest level."""
     took = []
     for _ in range(SEARCHES):
         job = Job(GAME.id, GAME.digest, {}, GAME.start().text(), (), secrets.token_hex(4), level=1)
@@ -118,14 +138,14 @@ async def measure() -> None:
         ]
         await flowing(here)
         await flowing(there)
-        ear, v = Ear(), 1
-        await subscribe(there, ("r1", ear))  # type: ignore[arg-type]
+        arrivals, v = ArrivalTimes(), 1
+        await subscribe(there, arrivals)
         latency: list[float] = []
         rates: list[float] = []
         costs: list[float] = []
         for _ in range(ROUNDS):
-            latency += await latencies_ms(here, ear, v)
-            rate, cost = await burst(here, ear, v + MOVES)
+            latency += await latencies_ms(here, arrivals, v)
+            rate, cost = await burst(here, arrivals, v + MOVES)
             rates.append(rate)
             costs.append(cost)
             v += MOVES + BURST
