@@ -1,6 +1,4 @@
-"""Null move: where the search may pass, which results of a pass it trusts, and verification against
-zugzwang.
-"""
+"""Null move: where the search may pass, which scores it trusts, and verification in zugzwang."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +15,7 @@ from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
 WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
-#: With IMPROVING, so that the search has a static evaluation even where it must not pass.
+#: IMPROVING makes the search compute the static evaluation even where it may not pass.
 WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
 
 PAWN_ENDINGS = (
@@ -192,52 +190,57 @@ def move_view(s: State, m: int) -> Any:
 
 @pytest.fixture
 def passing(plug_in: Callable[[str, str], Path]) -> Game:
-    """The game PASSING."""
+    """Returns the game of the source PASSING."""
     plug_in("passing", PASSING)
     return load_game("passing")
 
 
-def searched(
+def search_passing(
     searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES
 ) -> Report:
     position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
     return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
 
-def outcome_of(report: Report) -> tuple[object, ...]:
+def signature_of(report: Report) -> tuple[object, ...]:
     return report.nodes, report.score, report.moves
 
 
 def check_permission(searcher: Searcher) -> None:
+    """Asserts that the search passes only where it may."""
     for seed in range(8):
-        without = outcome_of(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "never", seed, 9)) == without
-        assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
-        assert outcome_of(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
-        shallow = outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
+        without = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert signature_of(search_passing(searcher, "never", seed, 9)) == without
+        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == without
+        assert signature_of(search_passing(searcher, "free", seed, 9)) != without, (
+            "it passes where it may"
+        )
+        shallow = signature_of(
+            search_passing(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES)
+        )
+        assert signature_of(search_passing(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
 
 
 def check_once(searcher: Searcher) -> None:
+    """Asserts that the search does not pass twice in a row."""
     for seed in range(8):
-        found = outcome_of(searched(searcher, "again", seed, 11))
-        assert found == outcome_of(searched(searcher, "again worse", seed, 11))
-        assert found != outcome_of(searched(searcher, "never", seed, 11)), "it does pass"
+        signature = signature_of(search_passing(searcher, "again", seed, 11))
+        assert signature == signature_of(search_passing(searcher, "again worse", seed, 11))
+        assert signature != signature_of(search_passing(searcher, "never", seed, 11)), "it passes"
 
 
 def check_ends(searcher: Searcher) -> None:
+    """Asserts that no score claims a mate after a pass."""
     for seed in range(8):
-        report = searched(searcher, "wins", seed, 9)
+        report = search_passing(searcher, "wins", seed, 9)
         assert all(abs(score) < layout.MATE_BOUND for _, score, _ in report.moves)
-        assert outcome_of(report) != outcome_of(searched(searcher, "never", seed, 9)), (
-            "it does pass"
+        assert signature_of(report) != signature_of(search_passing(searcher, "never", seed, 9)), (
+            "it passes"
         )
 
 
 def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
-    """The search passes neither where `may_pass` is 0, nor in an unstable state, nor near the
-    horizon: it visits the same nodes as without null move, whatever passing would do.
-    """
+    """The search does not pass where `may_pass` is 0, in unstable states, or near the horizon."""
     check_permission(Searcher(passing))
 
 
@@ -246,15 +249,13 @@ def test_no_two_passes_in_a_row(passing: Game) -> None:
     check_once(Searcher(passing))
 
 
-def test_no_end_by_passing(passing: Game) -> None:
-    """A mate after a pass does not count: no score of a move claims it."""
+def test_no_mate_by_passing(passing: Game) -> None:
+    """No score claims a mate that depends on a pass."""
     check_ends(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
-    """In chess null move changes nothing in pawn endings without promotions; with a knight for each
-    side it does.
-    """
+    """In chess the search does not pass in pawn endings; with a knight for each side it does."""
     searcher = searcher_of("chess")
 
     def nodes(text: str, features: int) -> int:
@@ -269,21 +270,22 @@ def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> Non
 
 
 def check_zugzwang(searcher: Searcher) -> None:
+    """Asserts that verification finds the value in zugzwang."""
     start = searcher.game.start({"pass": "zugzwang"})
 
-    def found(depth: int, features: int) -> tuple[int, str]:
+    def search(depth: int, features: int) -> tuple[int, str]:
         report = searcher.search(start, Limit(depth=depth), Table(14), Control(), features=features)
         return report.score, "trade" if report.line[0] == 0 else "squeeze"
 
     for depth in range(1, 18):
         truth = (600, "squeeze") if depth >= 5 else (50, "trade")
-        assert found(depth, WITHOUT_PASSES) == truth
-        fooled = depth <= layout.VERIFY_DEPTH
-        assert found(depth, WITH_PASSES) == ((50, "trade") if fooled else truth), f"depth {depth}"
+        assert search(depth, WITHOUT_PASSES) == truth
+        is_wrong = depth <= layout.VERIFY_DEPTH
+        assert search(depth, WITH_PASSES) == ((50, "trade") if is_wrong else truth), (
+            f"depth {depth}"
+        )
 
 
 def test_zugzwang(passing: Game) -> None:
-    """In zugzwang, a shallow search with null move is fooled; from VERIFY_DEPTH on it verifies a
-    pass and finds the value of a search without null move.
-    """
+    """In zugzwang a search deeper than VERIFY_DEPTH verifies a pass and finds the right value."""
     check_zugzwang(Searcher(passing))

@@ -1,4 +1,4 @@
-"""Gomoku: rules compared with OpenSpiel and with rows read as text; threats, texts and views."""
+"""Gomoku: rules compared with OpenSpiel and with text patterns; threats, texts and views."""
 
 import random
 import re
@@ -17,7 +17,7 @@ from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
 SIZE = 15
-WORDS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
+WIN_PATTERNS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
 
 
 def gomoku(text: str, win: str = "five-or-more") -> Position:
@@ -25,7 +25,7 @@ def gomoku(text: str, win: str = "five-or-more") -> Position:
 
 
 def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str:
-    """A position text with stones on the given cells."""
+    """Returns a position text with stones on the given cells."""
     stones = dict.fromkeys(black.split(), "B") | dict.fromkeys(white.split(), "W")
     rows = [
         "".join(stones.get(f"{chr(97 + x)}{y}", ".") for x in range(SIZE))
@@ -35,7 +35,7 @@ def with_stones(black: str, white: str, rest: str = "black five-or-more") -> str
 
 
 def lines(rows: list[str]) -> Iterator[str]:
-    """The rows, columns and diagonals as texts."""
+    """Yields the rows, columns and diagonals as texts."""
     yield from rows
     yield from ("".join(row[x] for row in rows) for x in range(SIZE))
     for board in (rows, rows[::-1]):
@@ -43,21 +43,21 @@ def lines(rows: list[str]) -> Iterator[str]:
             yield "".join(board[y][y + shift] for y in range(SIZE) if 0 <= y + shift < SIZE)
 
 
-def has_row(text: str, win: str) -> bool:
-    """True if there is a winning row, found in the text without bitboards."""
+def has_winning_row(text: str, win: str) -> bool:
+    """Returns whether the text of a position has a winning row."""
     rows = text.split(" ")[0].split("/")
-    return any(re.search(WORDS[win], line) for line in lines(rows))
+    return any(re.search(WIN_PATTERNS[win], line) for line in lines(rows))
 
 
 def cell_number(move: int) -> int:
-    """OpenSpiel's number of a cell."""
+    """Returns OpenSpiel's number of the cell of a move."""
     return move // 16 * SIZE + move % 16
 
 
 def compare(game: Game, matches: int, seed: int, win: str) -> int:
-    """Plays random matches and compares moves and results; the number of positions.
+    """Compares moves and results of random matches; returns the number of positions.
 
-    The referee is OpenSpiel, or the text where exactly five wins.
+    The reference is OpenSpiel, or the text patterns where exactly five wins.
     """
     chance = random.Random(seed)
     compared = 0
@@ -78,7 +78,9 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
                     position.text()
                 )
             else:
-                assert (not moves) == (has_row(position.text(), win) or not free), position.text()
+                assert (not moves) == (has_winning_row(position.text(), win) or not free), (
+                    position.text()
+                )
                 assert not moves or sorted(map(cell_number, moves)) == sorted(free), position.text()
             if not moves:
                 break
@@ -89,9 +91,9 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
                 referee.apply_action(cell)
         outcome = position.outcome()
         assert outcome is not None
-        assert outcome.winner == (1 - position.turn if has_row(position.text(), win) else None), (
-            position.text()
-        )
+        assert outcome.winner == (
+            1 - position.turn if has_winning_row(position.text(), win) else None
+        ), position.text()
         if win == "five-or-more":
             black = referee.returns()[0]
             assert outcome.winner == {1: 0, -1: 1, 0: None}[black], position.text()
@@ -99,8 +101,8 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
 
 
 @pytest.mark.parametrize(("win", "matches"), [("five-or-more", 90), ("exactly-five", 60)])
-def test_rules_are_those_of_a_referee(win: str, matches: int) -> None:
-    """On 10,000 random positions, moves, the moment of a win and the winner equal the referee's."""
+def test_rules_match_the_reference(win: str, matches: int) -> None:
+    """On 10,000 random positions, moves, wins and winners equal those of the reference."""
     assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
 
 
@@ -119,17 +121,23 @@ FAULTS = [
 @pytest.mark.parametrize(
     ("right", "wrong"),
     FAULTS,
-    ids=["no row", "gaps", "six is five", "six is none", "moves left out"],
+    ids=[
+        "missing diagonal",
+        "gap in a row",
+        "six wins with exactly five",
+        "six never wins",
+        "missing moves",
+    ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
     """The comparison fails when a rule is wrong."""
     game = planted("gomoku", right, wrong)
     with pytest.raises((AssertionError, ValueError, StopIteration, RuntimeError)):
-        assert [compare(game, matches=60, seed=3, win=win) for win in WORDS]
+        assert [compare(game, matches=60, seed=3, win=win) for win in WIN_PATTERNS]
 
 
 def images(text: str) -> Iterator[str]:
-    """The eight symmetric images of a position."""
+    """Yields the eight symmetric images of a position text."""
     board, rest = text.split(" ", 1)
     rows = board.split("/")
     for _ in range(4):
@@ -144,44 +152,44 @@ def value(position: Position) -> int:
 
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
-    """Positions of random matches with stones crowded in the middle."""
+    """Returns positions of random matches with stones crowded in the middle."""
     chance = random.Random(seed)
-    found = []
+    positions = []
     for _ in range(matches):
         position = load_game("gomoku").start({"win": win})
         while moves := position.moves():
-            found.append(position)
-            position = position.play(chance.choice(moves[: 2 + len(found) % 7 * 4]))
-    return found
+            positions.append(position)
+            position = position.play(chance.choice(moves[: 2 + len(positions) % 7 * 4]))
+    return positions
 
 
-@pytest.mark.parametrize("win", WORDS)
+@pytest.mark.parametrize("win", WIN_PATTERNS)
 def test_evaluation_has_eight_symmetries(win: str) -> None:
-    """Symmetric images have the same value, and the same winning moves come first."""
+    """The symmetric images of a position have the same value."""
     chance = random.Random(4)
     for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
             assert value(gomoku(image, win)) == value(position), image
 
 
-def counts(text: str, own: str) -> list[int]:
-    """The counts of rows of a side, found in the text.
+def row_counts(text: str, own: str) -> list[int]:
+    """Returns the counts of a side's rows, read from the text.
 
-    They are rows of five with one to four stones and none of the other side, then rows of four
-    between two empty crossings with two and three stones.
+    The first four count rows of five cells with one to four stones and none of the opponent. The
+    last two count rows of four cells between two empty cells, with two and three stones.
     """
     board = [line for line in lines(text.split(" ")[0].split("/")) if len(line) >= 5]
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
     sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
-    kept = [row.count(own) for row in fives if set(row) <= {own, "."}]
-    between = [
+    stones = [row.count(own) for row in fives if set(row) <= {own, "."}]
+    open_rows = [
         row.count(own) for row in sixes if set(row) <= {own, "."} and row[0] == row[5] == "."
     ]
-    return [kept.count(n) for n in (1, 2, 3, 4)] + [between.count(n) for n in (2, 3)]
+    return [stones.count(n) for n in (1, 2, 3, 4)] + [open_rows.count(n) for n in (2, 3)]
 
 
-def counts_in(position: Position, side: int) -> list[int]:
-    """The same counts from the state."""
+def state_counts(position: Position, side: int) -> list[int]:
+    """Returns the counts of `row_counts` from the state."""
     rows = position.state[9 if position.turn == side else 10]
     open_rows = int(position.state[11]) >> (0 if position.turn == side else 32)
     return [int(rows) >> 16 * i & 0xFFFF for i in range(4)] + [
@@ -189,50 +197,50 @@ def counts_in(position: Position, side: int) -> list[int]:
     ]
 
 
-def made(text: str, cell: int, own: str) -> list[int]:
-    """The rows that a new stone makes: of five with two to five stones, and open threes."""
+def new_row_counts(text: str, cell: int, own: str) -> list[int]:
+    """Returns the number of rows of two to five stones, and of open threes, that a stone makes."""
     marked = text[:cell] + "*" + text[cell + 1 :]
     board = list(lines([marked[i : i + 15] for i in range(0, 225, 15)]))
     fives = [line[i : i + 5] for line in board for i in range(len(line) - 4)]
     sixes = [line[i : i + 6] for line in board for i in range(len(line) - 5)]
-    kept = [row.count(own) + 1 for row in fives if "*" in row and set(row) <= {own, ".", "*"}]
-    between = [
+    stones = [row.count(own) + 1 for row in fives if "*" in row and set(row) <= {own, ".", "*"}]
+    open_rows = [
         row
         for row in sixes
         if "*" in row and set(row) <= {own, ".", "*"} and row[0] == row[5] == "."
     ]
-    return [kept.count(n) for n in (2, 3, 4, 5)] + [sum(row.count(own) == 2 for row in between)]
+    return [stones.count(n) for n in (2, 3, 4, 5)] + [sum(row.count(own) == 2 for row in open_rows)]
 
 
 def test_ranks() -> None:
     """Moves that win, make or stop a four or an open three come first; lone stones come last."""
     rules: Any = load_game("gomoku").rules
-    seen = {1: 0, 0: 0, -1: 0}
+    signs = {1: 0, 0: 0, -1: 0}
     for position in random.Random(8).sample(random_positions(seed=9, matches=12), 10):
         board, side = position.text().split(" ", 1)
         text = board.replace("/", "")
         own, other = "BW" if side.startswith("black") else "WB"
         for move in random.Random(3).sample(position.moves(), min(40, len(position.moves()))):
             cell = position.format_move(move)
-            place = (15 - int(cell[1:])) * 15 + ord(cell[0]) - 97
-            assert text[place] == "."
-            gains, spoils = made(text, place, own), made(text, place, other)
+            index = (15 - int(cell[1:])) * 15 + ord(cell[0]) - 97
+            assert text[index] == "."
+            ours, theirs = new_row_counts(text, index, own), new_row_counts(text, index, other)
             with np.errstate(over="ignore"):
                 ranked = int(rules.rank(position.state, move))
-            if gains[3] or gains[2] or spoils[2] or gains[4] or spoils[4]:
+            if ours[3] or ours[2] or theirs[2] or ours[4] or theirs[4]:
                 assert ranked > 0, (position.text(), cell)
-                assert (ranked == 1000) == bool(gains[3])
+                assert (ranked == 1000) == bool(ours[3])
             else:
-                assert ranked == (0 if gains[0] or spoils[0] or gains[1] or spoils[1] else -1), (
+                assert ranked == (0 if ours[0] or theirs[0] or ours[1] or theirs[1] else -1), (
                     position.text(),
                     cell,
                 )
-            seen[(ranked > 0) - (ranked < 0)] += 1
-    assert min(seen.values()) > 5, seen
+            signs[(ranked > 0) - (ranked < 0)] += 1
+    assert min(signs.values()) > 5, signs
 
 
 def compare_counts(game: Game) -> None:
-    """Compares the counts on random matches with stones near each other and near the edges."""
+    """Compares the row counts of states and texts in random matches."""
     chance = random.Random(11)
     for match in range(6):
         position = game.start({"win": "exactly-five" if match % 2 else "five-or-more"})
@@ -242,7 +250,7 @@ def compare_counts(game: Game) -> None:
                 break
             if ply % 9 == 8:
                 for side, own in enumerate("BW"):
-                    assert counts_in(position, side) == counts(position.text(), own), (
+                    assert state_counts(position, side) == row_counts(position.text(), own), (
                         position.text()
                     )
                 read = game.position(position.text(), dict(position.options))
@@ -250,8 +258,8 @@ def compare_counts(game: Game) -> None:
             position = position.play(chance.choice(moves[: 2 + ply % 40] if match % 3 else moves))
 
 
-def test_rows_are_counted() -> None:
-    """The counts that `play` updates equal those of the board."""
+def test_row_counts() -> None:
+    """The row counts that `play` updates equal those of the text."""
     compare_counts(load_game("gomoku"))
 
 
@@ -270,7 +278,7 @@ def test_rows_are_counted() -> None:
         ("open_other | (open_mine << U(32))", "open_mine | (open_other << U(32))"),
         ("((ones & e) | (twos & ~e))", "((ones & e) | (twos & e))"),
     ],
-    ids=["a row left out", "ends", "not spoiled", "sides", "carry"],
+    ids=["missing row", "occupied ends", "blocked rows", "swapped sides", "lost carry"],
 )
 def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
     """The comparison of counts fails when a rule is wrong."""
@@ -279,29 +287,29 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
         compare_counts(game)
 
 
-@pytest.mark.parametrize("win", WORDS)
-def test_a_win_in_one_is_known(win: str) -> None:
-    """The evaluation sees a win exactly if there is a winning move; winning moves come first."""
+@pytest.mark.parametrize("win", WIN_PATTERNS)
+def test_a_win_in_one_is_evaluated(win: str) -> None:
+    """The evaluation is a win exactly if there is a winning move; winning moves come first."""
     chance = random.Random(6)
     wins = 0
     for position in chance.sample(random_positions(seed=7, matches=20, win=win), 40):
-        rows = [move for move in position.moves() if position.play(move).outcome() is not None]
-        assert (value(position) == 19_000) == bool(rows), position.text()
-        assert sorted(position.moves()[: len(rows)]) == sorted(rows), position.text()
-        wins += bool(rows)
+        winning = [move for move in position.moves() if position.play(move).outcome() is not None]
+        assert (value(position) == 19_000) == bool(winning), position.text()
+        assert sorted(position.moves()[: len(winning)]) == sorted(winning), position.text()
+        wins += bool(winning)
     assert 2 < wins < 38
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_a_sure_win_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
-    """Where the evaluation promises a win by an open four or an open three, the search finds it."""
+def test_a_decided_position_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
+    """If the evaluation counts an open four or open three as a win, the search finds the win."""
     chance = random.Random(seed)
-    sure = [
+    decided = [
         position
         for position in random_positions(seed + 8, matches=40)
         if 18_000 < abs(value(position)) < 19_000
     ]
-    for position in chance.sample(sure, 12):
+    for position in chance.sample(decided, 12):
         limit = Limit(depth=5, nodes=2_000_000)
         report = searcher_of("gomoku").search(position, limit, Table(16), Control())
         assert report.score * value(position) > 0, position.text()
@@ -323,8 +331,8 @@ def test_six_in_a_row() -> None:
     assert gomoku(ended.text(), "exactly-five").outcome() == ended.outcome()
 
 
-def test_rows_do_not_go_around_an_edge() -> None:
-    """The end of a row is not next to the beginning of the next, nor the top next to the bottom."""
+def test_rows_do_not_wrap_around_an_edge() -> None:
+    """Cells at opposite edges of the board are not adjacent."""
     for black in ("m1 n1 o1 a2", "a13 a14 a15 a1", "m3 n2 o1 a2", "n14 o15 a1 b2", "a2 b1 o3 n4"):
         position = gomoku(with_stones(black, "d5 e7 g8 i10"))
         assert abs(value(position)) < 1_000, black
@@ -347,7 +355,7 @@ def test_rows_do_not_go_around_an_edge() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Texts with stones out of turn, an earlier win or another option are refused."""
+    """A text with stones out of turn, an earlier win or another option is refused."""
     if text == with_stones("", ""):
         assert gomoku(text) == load_game("gomoku").start()
         return
