@@ -1,4 +1,4 @@
-"""A game's digest covers all files that decide how it plays and searches, and no others."""
+"""A game's digest covers the files of its rules and of its search."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ REQUIRED = (
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed byte in any of the files changes the digest, each time to a different one."""
+    """Each change of a byte of a file gives another digest."""
     rules: Any = load_game(game_id).rules
     read, files = digest._read, digest_files(rules)
     changed = Path()
@@ -47,7 +47,7 @@ def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
 
 
 def test_a_digest_loads_no_compiler() -> None:
-    """A digest needs no compiler: servers compute digests too."""
+    """Computing a digest does not import numba."""
     code = (
         "import sys; from engine.rules.registry import load_game;"
         " load_game('chess'); print('numba' in sys.modules)"

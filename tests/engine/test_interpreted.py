@@ -28,9 +28,11 @@ from engine.search.job import Info, Job, Limit, Result
 from engine.search.levels import level_of
 from engine.search.persona import Personas
 
+#: Positions in which levels 1 and 2 are compared.
 POSITIONS = 50
-#: Positions for each level. Level 3 searches over a thousand nodes in each, so a few are enough.
+#: Positions by level. Level 3 searches over a thousand nodes in each, so a few are enough.
 OF_LEVEL = {1: POSITIONS, 2: POSITIONS, 3: 12}
+#: The games and levels that the uncompiled search plays at full strength.
 FULL = [
     (game_id, level)
     for game_id in game_ids()
@@ -60,7 +62,7 @@ def job_of(
 
 
 def wandered(game_id: str, count: int) -> list[tuple[Position, tuple[str, ...]]]:
-    """Positions of random matches, from the start to near the end, each with its moves."""
+    """Returns positions of random matches, each with the moves that lead to it."""
     chance = random.Random(f"interpreted {game_id}")
     found: list[tuple[Position, tuple[str, ...]]] = []
     while len(found) < count:
@@ -81,7 +83,7 @@ def asked(searcher: Searcher, job: Job) -> Result:
 
 
 def seen(result: Result) -> tuple[object, ...]:
-    """Everything that a search found except its time."""
+    """Returns the fields of a result that do not depend on time."""
     info = result.info
     return result.move, info.depth, info.score, info.nodes, info.pv, info.moves, info.warming
 
@@ -90,7 +92,7 @@ def seen(result: Result) -> tuple[object, ...]:
 def test_the_same_search_uncompiled(
     game_id: str, level: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
-    """Every level in FULL gives the same answer and node count, with all features of the game."""
+    """Each level in FULL has the same answer and node count as the compiled search."""
     for seed, (position, tokens) in enumerate(wandered(game_id, OF_LEVEL[level])):
         job = job_of(position, tokens, level, seed)
         assert seen(asked(uncompiled(game_id), job)) == seen(asked(searcher_of(game_id), job)), (
@@ -99,8 +101,9 @@ def test_the_same_search_uncompiled(
 
 
 def test_levels_one_and_two_of_every_game() -> None:
-    """The uncompiled search plays levels 1 and 2 at full strength in every game; but not the top
-    level, a job with its own limit, or a persona that searches ahead.
+    """The uncompiled search plays levels 1 and 2 at full strength in every game.
+
+    It does not play the top level, jobs with their own limits or searching personas in full.
     """
     assert {game_id for game_id, level in FULL if level == 1} == {*game_ids()}
     assert {game_id for game_id, level in FULL if level == 2} == {*game_ids()}
@@ -117,9 +120,7 @@ def test_levels_one_and_two_of_every_game() -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_both_bindings_see_the_same_game(game_id: str) -> None:
-    """The globals that `engine.compiler.native` sets in the kernel have the same values in the
-    uncompiled kernel.
-    """
+    """The compiled and the uncompiled kernel of a game have the same global constants."""
     game = load_game(game_id)
     for template in (kernel, expectimax):
         compiled = compile_game(game, template)._kernel
@@ -130,9 +131,7 @@ def test_both_bindings_see_the_same_game(game_id: str) -> None:
 
 
 def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
-    """A level too strong for the uncompiled search is marked as warming, and its search ends when
-    its time is over, even below its node limit.
-    """
+    """A level too strong for the uncompiled search ends with its time and is marked as warming."""
     position, tokens = wandered("chess", 1)[0]
     told: list[Info] = []
 
@@ -157,7 +156,7 @@ def test_a_longer_look_is_the_deepest_that_was_completed() -> None:
 
 
 def test_low_levels_have_all_the_time_that_they_take() -> None:
-    """A level that plays at full strength completes its search even when the job's time is over."""
+    """A level that plays at full strength completes its search even after the job's time."""
     position, tokens = wandered("draughts", 5)[4]
     job = job_of(position, tokens, 3)
     moments = iter(range(1_000_000))
@@ -169,7 +168,7 @@ def test_low_levels_have_all_the_time_that_they_take() -> None:
 
 
 def test_cancelling_ends_it_within_sixteen_nodes() -> None:
-    """Cancelling ends a search within 16 nodes, even at depth 1, where nothing else ends it."""
+    """Cancelling ends a search within 16 nodes, even at depth 1."""
     position, _ = wandered("hex", 1)[0]
     control, searcher = Control(), Searcher(load_game("hex"), compiled=False)
     names = searcher.native._functions["root"].__globals__
@@ -191,9 +190,7 @@ def test_cancelling_ends_it_within_sixteen_nodes() -> None:
 @pytest.mark.parametrize("persona", ["average", "swindler", "random"])
 @pytest.mark.parametrize("game_id", ["connect-four", "hex"])
 def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
-    """Personas answer with a legal move, marked as warming if they search ahead, even when their
-    time is over from the start.
-    """
+    """An expired persona answers with a legal move, marked as warming if it searches."""
     position, tokens = wandered(game_id, 3)[2]
     personas = Personas(uncompiled(game_id))
     watched: list[Running] = []
@@ -214,16 +211,14 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
 
 def test_words_wrap_without_a_warning() -> None:
-    """64-bit integers wrap around as in compiled code; numpy's error settings stay unchanged."""
+    """An uncompiled search wraps 64-bit integers without changing numpy's error settings."""
     before = np.geterr()
     asked(uncompiled("othello"), job_of(load_game("othello").start(), (), 2))
     assert np.geterr() == before
 
 
 def test_progress_is_never_complete() -> None:
-    """Progress is measured in processor time and stays below 100 %; every built-in game has its own
-    estimate of the total.
-    """
+    """Progress is the share of the game's estimated processor time and stays below 100 %."""
     assert set(cold.CPU_S) == {*game_ids()}
     assert [cold.percent("chess", used) for used in (0.0, cold.CPU_S["chess"] / 2, 1e6)] == [
         0,

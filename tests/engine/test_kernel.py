@@ -1,4 +1,4 @@
-"""The search: exact distances, solved games, limits, and a table that is valid after an abort."""
+"""The search: exact distances, solved games, limits, and a valid table after an aborted search."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
 Searchers = Callable[[str], Searcher]
-#: Red makes an open three with one move and wins with the third ply.
+#: Red makes an open three with one move and wins two plies later.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
 
 
@@ -37,9 +37,7 @@ def searched(
 
 
 def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
-    """A search from the empty board to the end says draw and stops: at the ninth depth, or some
-    depths later with reductions.
-    """
+    """A search from the empty board finds a draw and stops when it has reached the end."""
     searcher = searcher_of("tic-tac-toe")
     basic = searcher.search(
         searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC
@@ -50,9 +48,7 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
 
 
 def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
-    """With one table for all, each reachable position has the value and exact distance of a full
-    minimax.
-    """
+    """With a shared table every position has the value and the distance of full minimax."""
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
     values: dict[str, int] = {}
@@ -83,7 +79,7 @@ def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
     "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
 )
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
-    """Every reachable position is won exactly where the theory of misere nim says so."""
+    """A position is won exactly if the theory of misère nim says so."""
     searcher = searcher_of("sticks")
     table = Table(14)
     seen: dict[str, bool] = {}
@@ -106,9 +102,7 @@ def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
 
 
 def solve(discs: int, mine: int) -> int:
-    """Connect four by brute force on plain ints: plies to the win, negative for a loss, 0 for a
-    draw.
-    """
+    """Solves connect four by brute force: plies to a win, negative for a loss, 0 for a draw."""
     return _solve(discs, mine)
 
 
@@ -135,8 +129,9 @@ def _solve(discs: int, mine: int) -> int:
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores: three successive ones of each match,
-    the last one first.
+    """Yields three late positions of each random connect four match, with their exact scores.
+
+    The latest position of a match comes first.
     """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
@@ -147,7 +142,7 @@ def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
 
 
 def test_connect_four_endgames(searcher_of: Searchers) -> None:
-    """With one table for all, late positions have the result and distance of brute force."""
+    """With a shared table late positions have the result and the distance of brute force."""
     searcher = searcher_of("connect-four")
     table = Table(16)
     results = set()
@@ -158,7 +153,7 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:
-    """A win scores MATE minus its plies, a loss the negative, from the first depth that sees it."""
+    """A win in n plies scores MATE - n and a loss n - MATE, from the first depth that sees it."""
     searcher = searcher_of("connect-four")
     mate_in_3 = searcher.game.position(OPEN_TWO)
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
@@ -167,7 +162,7 @@ def test_mate_distances(searcher_of: Searchers) -> None:
             assert abs(report.score) < layout.MATE_BOUND
         else:
             assert report.score == score
-            assert report.depth == 3, "a seen end needs no deeper search"
+            assert report.depth == 3, "a forced end needs no deeper search"
     lost = mate_in_3.play(mate_in_3.parse_move("b"))
     assert searched(searcher, lost, Limit()).score == 2 - MATE
 
@@ -181,14 +176,12 @@ def test_line_of_play(searcher_of: Searchers) -> None:
     assert report.line[0] == report.moves[0][0]
     assert len(tokens) == len(report.line) == MATE - report.score
     assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, (
-        "an illegal move cuts the line"
+        "an illegal move ends the line"
     )
 
 
 def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
-    """A search stops exactly at its node limit and keeps the last completed depth; depth 1 always
-    completes.
-    """
+    """A search stops exactly at its node limit with the last completed depth, at least 1."""
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     full = [1]
@@ -208,11 +201,10 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
 
 
 def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
-    """A stopped search answers with the best move that it has published, even from an unfinished
-    depth.
+    """A stopped search answers with its last published best move, even from an unfinished depth.
 
-    Each move is listed once, the best one first. When several scores are requested, the completed
-    depth counts.
+    Each move is listed once, the best one first. A search of several lines answers from the last
+    completed depth.
     """
     searcher = searcher_of("connect-four")
     changed = 0
@@ -243,7 +235,7 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
 
 
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """Wherever searches are cut off, a later one finds the right value with the table they left."""
+    """After aborted searches a later search with the same table finds the right value."""
     searcher = searcher_of("connect-four")
     chance = random.Random(8)
     for position, score in endgames(8, 100):
@@ -290,9 +282,7 @@ def test_what_is_shown(searcher_of: Searchers) -> None:
 
 
 def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
-    """At any moment of a running search the published line is legal and belongs to the depth and
-    score.
-    """
+    """At any time the published line is legal and belongs to the published depth and score."""
     searcher = searcher_of("connect-four")
     position = searcher.game.start()
     control = Control()
@@ -312,7 +302,7 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
-    """Moves within the margin have the same exact scores as with an open window for all moves."""
+    """Moves within the margin have the exact scores that they have with an open window."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 5, seed=9):
         position = line[5]
@@ -336,7 +326,7 @@ def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel as plain Python visits the same nodes and finds the same value."""
+    """The uncompiled kernel visits the same nodes and finds the same value."""
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")

@@ -1,6 +1,4 @@
-"""The compiler and its code cache: damaged files are replaced, edits are noticed, and no
-writable home is needed.
-"""
+"""The compiler and its code cache: damage, edits, pruning, locks and private folders."""
 
 import os
 import shutil
@@ -21,10 +19,12 @@ from engine.search import expectimax as expectimax
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
+#: A program that compiles one function.
 SMALL = (
     "game = load_game('tic-tac-toe'); native = compile_game(game); "
     "print(native.function('rule_status')((7, 0)))"
 )
+#: The imports of the programs.
 IMPORTS = (
     "from engine.rules.registry import load_game; "
     "from engine.compiler.native import CACHE, compile_game; "
@@ -53,7 +53,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
-    """A second process loads what the first one compiled; the folder is private."""
+    """A second process loads the code that the first one compiled into a private folder."""
     cache = tmp_path / "code"
     for _ in range(2):
         done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
@@ -66,7 +66,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A code cache with one function."""
+    """Returns a code cache with one function."""
     cache = tmp_path_factory.mktemp("cache") / "code"
     assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
     return cache
@@ -74,7 +74,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
 def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
-    """Damaged code is discarded and compiled again; it never runs."""
+    """Damaged code is discarded and compiled again."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
     code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
@@ -101,7 +101,7 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
 
 
 def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
-    """A file that is truncated, emptied or has one flipped bit is noticed before it is loaded."""
+    """A file that is truncated, empty or has a flipped bit is discarded before it is loaded."""
     tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
     assert not code_cache.discard_damaged(small_cache, tag)
     names = [
@@ -126,7 +126,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
 
 
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PLYROOM_CACHE that names a file instead of a folder is ignored; the file is unchanged."""
+    """A PLYROOM_CACHE that names a file is ignored, and the file stays unchanged."""
     file = tmp_path / "file"
     file.write_text("somebody's")
     monkeypatch.setenv("PLYROOM_CACHE", str(file))
@@ -138,9 +138,7 @@ def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
-    """Without a writable home the code goes to a private temporary folder, the same for all
-    processes of a user.
-    """
+    """Without a writable home all processes of a user share a private temporary folder."""
     nowhere = tmp_path / "file"
     nowhere.write_text("a file, not a folder")
     scratch = tmp_path / "tmp"
@@ -159,7 +157,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a folder that belongs to the user is used, and never through a symbolic link."""
+    """The cache folder must belong to the user and must not be a symbolic link."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     link = tmp_path / "link"
@@ -173,7 +171,7 @@ def test_a_folder_of_somebody_else_is_not_used(
 
 
 def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Edited rules are compiled anew, and changing them back finds the first code again."""
+    """Edited rules are compiled again; after the edit is undone the first code is found."""
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
@@ -188,7 +186,7 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest versions of a game and the one in use stay on disk; other games are kept."""
+    """Pruning keeps the latest versions of a game, the one in use, and all other games."""
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
@@ -203,7 +201,7 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
 
 
 def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
-    """Processes that need the same game at the same time wait while one of them compiles it."""
+    """Of two processes that need a game at the same time one compiles it and the other waits."""
     code = IMPORTS + SMALL + "; import os; print(os.times().user)"
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     both = [
@@ -222,14 +220,15 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
 
 
 def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
-    """A defect that only the compiler finds is reported with the game's name."""
+    """Rules that do not compile raise GameFault with the game's name."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
     game = load_game("planted")
-    assert game.start().moves(), "uncompiled it plays"
+    assert game.start().moves(), "the rules work uncompiled"
     with pytest.raises(GameFault, match="planted do not compile"):
         compile_game(game).function("rule_evaluate")
 
 
+#: An evaluation by a recursive rule.
 RECURSIVE = """
 @rule("i8(state, i8)")
 def count(s: State, n: int) -> int:
@@ -245,7 +244,7 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def test_recursive_rules(tmp_path: Path) -> None:
-    """A recursive rule with its signature works from the cache, too (numba issue 6061)."""
+    """A recursive rule with a signature also works from the cache (numba issue 6061)."""
     (tmp_path / "recursive.py").write_text(
         SOURCE.replace(
             "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
@@ -266,9 +265,7 @@ def test_recursive_rules(tmp_path: Path) -> None:
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A recursive rule without a signature is refused; the error names the line and says what to
-    add. So is indirect recursion.
-    """
+    """A directly or indirectly recursive rule without a signature is refused with its line."""
     recursive = SOURCE.replace(
         "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
     )
@@ -287,7 +284,7 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
 
 
 def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
-    """A game from the cache still reports the variables that were typed as floats."""
+    """A game from the cache still reports the variables that the compiler typed as floats."""
     wrong = (
         "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
     )
@@ -296,11 +293,11 @@ def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
         native = compile_game(load_game("planted"))
         native.function("rule_evaluate")
         assert any("total in evaluate" in told for told in native.float_typed())
-    assert not native._fresh_floats(), "the second one came from the cache"
+    assert not native._fresh_floats(), "the second game came from the cache"
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
-    """The error for an invalid signature lists the type names that are allowed."""
+    """An invalid signature raises GameFault with the allowed type names."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
     with pytest.raises(GameFault, match="'tuple' is none of state"):
@@ -308,7 +305,7 @@ def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_the_bit_helpers_are_the_same_compiled() -> None:
-    """popcount, lsb and msb are right uncompiled; the compiled ones are compared on every game."""
+    """popcount, lsb and msb are right when they run uncompiled."""
     from engine.jit import lsb, msb, popcount
 
     for word in (1, 2, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0123456789ABCDEF):
@@ -318,16 +315,14 @@ def test_the_bit_helpers_are_the_same_compiled() -> None:
 
 
 def test_memory_is_checked() -> None:
-    """Compiled code accepts only contiguous arrays of 64-bit integers."""
+    """`Memory` accepts only contiguous arrays of 64-bit integers."""
     for array in (np.zeros(3, np.int32), np.zeros(6, np.int64)[::2], np.zeros(3)):
         with pytest.raises(TypeError):
             Memory(array)
 
 
 def test_warm_command() -> None:
-    """`python -m engine.warm` compiles the given games, prints a line for each, and fails for an
-    unknown game.
-    """
+    """`python -m engine.warm` prints a line for each compiled game and refuses unknown games."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
     done = subprocess.run(
@@ -348,7 +343,7 @@ def test_warm_command() -> None:
 
 
 def test_rules_must_be_an_imported_module() -> None:
-    """Rules that are not a module in sys.modules would crash numba, so they are refused."""
+    """Rules that are not an imported module are refused, because numba would crash."""
 
     class Rules:
         pass
@@ -363,9 +358,7 @@ def test_rules_must_be_an_imported_module() -> None:
 
 
 def test_each_part_of_a_game_has_its_own_lock() -> None:
-    """A process that loads the search does not wait for one that compiles the personas, and
-    vice versa.
-    """
+    """Loading a game's search does not wait for the compilation of its personas, or vice versa."""
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)
     assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@expectimax"}
@@ -379,9 +372,7 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
 def test_a_step_is_noted_once_its_code_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step is ready when all its code is in the cache, not when some of it is; it is not ready
-    after that code was discarded or damaged.
-    """
+    """A step is ready when all its code is in the cache, until code is discarded or damaged."""
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     tag = code_cache.tag_of("planted", "d1")
     code = tmp_path / "m" / f"kernel.root.{tag}-1.py311.1.nbc"

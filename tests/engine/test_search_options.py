@@ -1,6 +1,4 @@
-"""The options of a search besides one best move: several lines, chosen moves, contempt, pondering,
-several threads.
-"""
+"""Search options: several lines, chosen moves, contempt, pondering and several threads."""
 
 import random
 from collections.abc import Callable
@@ -20,13 +18,12 @@ from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
 Searchers = Callable[[str], Searcher]
+#: The number of lines that the tests request.
 LINES = 3
 
 
 def test_several_lines(searcher_of: Searchers) -> None:
-    """The best moves have the exact scores of a search with an open window, and lines that reach
-    those scores.
-    """
+    """The best moves have exact scores, each with a legal line that begins with its move."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 8, seed=5):
         position = line[6]
@@ -60,7 +57,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
 
 
 def test_some_moves_only(searcher_of: Searchers) -> None:
-    """A search of some moves finds the best of them, with the score that it has among all."""
+    """A search of some moves finds the best of them, with its score in a search of all moves."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
     full = searcher.search(
@@ -78,9 +75,7 @@ def test_some_moves_only(searcher_of: Searchers) -> None:
 
 
 def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
-    """A limit of 0 plies or nodes and a search of 0 threads are errors; they do not mean that there
-    is no limit.
-    """
+    """A limit of 0 plies or nodes and a search on 0 threads are errors."""
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
             Limit(**given)
@@ -99,9 +94,7 @@ def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw costs the side at the root its contempt; a table that served another contempt or the
-    other side does not mislead the search.
-    """
+    """A draw scores minus the contempt, even with a table of another contempt or side."""
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
     start = searcher.game.start()
@@ -119,7 +112,7 @@ def test_contempt(searcher_of: Searchers) -> None:
 
 
 def test_pondering(searcher_of: Searchers) -> None:
-    """A pondering search counts no time; from `ponderhit` on the limit's time counts."""
+    """A pondering search has no time limit until `ponderhit` starts the clock."""
     searcher = searcher_of("connect-four")
     now = [0.0]
     depths: list[int] = []
@@ -145,13 +138,11 @@ def test_pondering(searcher_of: Searchers) -> None:
         return depths[-1]
 
     assert ponder(pondering=False) == 1
-    assert ponder(pondering=True) == 7, "half a second after the hit one more depth is begun"
+    assert ponder(pondering=True) == 7, "one more depth starts half a second after the hit"
 
 
 def test_more_threads(searcher_of: Searchers) -> None:
-    """Two and three threads with one table find the winner of late positions and count the nodes of
-    all threads.
-    """
+    """Two and three threads with a shared table find the right scores of late positions."""
     searcher = searcher_of("connect-four")
     table = Table(14)
     for position, score in endgames(11, 40):
@@ -175,14 +166,14 @@ def test_more_threads(searcher_of: Searchers) -> None:
 
 
 def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
-    """Words of different entries in one slot are no entry: the key is XORed with the data."""
+    """A slot with words of two entries is not an entry, because the key is XORed with the data."""
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
     for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
-        for _ in range(200):  # as two writers of one slot may leave it: the data of another entry
+        for _ in range(200):  # two writers of one slot may leave the data of another entry
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
         assert (
@@ -191,11 +182,12 @@ def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
         )
 
 
-#: The rules without their book, which a copy of the file does not find.
+#: The rules of connect four without their book, which a copy of the file would not find.
 CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
 
+#: Hooks for these rules.
 HOOKS = '''
 
 @rule
@@ -231,7 +223,7 @@ def rank(s: State, m: int) -> int:
 
 @pytest.fixture
 def hinted(plug_in: Callable[[str, str], Path]) -> Game:
-    """Connect four with `tactical`, `unstable` and `rank`."""
+    """Returns connect four with `tactical`, `unstable` and `rank`."""
     plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
     return load_game("planted")
 
@@ -249,7 +241,7 @@ def check_hints(searcher: Searcher) -> None:
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
-        assert is_seen, "a win behind the horizon is seen where the answers are forced"
+        assert is_seen, "a win beyond the horizon is found if the replies are forced"
     assert (
         searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score
         < layout.MATE_BOUND
@@ -257,12 +249,11 @@ def check_hints(searcher: Searcher) -> None:
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks, solved positions keep the results of brute force, and
-    a win with forced answers is seen from further away.
-    """
+    """With hooks, positions keep their results, and a win with forced replies is found earlier."""
     check_hints(Searcher(hinted))
 
 
+#: Hooks with which no position is stable.
 RESTLESS = """
 
 @rule
@@ -277,9 +268,7 @@ def tactical(s: State, buf: Any) -> int:
 
 
 def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """In a game without quiet states the first depth, which no limit stops, still ends soon; the
-    limit stops the next one.
-    """
+    """In a game without stable positions QUIET_NODES limits depth 1, which no other limit stops."""
     plug_in(
         "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
     )
