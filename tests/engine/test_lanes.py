@@ -36,11 +36,11 @@ def all_operations(a: Any, b: Any, out: Any) -> None:
 def test_compiled_lanes_match_python() -> None:
     """Compiled and uncompiled operations agree on random words and on the ends of the range."""
     compiled = numba.njit(all_operations)
-    chance = random.Random(1)
+    rng = random.Random(1)
     edges = [0, 1, (1 << 64) - 1, 1 << 63]
     for _ in range(50):
         a, b = (
-            np.array([chance.choice([*edges, chance.getrandbits(64)]) for _ in range(4)], np.uint64)
+            np.array([rng.choice([*edges, rng.getrandbits(64)]) for _ in range(4)], np.uint64)
             for _ in range(2)
         )
         expected, actual = np.zeros(48, np.uint64), np.zeros(48, np.uint64)

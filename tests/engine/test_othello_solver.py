@@ -65,11 +65,11 @@ def best_lead(p: int, o: int, passed: bool = False) -> int:
 
 def random_positions(seed: int, empty: Callable[[random.Random], int]) -> Iterator[Position]:
     """Yields unfinished positions of random matches with `empty` empty cells."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     while True:
-        position, count = load_game("othello").start(), empty(chance)
+        position, count = load_game("othello").start(), empty(rng)
         while position.moves() and position.text().count("-") > count:
-            position = position.play(chance.choice(position.moves()))
+            position = position.play(rng.choice(position.moves()))
         if position.moves():
             yield position
 
@@ -81,7 +81,7 @@ def boards(position: Position) -> tuple[int, int]:
 def check_scores(seed: int, count: int, max_empty: int) -> None:
     """Asserts that the solver's score is the minimax score and that its bounds are valid."""
     for position, _ in zip(
-        random_positions(seed, lambda chance: chance.randint(1, max_empty)),
+        random_positions(seed, lambda rng: rng.randint(1, max_empty)),
         range(count),
         strict=False,
     ):
@@ -149,9 +149,9 @@ def count_stable_discs(matches: int) -> int:
     stable = solver()._native.function("stable_entry")
     count = 0
     for seed in range(matches):
-        chance, position, known = random.Random(seed), load_game("othello").start(), [0, 0]
+        rng, position, known = random.Random(seed), load_game("othello").start(), [0, 0]
         while position.moves():
-            position = position.play(chance.choice(position.moves()))
+            position = position.play(rng.choice(position.moves()))
             p, o = boards(position)
             mine, others = position.turn, 1 - position.turn
             assert known[mine] & ~p == 0, position.text()
@@ -178,7 +178,7 @@ def test_flips_match_the_rules() -> None:
     solver().prepare()
     compiled = solver()._native.function("flips_entry")
     for position, _ in zip(
-        random_positions(3, lambda chance: chance.randint(1, 59)), range(40), strict=False
+        random_positions(3, lambda rng: rng.randint(1, 59)), range(40), strict=False
     ):
         p, o = boards(position)
         for cell in range(64):
@@ -196,7 +196,7 @@ def test_the_uncompiled_solver_matches_minimax() -> None:
     """The uncompiled functions for the last few cells agree with minimax."""
     solver().prepare()
     solved = 0
-    for position in random_positions(4, lambda chance: 4):
+    for position in random_positions(4, lambda rng: 4):
         p, o = boards(position)
         if (FULL & ~(p | o)).bit_count() != 4:
             continue
@@ -213,7 +213,7 @@ def test_the_uncompiled_solver_matches_minimax() -> None:
 def test_a_stopped_search_returns_a_valid_bound() -> None:
     """A stopped search returns nothing, a bound on the winner's score, or the exact score."""
     bounds = []
-    for position, _ in zip(random_positions(5, lambda chance: 13), range(6), strict=False):
+    for position, _ in zip(random_positions(5, lambda rng: 13), range(6), strict=False):
         complete = solver().solve(position, Limit(), Control())
         assert complete is not None
         for nodes in (1, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 1 << 40):
@@ -262,7 +262,7 @@ def test_a_file_of_positions_is_checked(
     """A wrong score beside a position is reported with its line number."""
     from pathlib import Path
 
-    position = next(random_positions(6, lambda chance: 9))
+    position = next(random_positions(6, lambda rng: 9))
     lead = score_of(position)
     file = Path(str(tmp_path)) / "suite.obf"
     file.write_text(
@@ -279,7 +279,7 @@ def test_the_top_level_plays_the_end_perfectly() -> None:
     """With 12 empty cells the top level plays a perfect move and reports the right result."""
     game = load_game("othello")
     searcher = Searcher(game)
-    for position, _ in zip(random_positions(7, lambda chance: 12), range(4), strict=False):
+    for position, _ in zip(random_positions(7, lambda rng: 12), range(4), strict=False):
         if len(position.moves()) < 2:
             continue
         job = Job("othello", game.digest, {}, position.text(), (), "room", level=8)
@@ -301,7 +301,7 @@ def score_of_move(position: Position, token: str) -> int:
 
 def test_reach_grows_with_time() -> None:
     """The solver accepts 20 empty cells in 0.8 s, fewer in less time, and never the whole game."""
-    positions = {n: next(random_positions(8, lambda chance, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
+    positions = {n: next(random_positions(8, lambda rng, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
     reached = {
         ms: [n for n, position in positions.items() if solver().reaches(position, ms)]
         for ms in (10, 800, 8000)

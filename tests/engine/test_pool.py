@@ -194,14 +194,14 @@ async def test_the_event_loop_does_not_wait_for_processes(
 @pytest.mark.long
 async def test_two_hundred_kills(pool: Pool) -> None:
     """Whenever a worker is killed, each job is answered once, within its time plus 1 s."""
-    chance = random.Random(10)
+    rng = random.Random(10)
     delays_s = []
     for _ in range(200):
         started_s = time.perf_counter()
         task = asyncio.create_task(pool.search(timed(200)))
-        await asyncio.sleep(chance.random() * 0.2)
+        await asyncio.sleep(rng.random() * 0.2)
         if pool.pids:
-            os.kill(chance.choice(pool.pids), signal.SIGKILL)
+            os.kill(rng.choice(pool.pids), signal.SIGKILL)
         assert (await task).move in FIRST_MOVES
         delays_s.append(time.perf_counter() - started_s - 0.2)
     assert sorted(delays_s)[-3] < 1.0, "two of the delays may be due to a busy machine"

@@ -69,9 +69,9 @@ def planted(plug_in: Install) -> Path:
 
 def random_states(count: int, seed: int) -> list[tuple[int, ...]]:
     """Returns random boards, including unreachable ones."""
-    chance = np.random.Generator(np.random.PCG64(seed))
-    mine = chance.integers(0, 512, count)
-    other = chance.integers(0, 512, count) & ~mine
+    rng = np.random.Generator(np.random.PCG64(seed))
+    mine = rng.integers(0, 512, count)
+    other = rng.integers(0, 512, count) & ~mine
     return list(zip(mine.tolist(), other.tolist(), strict=True))
 
 
@@ -132,8 +132,8 @@ def test_coefficients_predict_the_evaluation() -> None:
     tuned = tuned_indexes(require_numbers(game), (), ["unused"])
     sums = evaluation.sums(states, tuned)
     changed = evaluation.numbers.copy()
-    chance = np.random.Generator(np.random.PCG64(2))
-    changed[tuned] += chance.integers(-400, 400, len(tuned))
+    rng = np.random.Generator(np.random.PCG64(2))
+    changed[tuned] += rng.integers(-400, 400, len(tuned))
     predicted = sums.values + totals(sums, (changed - evaluation.numbers)[tuned])
     assert np.abs(predicted - evaluation.values(states, changed)).max() <= 2
     assert sums.bent == 0
@@ -180,12 +180,12 @@ def test_a_fit_finds_the_true_numbers(seed: int) -> None:
     game = load_game("planted")
     states = random_states(20_000, seed)
     evaluation = Evaluation(game)
-    chance = np.random.Generator(np.random.PCG64(seed + 10))
+    rng = np.random.Generator(np.random.PCG64(seed + 10))
     true = evaluation.numbers.copy()
     cells = slice(3, 12)
-    true[cells] = chance.integers(-800, 800, 9)
+    true[cells] = rng.integers(-800, 800, 9)
     true[1] = 40
-    results = (chance.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
+    results = (rng.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
         float
     )
     tuned = tuned_indexes(require_numbers(game), (), ["unused", "spare"])
@@ -211,19 +211,19 @@ def test_a_fit_finds_the_true_numbers(seed: int) -> None:
 
 def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
     """Returns dense rows with random coefficients and evaluations of 0, and the generator."""
-    chance = np.random.Generator(np.random.PCG64(seed))
-    coefficients = chance.normal(0, 1, count * width).astype(np.float32)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    coefficients = rng.normal(0, 1, count * width).astype(np.float32)
     begins, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
-    return Sums(np.zeros(count), begins, columns, coefficients, 0.0), chance
+    return Sums(np.zeros(count), begins, columns, coefficients, 0.0), rng
 
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     """The gradient equals the difference quotient of the loss."""
     from engine.tune.fit import cut
 
-    sums, chance = synthetic(200, 6, 3)
-    (batch,) = cut(sums, np.arange(200), np.zeros(200), chance.random(200), 1000)
-    weights = chance.normal(0, 1, 6)
+    sums, rng = synthetic(200, 6, 3)
+    (batch,) = cut(sums, np.arange(200), np.zeros(200), rng.random(200), 1000)
+    weights = rng.normal(0, 1, 6)
     gradient = batch.gradient(weights)
     for i in range(6):
         step = np.eye(6)[i] * 1e-5
@@ -235,9 +235,9 @@ def test_the_gradient_is_that_of_the_loss() -> None:
 
 def test_the_prior_keeps_numbers_near_their_start() -> None:
     """A larger prior keeps the numbers nearer to their start."""
-    sums, chance = synthetic(2000, 5, 4)
+    sums, rng = synthetic(2000, 5, 4)
     logits = sums.coefficients.reshape(2000, 5)[:, 0]
-    results, matches = (chance.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
+    results, matches = (rng.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
     fitted = [
         fit(sums, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
         for prior in (0.0, 1000.0, 1e6)
@@ -260,9 +260,9 @@ def test_validation_uses_whole_matches() -> None:
 @pytest.mark.parametrize("scale", [35.0, 400.0])
 def test_the_scale_is_found(scale: float) -> None:
     """The fitted scale is the one from which the results were drawn."""
-    chance = np.random.Generator(np.random.PCG64(8))
-    values = chance.normal(0, scale, 50_000)
-    results = (chance.random(50_000) < sigmoid(values / scale)).astype(float)
+    rng = np.random.Generator(np.random.PCG64(8))
+    values = rng.normal(0, scale, 50_000)
+    results = (rng.random(50_000) < sigmoid(values / scale)).astype(float)
     assert fitted_scale(values, results) == pytest.approx(scale, rel=0.05)
 
 

@@ -31,7 +31,7 @@ def test_the_evaluation_equals_the_prediction() -> None:
     weights, data = tuner.unpacked(content), np.frombuffer(content, "<i8").astype(np.int64)
     native = compile_game(load_game("othello"), template)
     twins, scratch = Memory(tuner.twin_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
-    chance, position = random.Random(1), load_game("othello").start()
+    rng, position = random.Random(1), load_game("othello").start()
     with np.errstate(over="ignore"):
         while moves := position.moves():
             p, o = int(position.state[0]), int(position.state[1])
@@ -44,7 +44,7 @@ def test_the_evaluation_equals_the_prediction() -> None:
             phase = othello.phase_of(64 - (p | o).bit_count())
             error = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0
             assert abs(error - abs(expected)) <= 1, position.text()
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
 
 
 def test_a_truncated_work_file_is_resumed(tmp_path: Path) -> None:

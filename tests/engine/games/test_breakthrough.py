@@ -34,7 +34,7 @@ def flip_rows(squares: str) -> str:
 
 def compare(game: Game, matches: int, seed: int) -> int:
     """Compares random matches with OpenSpiel; returns the number of positions."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position, referee = game.start(), pyspiel.load_game("breakthrough").new_initial_state()
@@ -43,7 +43,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert sorted(position.tokens()) == sorted(moves), position.text()
             assert position.turn == referee.current_player(), position.text()
             compared += 1
-            token = chance.choice(sorted(moves))
+            token = rng.choice(sorted(moves))
             position = position.play(position.parse_move(token))
             referee.apply_action(moves[token])
         outcome = position.outcome()
@@ -97,13 +97,13 @@ def upside_down(text: str) -> str:
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     positions = []
     for _ in range(matches):
         position = load_game("breakthrough").start()
         while moves := position.moves():
             positions.append(position)
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return positions
 
 

@@ -83,14 +83,14 @@ def after(position: Position, *moves: str) -> Position:
 # --- comparison with python-chess
 
 
-def repeating_move(position: Position, board: chess.Board, chance: random.Random) -> int:
+def repeating_move(position: Position, board: chess.Board, rng: random.Random) -> int:
     """Returns a random move, often one that goes back, so that positions repeat."""
-    if len(board.move_stack) >= 2 and chance.random() < 0.8:
+    if len(board.move_stack) >= 2 and rng.random() < 0.8:
         last = board.move_stack[-2]
         back = chess.Move(last.to_square, last.from_square)
         if board.is_legal(back):
             return position.parse_move(back.uci())
-    return chance.choice(position.moves())
+    return rng.choice(position.moves())
 
 
 def compare_position(position: Position, board: chess.Board) -> Outcome | None:
@@ -118,26 +118,26 @@ def compare_position(position: Position, board: chess.Board) -> Outcome | None:
 
 
 def compare(
-    game: Game, text: str, chance: random.Random, plies: int, first: str = ""
+    game: Game, text: str, rng: random.Random, plies: int, first: str = ""
 ) -> Iterator[str]:
     """Compares a random match with python-chess; yields each position's ending, or ""."""
     position, board = game.position(text), chess.Board(text)
-    seeks_repetition = chance.random() < 0.3
+    seeks_repetition = rng.random() < 0.3
     script = iter(first.split())
     for _ in range(plies):
         outcome = compare_position(position, board)
         yield outcome.reason if outcome else ""
         if outcome:
             return
-        if chance.random() < 0.05:
+        if rng.random() < 0.05:
             compare_notation(position, board)
         if scripted := next(script, None):
             move = position.parse_move(scripted)
         else:
             move = (
-                repeating_move(position, board, chance)
+                repeating_move(position, board, rng)
                 if seeks_repetition
-                else chance.choice(position.moves())
+                else rng.choice(position.moves())
             )
         played = board.parse_uci(position.format_move(move))
         position = position.play(move)
@@ -164,13 +164,13 @@ def compare_notation(position: Position, board: chess.Board) -> None:
 
 def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
     """Compares `count` positions of random matches; returns the counts of the endings."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     endings: Counter[str] = Counter()
     for text, first in 6 * THEMES:
-        endings.update(compare(game, text, chance, plies=8, first=first))
+        endings.update(compare(game, text, rng, plies=8, first=first))
     while endings.total() < count:
         for text in STARTS:
-            endings.update(compare(game, text, chance, plies=400))
+            endings.update(compare(game, text, rng, plies=400))
     return endings
 
 

@@ -27,15 +27,15 @@ STARTS = [
 
 def random_boards(count: int, seed: int) -> Iterator[chess.Board]:
     """Yields positions of random games, in which one move in five is a capture if there is one."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     while count:
-        board = chess.Board(chance.choice(STARTS))
+        board = chess.Board(rng.choice(STARTS))
         while not board.is_game_over() and count:
             yield board
             count -= 1
             captures = list(board.generate_legal_captures())
-            choices = captures if captures and chance.random() < 0.2 else list(board.legal_moves)
-            board.push(chance.choice(choices))
+            choices = captures if captures and rng.random() < 0.2 else list(board.legal_moves)
+            board.push(rng.choice(choices))
 
 
 def check_hooks(game: Game, count: int) -> int:

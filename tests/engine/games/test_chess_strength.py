@@ -50,7 +50,7 @@ def test_rows_match_the_layout() -> None:
 
 def test_every_row_has_an_effect() -> None:
     """Each row of weights changes the value of some position."""
-    game, chance = load_game("chess"), random.Random(7)
+    game, rng = load_game("chess"), random.Random(7)
     data = load_data(game)
     states = []
     starts = (
@@ -66,8 +66,8 @@ def test_every_row_has_an_effect() -> None:
         board = chess.Board(text)
         while not board.is_game_over() and board.ply() < 100:
             states.append(game.position(board.fen()).state)
-            board.push(chance.choice(list(board.legal_moves)))
-    chance.shuffle(states)
+            board.push(rng.choice(list(board.legal_moves)))
+    rng.shuffle(states)
     first = 0
     with np.errstate(over="ignore"):
         before = [int(game.rules.evaluate(state, data)) for state in states]
@@ -85,7 +85,7 @@ def test_every_row_has_an_effect() -> None:
 
 def check_sides(game: Game) -> set[int]:
     """Asserts that colours do not matter and that extra pieces help; returns the values seen."""
-    chance, data = random.Random(3), load_data(game)
+    rng, data = random.Random(3), load_data(game)
     values = set()
     for text in STARTS:
         board = chess.Board(text)
@@ -94,7 +94,7 @@ def check_sides(game: Game) -> set[int]:
                 break
             less = board.copy(stack=False)
             if opponent_pieces(board):
-                less.remove_piece_at(chance.choice(opponent_pieces(board)))
+                less.remove_piece_at(rng.choice(opponent_pieces(board)))
             boards = (board, board.mirror(), less if less.is_valid() else board)
             mine, mirrored, more = (
                 int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards
@@ -106,7 +106,7 @@ def check_sides(game: Game) -> set[int]:
             )
             check_passing(game, board, mine, data)
             values.add(mine)
-            board.push(chance.choice(list(board.legal_moves)))
+            board.push(rng.choice(list(board.legal_moves)))
     return values
 
 

@@ -67,7 +67,7 @@ def referee_turns(
 
 def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
     """Compares random matches with OpenSpiel; returns the counts of the kinds of positions."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     counts = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
     for _ in range(matches):
         position = game.start()
@@ -80,7 +80,7 @@ def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
             counts["positions"] += 1
             counts["with kings"] += "K" in position.text()
             counts["long captures"] += any(token.count("x") > 1 for token in turns)
-            token = chance.choice(sorted(turns))
+            token = rng.choice(sorted(turns))
             played = position.play(position.parse_move(token))
             position = Position(
                 game, played.options, played.state
@@ -165,12 +165,12 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 def compare_sample(matches: int, seed: int, each: int) -> int:
     """Compares every `each`-th position of random matches: moves with all squares, and notation."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = load_game("draughts").start()
         while moves := position.moves():
-            if chance.randrange(each) == 0:
+            if rng.randrange(each) == 0:
                 compared += 1
                 board = draughts.Board(variant="english", fen=position.text().rpartition(":")[0])
                 theirs = {
@@ -181,7 +181,7 @@ def compare_sample(matches: int, seed: int, each: int) -> int:
                 assert {position.notation(move) for move in moves} >= {
                     m.pdn_move for m in board.legal_moves() if not m.ambiguous
                 }, position.text()
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return compared
 
 

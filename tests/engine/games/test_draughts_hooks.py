@@ -17,13 +17,13 @@ GAMES = ("draughts", "international-draughts")
 
 def positions(game: Game, seed: int, matches: int) -> list[Position]:
     """Returns the unfinished positions of some random matches."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     unfinished = []
     for _ in range(matches):
         position = game.start()
         while moves := position.moves():
             unfinished.append(position)
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return unfinished
 
 
@@ -78,11 +78,11 @@ def test_evaluation_is_the_same_for_both_sides(game_id: str) -> None:
 def random_numbers(game: Game, seed: int) -> Any:
     """Returns random weights in place of those of the evaluation."""
     numbers = load_data(game).copy()
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for file in number_files(game):
         for row in file.rows:
             if row.name != "tables":
-                numbers[row.first : row.first + len(row.numbers)] = chance.integers(
+                numbers[row.first : row.first + len(row.numbers)] = rng.integers(
                     -99, 100, len(row.numbers)
                 )
     return numbers

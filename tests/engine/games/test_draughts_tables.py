@@ -78,20 +78,20 @@ def score_of(position: Position) -> int:
 
 def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
     """Returns random positions with `pieces` pieces and a legal move."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     positions: list[Position] = []
     while len(positions) < number:
-        squares = chance.sample(SQUARES, pieces)
-        first = chance.randrange(1, pieces)
+        squares = rng.sample(SQUARES, pieces)
+        first = rng.randrange(1, pieces)
         white, black = squares[:first], squares[first:]
         texts = [
             ",".join(
-                f"K{square}" if square in crowned or chance.random() < 0.5 else f"{square}"
+                f"K{square}" if square in crowned or rng.random() < 0.5 else f"{square}"
                 for square in side
             )
             for side, crowned in ((white, range(1, 5)), (black, range(29, 33)))
         ]
-        position = game().position(f"{chance.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
+        position = game().position(f"{rng.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
         if position.moves():
             positions.append(position)
     return positions
@@ -131,14 +131,14 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 def test_a_wrong_entry_is_found() -> None:
     """The check finds any entry that is wrong by its result or by one ply."""
-    chance = random.Random(5)
+    rng = random.Random(5)
     entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
     for _ in range(10):
         wrong = tables().copy()
         values = wrong[1:].view(np.uint8)
-        index = chance.randrange(150_000)
+        index = rng.randrange(150_000)
         values[index] = (
-            chance.choice([0, values[index] + 2]) if values[index] else chance.choice([1, 2, 9])
+            rng.choice([0, values[index] + 2]) if values[index] else rng.choice([1, 2, 9])
         )
         assert (
             run_check("check", wrong, 2)[checker.WRONG]
@@ -245,7 +245,7 @@ def test_won_positions_are_won(pieces: int) -> None:
 
     Against the best defence it takes exactly the stated plies, against other moves no more.
     """
-    chance = random.Random(pieces)
+    rng = random.Random(pieces)
     for position in won_positions(25, pieces, seed=pieces):
         expected = score_of(position)
         assert play_out(position, slowest_loss) == (
@@ -255,7 +255,7 @@ def test_won_positions_are_won(pieces: int) -> None:
             play_out(position, slowest_loss)
             == (expected, Outcome(position.turn, "no move is left"))
         ), position.text()
-        plies, outcome = play_out(position, lambda reached: chance.choice(reached.moves()))
+        plies, outcome = play_out(position, lambda reached: rng.choice(reached.moves()))
         assert outcome.winner == position.turn, position.text()
         assert plies <= expected, position.text()
 

@@ -59,16 +59,14 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
 
     The reference is OpenSpiel, or the text patterns where exactly five wins.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for match in range(matches):
         position, referee = (
             game.start({"win": win}),
             pyspiel.load_game("gomoku").new_initial_state(),
         )
-        rank = {
-            cell: chance.random() * (1 + match % 3 * (cell % SIZE)) for cell in range(SIZE * SIZE)
-        }
+        rank = {cell: rng.random() * (1 + match % 3 * (cell % SIZE)) for cell in range(SIZE * SIZE)}
         free = sorted(rank, key=lambda cell: rank[cell])
         while True:
             moves = position.moves()
@@ -85,7 +83,7 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
             if not moves:
                 break
             compared += 1
-            cell = free.pop(chance.randrange(min(4, len(free))))
+            cell = free.pop(rng.randrange(min(4, len(free))))
             position = position.play(next(move for move in moves if cell_number(move) == cell))
             if win == "five-or-more":
                 referee.apply_action(cell)
@@ -153,21 +151,21 @@ def value(position: Position) -> int:
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
     """Returns positions of random matches with stones crowded in the middle."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     positions = []
     for _ in range(matches):
         position = load_game("gomoku").start({"win": win})
         while moves := position.moves():
             positions.append(position)
-            position = position.play(chance.choice(moves[: 2 + len(positions) % 7 * 4]))
+            position = position.play(rng.choice(moves[: 2 + len(positions) % 7 * 4]))
     return positions
 
 
 @pytest.mark.parametrize("win", WIN_PATTERNS)
 def test_evaluation_has_eight_symmetries(win: str) -> None:
     """The symmetric images of a position have the same value."""
-    chance = random.Random(4)
-    for position in chance.sample(random_positions(seed=5, matches=12, win=win), 30):
+    rng = random.Random(4)
+    for position in rng.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
             assert value(gomoku(image, win)) == value(position), image
 
@@ -241,7 +239,7 @@ def test_ranks() -> None:
 
 def compare_counts(game: Game) -> None:
     """Compares the row counts of states and texts in random matches."""
-    chance = random.Random(11)
+    rng = random.Random(11)
     for match in range(6):
         position = game.start({"win": "exactly-five" if match % 2 else "five-or-more"})
         for ply in range(200):
@@ -255,7 +253,7 @@ def compare_counts(game: Game) -> None:
                     )
                 read = game.position(position.text(), dict(position.options))
                 assert read == position, position.text()
-            position = position.play(chance.choice(moves[: 2 + ply % 40] if match % 3 else moves))
+            position = position.play(rng.choice(moves[: 2 + ply % 40] if match % 3 else moves))
 
 
 def test_row_counts() -> None:
@@ -290,9 +288,9 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 @pytest.mark.parametrize("win", WIN_PATTERNS)
 def test_a_win_in_one_is_evaluated(win: str) -> None:
     """The evaluation is a win exactly if there is a winning move; winning moves come first."""
-    chance = random.Random(6)
+    rng = random.Random(6)
     wins = 0
-    for position in chance.sample(random_positions(seed=7, matches=20, win=win), 40):
+    for position in rng.sample(random_positions(seed=7, matches=20, win=win), 40):
         winning = [move for move in position.moves() if position.play(move).outcome() is not None]
         assert (value(position) == 19_000) == bool(winning), position.text()
         assert sorted(position.moves()[: len(winning)]) == sorted(winning), position.text()
@@ -303,13 +301,13 @@ def test_a_win_in_one_is_evaluated(win: str) -> None:
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_decided_position_is_won(seed: int, searcher_of: Callable[[str], Searcher]) -> None:
     """If the evaluation counts an open four or open three as a win, the search finds the win."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     decided = [
         position
         for position in random_positions(seed + 8, matches=40)
         if 18_000 < abs(value(position)) < 19_000
     ]
-    for position in chance.sample(decided, 12):
+    for position in rng.sample(decided, 12):
         limit = Limit(depth=5, nodes=2_000_000)
         report = searcher_of("gomoku").search(position, limit, Table(16), Control())
         assert report.score * value(position) > 0, position.text()

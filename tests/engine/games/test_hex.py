@@ -33,7 +33,7 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
     OpenSpiel's swap puts the stone elsewhere, so no match plays the swap, and the comparison checks
     only that it is a legal move.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start({"swap": "yes" if swap else "no"})
@@ -43,7 +43,7 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
             assert sorted(set(position.moves()) - {121}) == referee.legal_actions(), position.text()
             assert (121 in position.moves()) == (swap and len(moves) == 120), position.text()
             compared += 1
-            move = chance.choice(moves)
+            move = rng.choice(moves)
             moves.remove(move)
             position = position.play(move)
             referee.apply_action(move)
@@ -111,13 +111,13 @@ def value(position: Position) -> int:
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     positions = []
     for _ in range(matches):
         position = load_game("hex").start()
         while moves := position.moves():
             positions.append(position)
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return positions
 
 

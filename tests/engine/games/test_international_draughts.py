@@ -52,7 +52,7 @@ def token_of(move: draughts.Move) -> str:
     return ("x" if move.has_captures else "-").join(map(str, move.steps_move))
 
 
-def compare(position: Position, chance: random.Random) -> None:
+def compare(position: Position, rng: random.Random) -> None:
     """Compares the moves of a position and a successor, or the outcome if there is no move."""
     board = draughts.Board(variant="standard", fen=text_without_counts(position))
     theirs = board.legal_moves()
@@ -64,7 +64,7 @@ def compare(position: Position, chance: random.Random) -> None:
         assert outcome is not None
         assert outcome.winner == 1 - position.turn
         return
-    move = chance.choice(theirs)
+    move = rng.choice(theirs)
     board.push(move)
     child = position.play(position.parse_move(token_of(move)))
     assert sorted(text_without_counts(child)) == sorted(board.fen), (
@@ -76,29 +76,29 @@ def compare(position: Position, chance: random.Random) -> None:
 
 def compare_matches(game: Game, matches: int, seed: int, each: int) -> int:
     """Compares one position in `each` of random matches; returns the number compared."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start()
         while moves := position.moves():
-            if chance.randrange(each) == 0:
-                compare(position, chance)
+            if rng.randrange(each) == 0:
+                compare(position, rng)
                 compared += 1
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
         outcome = position.outcome()
         if outcome is not None and outcome.winner is not None:
-            compare(position, chance)
+            compare(position, rng)
     return compared
 
 
-def random_position(game: Game, chance: random.Random) -> Position:
+def random_position(game: Game, rng: random.Random) -> Position:
     """Returns a random position with kings and scattered pieces, where captures are long."""
-    squares = chance.sample(range(1, 51), chance.randint(6, 16))
+    squares = rng.sample(range(1, 51), rng.randint(6, 16))
     lists: tuple[list[str], list[str]] = ([], [])
     for i, square in enumerate(squares):
         side = int(i % 5 > 1)
         crowned = square <= 5 if side == 0 else square > 45
-        lists[side].append(f"K{square}" if crowned or chance.random() < 0.3 else f"{square}")
+        lists[side].append(f"K{square}" if crowned or rng.random() < 0.3 else f"{square}")
     return game.position(f"W:W{','.join(lists[0])}:B{','.join(lists[1])}:H0")
 
 
@@ -108,12 +108,12 @@ CLOSED_PATH = "W:W28:B22,12,13,23:H0"
 
 def compare_positions(game: Game, count: int, seed: int) -> int:
     """Compares random positions with kings; counts those with captures of several pieces."""
-    chance = random.Random(seed)
-    compare(game.position(CLOSED_PATH), chance)
+    rng = random.Random(seed)
+    compare(game.position(CLOSED_PATH), rng)
     long_captures = 0
     for _ in range(count):
-        position = random_position(game, chance)
-        compare(position, chance)
+        position = random_position(game, rng)
+        compare(position, rng)
         long_captures += any(len(captured) > 1 for *_, captured in our_moves(position))
     return long_captures
 

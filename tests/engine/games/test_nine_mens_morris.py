@@ -51,7 +51,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
     OpenSpiel draws a match after 200 turns; our draws are by repetition and by fifty moves each
     without a mill. The comparison ignores our draws and stops before OpenSpiel's.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position, referee = game.start(), pyspiel.load_game("nine_mens_morris").new_initial_state()
@@ -71,7 +71,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             compared += 1
             # Captures are preferred so that matches reach three men.
             captures = [token for token in moves if "x" in token]
-            token = chance.choice(sorted(captures if captures and chance.random() < 0.7 else moves))
+            token = rng.choice(sorted(captures if captures and rng.random() < 0.7 else moves))
             position = game.position(position.play(position.parse_move(token)).text())
             if position.text().split()[3] > "8":
                 position = game.position(re.sub(r" \d+ (flying)", r" 1 \1", position.text()))
@@ -135,13 +135,13 @@ def value(position: Position) -> int:
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     positions = []
     for _ in range(matches):
         position = load_game(GAME).start()
         while moves := position.moves():
             positions.append(position)
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return positions
 
 

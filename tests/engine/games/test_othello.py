@@ -34,7 +34,7 @@ def referee_text(state: pyspiel.State, side: int) -> str:
 
 def compare(game: Game, matches: int, seed: int) -> int:
     """Compares random matches with OpenSpiel; returns the number of positions."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start()
@@ -46,7 +46,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert position.text() == referee_text(referee, position.turn)
             assert position.outcome() is None
             compared += 1
-            move = chance.choice(moves)
+            move = rng.choice(moves)
             position = position.play(move)
             referee.apply_action(move)
         assert not position.moves()
@@ -168,13 +168,13 @@ def test_bad_positions(bad: str) -> None:
 
 def test_evaluation_is_symmetric() -> None:
     """The values for the two sides cancel, except for rounding and the bonus for the move."""
-    chance = random.Random(5)
+    rng = random.Random(5)
     rules = load_game("othello").rules
     data = load_data(load_game("othello"))
     for _ in range(10):
         position = load_game("othello").start()
         while moves := position.moves():
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
             mine, other, side = position.state
             with np.errstate(over="ignore"):
                 values = (

@@ -16,14 +16,14 @@ from engine.match.statistics import (
 )
 
 
-def simulate(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
+def simulate(rng: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
     """Returns the half points of simulated games; each opening favours a side at random."""
     halves = []
     for _ in range(pairs):
-        advantage = chance.uniform(-0.2, 0.2)
+        advantage = rng.uniform(-0.2, 0.2)
         for side in (advantage, -advantage):
             win = min(1 - draws, max(0.0, expected_score(elo) + side - draws / 2))
-            point = chance.random()
+            point = rng.random()
             halves.append(2 if point < win else 1 if point < win + draws else 0)
     return halves
 
@@ -50,10 +50,10 @@ def test_summary() -> None:
 @pytest.mark.parametrize("elo", [0, 60, 180])
 def test_the_bounds_contain_the_true_difference(elo: float) -> None:
     """The bounds contain the true difference in 95 of 100 simulated matches."""
-    chance = Random(elo)
+    rng = Random(elo)
     within = 0
     for _ in range(400):
-        summary = summarise(simulate(chance, 150, elo))
+        summary = summarise(simulate(rng, 150, elo))
         assert summary is not None
         assert summary.elo_low is not None
         assert summary.elo_high is not None
@@ -91,14 +91,14 @@ def test_statistics_are_antisymmetric() -> None:
 @pytest.mark.parametrize(("elo", "correct"), [(0, "H0"), (30, "H1")])
 def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
     """With risks of 5 %, at most 10 % of the simulated matches reach the wrong verdict."""
-    chance = Random(correct)
+    rng = Random(correct)
     test = Sprt(0, 30)
     wrong, pairs_played = 0, []
     for _ in range(200):
         halves: list[int] = []
         verdict = None
         while verdict is None:
-            halves += simulate(chance, 8, elo)
+            halves += simulate(rng, 8, elo)
             assert len(halves) < 40_000
             summary = summarise(halves, test)
             verdict = summary.accepted if summary else None
