@@ -7,6 +7,7 @@ import pytest
 
 from engine.command_line import between, count, count_or_zero, option, positive
 
+#: Module of the command, arguments, and a part of the error message.
 REFUSED = [
     ("engine.bench.__main__", "--rounds 0", "from 1 on"),
     ("engine.bench.__main__", "--ablation --table-bits 70", "28 at most"),

@@ -145,6 +145,7 @@ def test_draughts() -> None:
     assert (last.wanted, speed.wanted) == (2.0, 6.0)
 
 
+#: A UCI program that reports a fixed number of nodes.
 PROGRAM = """#!{python}
 import sys
 for line in sys.stdin:

@@ -17,6 +17,7 @@ from engine.games import tic_tac_toe
 from engine.rules.registry import game_ids, load_game
 from tests.support.documented import documented_files
 
+#: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 
 
@@ -62,17 +63,23 @@ FAULTS = [
 ]
 
 
+#: A hook `notation` to insert into the rules.
 NOTATION = "def notation(s: State, m: int) -> str:\n    return {}\n\n\ndef turn("
+#: A hook `claim` to insert.
 CLAIM = "def claim(s: State) -> str | None:\n    return {}\n\n\ndef turn("
+#: A hook `drawn` to insert.
 DRAWN_RULE = "@rule\ndef drawn(s: State) -> int:\n    return {}\n\n\ndef turn("
+#: A hook `count` to insert, with a wrong result.
 COUNT = (
     "@rule\ndef count(s: State, buf: Any) -> int:\n"
     "    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
 )
+#: Hooks `repetition` and `reversible` to insert.
 REPETITION = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
+#: The message about a side that keeps its turn.
 TURN_MESSAGE = (
     r"play passes the turn to the other side \(if a side continues its turn, all of its steps are"
 )
@@ -150,12 +157,17 @@ def test_timed_checks_run_only_in_the_command() -> None:
     assert not TIMED_CHECKS.keys() & (CHECKS.keys() | NATIVE_CHECKS.keys())
 
 
-#: Rules that never return, sleep, kill their process, or exit.
+#: A rule that never returns.
 ENDLESS = "    n = 0\n    while n >= 0:\n        n = 0\n    empty = "
+#: A rule that sleeps.
 ASLEEP = "    if s[1]:\n        import time\n\n        time.sleep(10_000)\n    return (s[0]"
+#: A rule that kills its process.
 KILLED = "    if s[1]:\n        import os\n\n        os.kill(os.getpid(), 9)\n    return (s[0]"
+#: A rule that exits.
 EXITED = "    if s[1]:\n        raise SystemExit(3)\n    return (s[0]"
+#: The source text that these rules replace.
 KEY = "    return (s[0] | (s[1] << U(9)"
+#: A check that calls the faulty rule, and one that does not.
 KEYS_AND_STYLE = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]}
 
 
@@ -202,6 +214,7 @@ def test_a_process_that_hangs_or_dies_is_reported(
     assert messages["declarations"] is None
 
 
+#: Check, source text, faulty text, message.
 OVERRUNS = [
     ("draws", "def turn(", DRAWN_RULE.format("int(s[3])"),
      r"drawn \(.*:\d+\) raised IndexError: .*MAX_MOVES = 9.*WORDS = 2 .*"),
@@ -285,7 +298,9 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
         CHECKS["views"](load_game("planted"))
 
 
+#: The game of docs/tutorial/add-a-game.md.
 PAGE_GAME = documented_files()["pong_hau_ki.py"]
+#: A hook `drawn` that contradicts `no_moves_result`.
 DRAWN_WITHOUT_MOVES = (
     "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) == NONE else 0\n\n\n"
 )
@@ -328,7 +343,7 @@ def test_repetitions_that_do_not_count_are_found(
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
-    """The audit names the line of a signed number that becomes a float when added to a word."""
+    """The audit names the line of a variable that is a float because it is a number or a word."""
     wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return int(total) * 0\n"
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
     with pytest.raises(ConformanceError, match=r"plugged_planted.py:\d+: total in evaluate"):

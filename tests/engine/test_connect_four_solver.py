@@ -53,10 +53,12 @@ from engine.solvers.connect_four_results import (
     result_of,
 )
 
+#: Plies of the book.
 BOOK_PLIES = solve.DEFAULT_BOOK_PLIES
 #: The most nodes of a search of a position after the book. The mirror image of an easy position
 #: may take more than HARD_NODES: 4.8 M at most.
 AFTER_BOOK_NODES = 3 * HARD_NODES
+#: Positions with their scores.
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
 Searchers = Callable[[str], Searcher]
 
@@ -323,7 +325,7 @@ def mirrored_board(board: Board) -> Board:
     return mirrored_word(board[0]), mirrored_word(board[1])
 
 
-def test_the_book_covers_its_player_positions() -> None:
+def test_the_book_covers_its_players_positions() -> None:
     """The book has every position that its player can meet, up to its last ply.
 
     With more than RESULT_DISCS discs it has no other positions.
@@ -469,7 +471,7 @@ def test_the_win_is_kept_in_random_positions(discs: int, monkeypatch: pytest.Mon
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_the_win_is_kept_in_1000_random_positions(searcher_of: Searchers) -> None:
-    """The same in 1000 positions of up to 9 discs, by the top level with its clock."""
+    """The top level keeps the win within its time in 1000 positions of up to 9 discs."""
     rng = random.Random(13)
     for number in range(1000):
         position = random_won_position(rng, number % 9 + 1)
@@ -696,6 +698,7 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
     return moves
 
 
+#: Opponents of the top level.
 OPPONENTS = ("random", "level 7", "the solver")
 
 
@@ -718,7 +721,7 @@ def test_the_top_level_never_leaves_the_perfect_line(opponent: str, searcher_of:
 def test_the_top_level_never_leaves_the_perfect_line_in_200_games(
     opponent: str, games: int, searcher_of: Searchers
 ) -> None:
-    """The same in 200 games."""
+    """The top level never loses score in 200 games from the empty board."""
     rng = random.Random(12)
     assert (
         sum(
@@ -758,6 +761,7 @@ def test_mirror_images_share_an_entry() -> None:
     check_keys(connect_four_kernel)
 
 
+#: Source text and faulty text by the name of the fault.
 FAULTS = {
     "broken symmetry": ("((k & COLUMN) << U(42))", "((k & COLUMN) << U(35))"),
     "mirror forgets a column": ("            | (k & (COLUMN << U(21)))\n", ""),

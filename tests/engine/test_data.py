@@ -19,7 +19,9 @@ from engine.rules.data import load_data
 from engine.rules.registry import load_game
 from engine.search.job import Job, Limit, Result, RulesChanged
 
+#: The evaluation of tic-tac-toe.
 EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"
+#: Tic-tac-toe with two DATA files and an evaluation that sums their words.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")

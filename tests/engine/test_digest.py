@@ -11,6 +11,7 @@ from engine.rules import digest
 from engine.rules.digest import digest_files, rules_digest
 from engine.rules.registry import game_ids, load_game
 
+#: The folder of the engine.
 ENGINE = Path(digest.__file__).parents[1]
 #: Files that every digest must cover.
 REQUIRED = (

@@ -23,6 +23,7 @@ from engine.game import (
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 
+#: The folder of the perft tables.
 TABLES = Path(__file__).parent / "perft"
 #: The most nodes of a perft count; larger counts are tested only in the long run.
 NODES = 5_000_000
@@ -60,7 +61,7 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The same for larger counts."""
+    """The compiled rules reach the larger published perft counts."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
@@ -100,6 +101,7 @@ def test_any_text_is_a_position_or_a_typed_error(text: str, game_id: str) -> Non
             parse(text)
 
 
+#: Columns of a connect four match that ends in a draw.
 FULL_BOARD = "cgacffgdaagaefddeaabceebcgcfffegbgecdddbbb"
 
 

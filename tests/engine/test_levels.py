@@ -130,6 +130,7 @@ def test_carelessness() -> None:
     assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
 
 
+#: White's queen can take a guarded pawn.
 GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 
 
@@ -156,7 +157,9 @@ def test_a_careless_first_level_plays_at_random() -> None:
     }
 
 
+#: Red wins with a disc in column a.
 WIN_IN_ONE = "......./......./......./R....../R....../RYYY..."
+#: Red must block column b.
 MUST_BLOCK = "......./......./......./......./.....R./R.YYYR."
 
 

@@ -17,7 +17,9 @@ from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
 from engine.search import expectimax as expectimax
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[2]
+#: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 #: A program that compiles one function.
 SMALL = (

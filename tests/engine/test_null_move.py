@@ -14,16 +14,19 @@ from engine.search.job import Limit
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
+#: Features without null move.
 WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
 #: IMPROVING makes the search compute the static evaluation even where it may not pass.
 WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
 
+#: Chess positions in which a pass is not allowed.
 PAWN_ENDINGS = (
     "8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1",
     "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1",
 )
 
-PASSING = '''"""An endless tree of three like moves; the option says what passing does."""
+#: The rules of an artificial game in which the side to move may pass.
+PASSING = '''"""An endless tree with three moves a node; the option decides the effect of a pass."""
 
 from typing import Any
 
@@ -37,17 +40,17 @@ WORDS, MAX_MOVES = 2, 3
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
-# Bits of the second word: the mode of passing; the side to move; the last one passed; the side to
-# move gained a lot, or lost a lot, by passes; it is mated.
+# Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,
+# whether passes gained or lost the side to move a lot, and whether it is mated.
 ZUGZWANG = U(6)
-# In this mode the first word is a ply and a branch: First may trade, or squeeze Second. Then every
-# move of Second costs a lot three plies later; only a pass would not.
+# In this mode the first word is a ply and a branch. The first side may trade, or put the second
+# side in zugzwang: each of its moves then costs a lot three plies later, and only a pass does not.
 ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
 PLY = U(255)
 
 
 @rule
-def mixed(word: np.uint64) -> np.uint64:
+def mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> U(30))) * U(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> U(27))) * U(0x94D049BB133111EB)
     return word ^ (word >> U(31))
@@ -70,15 +73,15 @@ def moves(s: State, buf: Any) -> int:
 
 
 @rule
-def turned(flags: np.uint64) -> np.uint64:
-    """The flags for the other side: what one has gained the other has lost."""
-    kept = (flags & MODE) | ((flags & SIDE) ^ SIDE)
-    return kept | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
+def switch_sides(flags: np.uint64) -> np.uint64:
+    """The flags after a change of sides: a gain of one side is a loss of the other."""
+    mode_and_side = (flags & MODE) | ((flags & SIDE) ^ SIDE)
+    return mode_and_side | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
 
 
 @rule
-def advanced(word: np.uint64, m: int) -> np.uint64:
-    """The ply and the branch after a move, or after a pass: move -1."""
+def advance(word: np.uint64, m: int) -> np.uint64:
+    """The ply and the branch after a move; a pass is move -1."""
     ply = (word & PLY) + U(1)
     branch = word & ~PLY
     if ply == U(1):
@@ -91,8 +94,8 @@ def advanced(word: np.uint64, m: int) -> np.uint64:
 @rule
 def play(s: State, m: int) -> State:
     if s[1] & MODE == ZUGZWANG:
-        return advanced(s[0], m), turned(s[1])
-    return mixed(s[0] + U(m) + U(1)), turned(s[1])
+        return advance(s[0], m), switch_sides(s[1])
+    return mix(s[0] + U(m) + U(1)), switch_sides(s[1])
 
 
 @rule
@@ -102,7 +105,7 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def key(s: State) -> np.uint64:
-    return mixed(s[0] ^ ((s[1] & ~MODE) << U(50))) | U(1)
+    return mix(s[0] ^ ((s[1] & ~MODE) << U(50))) | U(1)
 
 
 @rule
@@ -112,12 +115,12 @@ def evaluate(s: State, data: Any) -> int:
         if s[0] & ~PLY == LOSING and s[0] & PLY >= U(5):
             gain = 600
         return -gain if s[1] & SIDE else gain
-    worth = np.int64(s[0] & U(255)) - 128
+    value = np.int64(s[0] & U(255)) - 128
     if s[1] & GAINED:
-        worth += 9000
+        value += 9000
     if s[1] & LOST_ALL:
-        worth -= 9000
-    return worth
+        value -= 9000
+    return value
 
 
 @rule
@@ -137,17 +140,17 @@ def may_pass(s: State) -> int:
 
 @rule
 def pass_turn(s: State) -> State:
-    mode, there = s[1] & MODE, mixed(s[0])
-    flags = turned(s[1])
+    mode, after = s[1] & MODE, mix(s[0])
+    flags = switch_sides(s[1])
     if mode == ZUGZWANG:
-        return advanced(s[0], -1), flags
+        return advance(s[0], -1), flags
     if mode <= U(2):
-        return there, (flags & ~GAINED) | LOST_ALL
+        return after, (flags & ~GAINED) | LOST_ALL
     if mode == U(5):
-        return there, flags | MATED
+        return after, flags | MATED
     if s[1] & PASSED:
-        return there, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
-    return there, flags | PASSED
+        return after, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
+    return after, flags | PASSED
 
 
 def turn(s: State) -> int:

@@ -20,11 +20,13 @@ from engine.solvers.base import ProblemError
 from engine.solvers.othello import EndgameSolver
 from engine.solvers.othello_tables import odd_quadrants
 
+#: The set of all cells.
 FULL = (1 << 64) - 1
 #: The first position of the FFO test set, by the French Othello federation.
 FFO_40 = (
     "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X; A2:+38; C7:+36; D8:+34;"
 )
+#: The eight directions.
 STEPS = [(right, down) for right in (-1, 0, 1) for down in (-1, 0, 1) if right or down]
 
 
@@ -104,7 +106,7 @@ def test_scores_match_minimax() -> None:
 
 @pytest.mark.long
 def test_scores_match_minimax_in_more_positions() -> None:
-    """The same with up to eight empty cells."""
+    """The solver agrees with minimax on random positions of up to eight empty cells."""
     check_scores(seed=2, count=300, max_empty=8)
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from engine.rules.registry import game_ids, load_game
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[2]
+#: The folder of the engine.
 ENGINE = ROOT / "engine"
 
 

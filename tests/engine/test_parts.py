@@ -14,6 +14,7 @@ from engine.rules.parts import files_of, names_of
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import style_faults
 
+#: The second file of the planted game.
 PART = """
 import numpy as np
 from engine.game import State
@@ -27,6 +28,7 @@ SEVEN = 7
 def counted(s: State) -> int:
     return SEVEN * popcount(s[0])
 """
+#: Tic-tac-toe with an evaluation from the second file.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")

@@ -20,6 +20,7 @@ from tests.engine.test_search_options import hinted
 
 __all__ = ["hinted", "passing"]
 
+#: The kernel and its parts.
 FILES = (kernel, *kernel.PARTS)
 #: The sources of the kernel and its parts, by name.
 SOURCES = {

@@ -31,7 +31,9 @@ from engine.search.levels import TIME_MS
 from engine.search.report import level_for
 from tests.support.clock import stopped_clock, until
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[2]
+#: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 #: A search without a limit.
 UNLIMITED = Limit()

@@ -9,6 +9,7 @@ from engine.game import RENAMED, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
 
+#: The rules of tic-tac-toe under the name "earlier".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"earlier"')
 Install = Callable[[str, str], Path]
 

@@ -123,6 +123,7 @@ def reachable(position: Position) -> list[Position]:
     return positions
 
 
+#: Games and options whose positions are all solved.
 STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows": "2-3-4"})]
 
 
@@ -152,18 +153,12 @@ def test_every_move_has_its_minimax_value(
     ("value", "bound", "known"),
     [
         (MATE - 5, layout.EXACT, (1, MATE - 5, "exact")),
-        (
-            MATE - 7,
-            layout.EXACT,
-            (1, MATE - 7, "lower"),
-        ),  # a win from the table; a nearer one may lie beyond the depth
+        # A win from the table; a nearer one may lie beyond the depth.
+        (MATE - 7, layout.EXACT, (1, MATE - 7, "lower")),
         (MATE - 7, layout.UPPER, (1, MATE - 5, "upper")),
         (40, layout.EXACT, (1, MATE - 5, "upper")),
-        (
-            0,
-            layout.EXACT,
-            (1, MATE - 5, "upper"),
-        ),  # a draw and an even evaluation have the same value
+        # A draw and an even evaluation have the same value.
+        (0, layout.EXACT, (1, MATE - 5, "upper")),
         (-40, layout.UPPER, (1, MATE - 5, "upper")),
         (4 - MATE, layout.EXACT, (-1, 4 - MATE, "exact")),
         (4 - MATE, layout.UPPER, (-1, 4 - MATE, "upper")),  # one refutation suffices
@@ -188,6 +183,7 @@ def test_what_an_unfinished_search_proves(
     )
 
 
+#: White mates with either of two moves.
 MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
 
 

@@ -39,10 +39,10 @@ def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, incremen
 
 
 def test_a_clock_is_used() -> None:
-    """A minute for the match gives a move about a second, and the last move before the time control
-    most of the minute.
+    """A minute for the rest of the match gives a move about a second.
 
-    The increment is used, and a fixed time takes precedence over a longer clock.
+    The last move before the time control gets most of the minute, an increment adds time, and a
+    fixed time takes precedence over a longer clock.
     """
     usual = budget(Limit(clock_ms=60_000))
     assert usual is not None

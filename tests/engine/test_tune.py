@@ -27,6 +27,7 @@ from engine.tune.tuning import require_numbers, tune, tuned_indexes
 
 Install = Callable[[str, str], Path]
 
+#: The evaluation of tic-tac-toe.
 PLAIN = "def evaluate(s: State, data: Any) -> int:\n    return 0\n"
 #: An evaluation with a bias, an unused number, a number for each cell in sixteenths, and spares.
 EVALUATE = """def lead(s: State, cell: int) -> int:
@@ -41,6 +42,7 @@ def evaluate(s: State, data: Any) -> int:
             total += at(data, 2)[cell] * lead(s, cell)
     return (16 * data[0] + total) // 16
 """
+#: Tic-tac-toe with this evaluation and two DATA files.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
@@ -50,7 +52,6 @@ SOURCE = (
 )
 #: The numbers of the planted game.
 NUMBERS = "# manual\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
-WIDTH = 12
 #: The first DATA file is one word, which is not tuned.
 TEXT_FIRST = 1
 

@@ -20,6 +20,7 @@ U = np.uint64
 ZERO, ONE = U(0), U(1)
 MAX_MOVES = 1
 REPEATS = 0
+#: Rules of the game that the check calls.
 MORE_HOOKS = ("table_index", "probe")
 #: Moves from this number on are captures.
 JUMP = 1 << 12

@@ -13,6 +13,7 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
+#: The start of a match.
 START = "BBBBBBBB/BBBBBBBB/......../......../......../......../WWWWWWWW/WWWWWWWW white"
 
 

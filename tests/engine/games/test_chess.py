@@ -27,8 +27,11 @@ from tests.engine.games.planted import planted
 from tests.engine.test_games import NODES, check_perft, perft_cases
 
 START = chess.STARTING_FEN
+#: A perft position with many kinds of moves.
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+#: Both sides may castle on both sides.
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+#: Both sides have pawns that can promote.
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
 #: Starting positions of the random matches.
 STARTS = [
@@ -61,6 +64,7 @@ THEMES = [
     ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
 ]
 
+#: python-chess's tests of our reasons for the end of a match.
 ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
     "stalemate": chess.Board.is_stalemate,
@@ -186,10 +190,11 @@ def test_rules_match_python_chess() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_match_python_chess_on_many_positions() -> None:
-    """The same on 200,000 positions."""
+    """200,000 positions of random matches are the same in our rules and in python-chess."""
     compare_many(load_game("chess"), 200_000, seed=2)
 
 
+#: Name, source text, faulty text.
 FAULTS = [
     ("castling through check", "        if not safe & (king << ONE):\n", "        if False:\n"),
     (
@@ -291,6 +296,7 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
         compare_many(game, 5_000, seed=1)
 
 
+#: Position, moves, and the expected reason for the end.
 DRAW_COUNTS: list[tuple[str, str, str | None]] = [
     # Mate with the 150th ply wins; any other 150th ply draws.
     ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8", "checkmate"),

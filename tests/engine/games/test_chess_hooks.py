@@ -16,6 +16,7 @@ from engine.games.chess_parts.exchange import EXCHANGE_VALUES
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: Starting positions of the random games.
 STARTS = [
     chess.STARTING_FEN,
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -26,7 +27,7 @@ STARTS = [
 
 
 def random_boards(count: int, seed: int) -> Iterator[chess.Board]:
-    """Yields positions of random games, in which one move in five is a capture if there is one."""
+    """Yields positions of random games with more captures than uniformly random moves give."""
     rng = random.Random(seed)
     while count:
         board = chess.Board(rng.choice(STARTS))
@@ -170,6 +171,7 @@ def test_ranks(text: str, order: str) -> None:
     assert (first, last) == (high, low)
 
 
+#: Name, source text, faulty text.
 FAULTS = [
     ("captures without promotions", "pushes & check_mask & LAST_RANKS, sevens", "ZERO, sevens"),
     (

@@ -17,6 +17,7 @@ from engine.search.job import MATE, Limit
 from engine.search.report import Report
 from tests.engine.games.planted import planted
 
+#: Starting positions of the random games.
 STARTS = (
     chess.STARTING_FEN,
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -232,19 +233,18 @@ def test_contact_terms(better: str, worse: str, margin: int) -> None:
 
 # --- searches
 
+#: Position, best move, plies to mate.
 MATES = [
     ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8", 1),
     ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6", 3),  # Paul Morphy's problem
     ("5rk1/5Npp/8/8/2Q5/8/8/6K1 w - - 0 1", "f7h6", 5),  # Philidor's legacy
 ]
+#: Position, best move, least score.
 TACTICS = [
     ("r3k3/8/8/1N6/8/8/5PPP/6K1 w q - 0 1", "b5c7", 300),  # a fork
     ("8/2P5/8/8/3r4/8/2K5/k7 w - - 0 1", "c7c8r", 400),  # Saavedra: a queen would be stalemate
-    (
-        "7K/8/k1P5/7p/8/8/8/8 w - - 0 1",
-        "h8g7",
-        -50,
-    ),  # Réti: the king has two aims and draws
+    # Réti: the king has two aims and draws.
+    ("7K/8/k1P5/7p/8/8/8/8 w - - 0 1", "h8g7", -50),
 ]
 
 

@@ -39,7 +39,7 @@ def after(position: Position, *tokens: str) -> Position:
 
 
 def number(cell: str) -> int:
-    """Returns the number of the square that OpenSpiel calls, for example, a1."""
+    """Returns our number of OpenSpiel's square, such as a1."""
     return 4 * (int(cell[1]) - 1) + 4 - (ord(cell[0]) - ord("a")) // 2
 
 
@@ -82,9 +82,8 @@ def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
             counts["long captures"] += any(token.count("x") > 1 for token in turns)
             token = rng.choice(sorted(turns))
             played = position.play(position.parse_move(token))
-            position = Position(
-                game, played.options, played.state
-            )  # OpenSpiel does not count repetitions
+            # Without its past: OpenSpiel does not count repetitions.
+            position = Position(game, played.options, played.state)
             referee = turns[token]
         if referee.returns()[0]:
             counts["wins"] += 1
@@ -106,7 +105,7 @@ def test_rules_match_openspiel() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_rules_match_openspiel_on_many_positions() -> None:
-    """The same on 100,000 positions."""
+    """On 100,000 random positions, moves, boards, sides and losses equal those of OpenSpiel."""
     assert compare(load_game("draughts"), matches=2_000, seed=2)["positions"] >= 100_000
 
 
@@ -164,7 +163,7 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def compare_sample(matches: int, seed: int, each: int) -> int:
-    """Compares every `each`-th position of random matches: moves with all squares, and notation."""
+    """Compares moves and notation of one position in `each`; returns the number compared."""
     rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
@@ -193,7 +192,7 @@ def test_rules_match_pydraughts() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_rules_match_pydraughts_on_many_positions() -> None:
-    """The same on 10,000 positions."""
+    """On 10,000 random positions the moves and their notation equal those of pydraughts."""
     assert compare_sample(matches=200, seed=4, each=1) >= 10_000
 
 
@@ -301,6 +300,7 @@ def count_captures(
     return count or int(bool(used))
 
 
+#: Row and column of the dark squares.
 SQUARES = frozenset((row, column) for row in range(8) for column in range(8) if (row + column) % 2)
 
 

@@ -12,6 +12,7 @@ from engine.game import Game, Position
 from engine.rules.data import load_data, number_files
 from engine.rules.registry import load_game
 
+#: Both draughts games.
 GAMES = ("draughts", "international-draughts")
 
 

@@ -31,6 +31,7 @@ from tests.engine.games import draughts_tables_check as checker
 
 #: Size of the buffer for moves.
 MOVE_BUFFER = 256
+#: The numbers of the squares.
 SQUARES = range(1, 33)
 
 
@@ -116,11 +117,8 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
     """Every entry is consistent with the entries of its successors by the rules."""
     counts = run_check("check", tables(), pieces)
     assert counts[checker.WRONG] == 0, counts[checker.EXAMPLE :][:4]
-    sizes = {
-        2: 6_972,
-        3: 261_224,
-        4: 7_092_774,
-    }  # Schaeffer, One Jump Ahead: the positions by the number of pieces
+    # Schaeffer, One Jump Ahead: the positions by the number of pieces.
+    sizes = {2: 6_972, 3: 261_224, 4: 7_092_774}
     one_sided = 2 * sum(comb(28, men) * comb(32 - men, pieces - men) for men in range(pieces + 1))
     assert counts[checker.SEEN] == 2 * (sizes[pieces] - one_sided)  # with either side to move
     assert (

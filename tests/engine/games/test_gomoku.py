@@ -16,7 +16,9 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
+#: Rows and columns of the board.
 SIZE = 15
+#: Patterns of a winning row by the option `win`.
 WIN_PATTERNS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
 
 
@@ -104,6 +106,7 @@ def test_rules_match_the_reference(win: str, matches: int) -> None:
     assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
 
 
+#: Source text and faulty text.
 FAULTS = [
     ("RISING, 15 + column - row", "RISING, 14 + column - row"),
     ("& (own >> U(3)) & (own >> U(4))\n", "& (own >> U(4)) & (own >> U(5))\n"),

@@ -11,6 +11,7 @@ from engine.games.hex import STEP
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: An empty board.
 ROWS = ["..........."] * 11
 
 
@@ -149,7 +150,7 @@ def test_a_bridge_counts_as_connected() -> None:
 
 
 def test_swap() -> None:
-    """The swap turns Red's stone into a mirrored blue one; Blue has it as a button at move one."""
+    """The swap mirrors Red's stone into a blue one; it is a button at Blue's first move."""
     position = load_game("hex").start()
     assert "swap" not in position.tokens()
     position = position.play(position.parse_move("c2"))

@@ -162,6 +162,7 @@ def test_sixteen_symmetries() -> None:
             assert value(other) == value(position), other.text()
 
 
+#: A position with three men on each side; side, count of plies and flying are open.
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 

@@ -12,6 +12,7 @@ from engine.rules.data import load_data
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: A board without discs.
 EMPTY = "-" * 64
 
 
@@ -64,7 +65,7 @@ def test_rules_match_openspiel() -> None:
 
 @pytest.mark.long
 def test_rules_match_openspiel_on_many_positions() -> None:
-    """The same on 200,000 positions."""
+    """On 200,000 random positions, moves, boards and results equal those of OpenSpiel."""
     assert compare(load_game("othello"), matches=3_500, seed=2) >= 200_000
 
 

@@ -7,7 +7,9 @@ mute the program prints nothing at all. PLY is the ply of the fault.
 import sys
 import time
 
+#: The script of each game.
 MOVES = {"chess": ["f2f3", "e7e5", "g2g4", "d8h4"], "othello": ["d3", "c3", "c4", "c5"]}
+#: A move that the rules do not allow.
 ILLEGAL = {"chess": "a1a8", "othello": "a1"}
 
 
@@ -16,7 +18,7 @@ def say(text: str) -> None:
 
 
 def next_move(game: str, ply: int, fault: str, fault_ply: int) -> str:
-    """Returns the next move of the script; from the fault's ply on it commits the fault."""
+    """Returns the next move of the script, or fails from `fault_ply` on."""
     if ply < fault_ply or fault == "none":
         return MOVES[game][ply]
     if fault == "hang":

@@ -24,7 +24,9 @@ from engine.match.statistics import Summary, summarise
 from engine.rules.registry import game_ids, load_game
 from engine.search import driver, layout
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: Games with logs of ablations.
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 

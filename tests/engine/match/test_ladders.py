@@ -33,9 +33,11 @@ from engine.match.statistics import summarise
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: Games with logs of a ladder.
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).iterdir())
-#: The most nodes a move of the levels whose games are replayed.
+#: The most nodes per move of the levels whose games are replayed.
 QUICK_NODES = 10_000
 
 

@@ -12,7 +12,9 @@ from engine.match.making import make_player
 from engine.match.play import Adjudication, Played, PlayerFailed, Situation, play_game
 from engine.rules.registry import load_game
 
+#: The scripted program.
 SCRIPT = Path(__file__).with_name("scripted_engine.py")
+#: The game of each protocol.
 GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
 
 

@@ -18,8 +18,11 @@ from engine.teach.trace import Nodes, Skipped, Steps, Trace
 from engine.teach.tree import decode_tree
 from engine.teach.tree_text import parse_tree
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: The text of the page.
 PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
+#: The arguments of the page's commands.
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
 Output = pytest.CaptureFixture[str]
 
@@ -74,6 +77,7 @@ def test_list(capsys: Output) -> None:
     assert set(words) >= {*LESSONS, *game_ids(), *ALGORITHMS, *FORMS, "estimate", "reversed"}
 
 
+#: A tree with the value 3.
 TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
@@ -97,6 +101,7 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
     assert "value: <1, 5>" in out
 
 
+#: The expected part of the message by arguments.
 WRONG = {
     "": "a lesson, --game or --tree is expected",
     "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",

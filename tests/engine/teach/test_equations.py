@@ -23,8 +23,11 @@ from engine.teach.trace import Number, Trace, Value
 from engine.teach.tree import Node, Tree, check_tree, uniform
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 
+#: The move orders that the equations cover.
 ORDERS = ("game", "reversed", "best", "worst")
+#: Random generators for hypothesis.
 RNGS = st.integers(0, 2**32).map(random.Random)
+#: Settings of the property tests.
 EXAMPLES = settings(max_examples=60)
 
 
@@ -151,6 +154,7 @@ def _with_two_utilities(tree: Tree) -> Node:
     return converted(tree.root)
 
 
+#: Width and depth of uniform trees with at most 81 leaves.
 UNIFORM = [(width, depth) for width in (2, 3, 4) for depth in (1, 2, 3, 4) if width**depth <= 81]
 
 

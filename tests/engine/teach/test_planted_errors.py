@@ -118,6 +118,7 @@ def capped() -> None:
     test_trace.test_a_truncated_trace()
 
 
+#: Name, check, module, source text, faulty text.
 ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "fail-hard return",

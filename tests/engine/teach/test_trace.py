@@ -96,6 +96,7 @@ def test_finished_positions_and_no_depth() -> None:
     assert (trace.value, trace.line, trace.nodes.reason) == (0, (), ("depth",))
 
 
+#: Plan, expected error, and a part of its message.
 WRONG = [
     (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
     (Plan(form="round"), UnknownName, "there are flat, nodes, map"),

@@ -23,10 +23,13 @@ from engine.teach.tree import (
 from engine.teach.tree_text import format_tree, parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
+#: Numbers that survive formatting.
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-(10**9), 10**9).filter(
     lambda number: abs(number) > 1e-90 or number == 0
 )
+#: Names of moves and pieces.
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzäß0123456789+-=!?'", min_size=1, max_size=24)
+#: Counts of pieces by name.
 PIECES = st.dictionaries(NAMES, st.integers(1, 100), max_size=3)
 
 
@@ -84,6 +87,7 @@ def test_text_and_json_are_equivalent() -> None:
     assert " ".join(paths) == " A A.1 A.2 B B.1 B.deep B.deep.1 B.deep.2"
 
 
+#: Pattern of the message by text.
 BAD_TEXTS = {
     "": "line 1, column 1: a number, or max, min",
     "max(1, 2": "line 1, column 9: '\\)' was expected, not the end",
@@ -116,6 +120,7 @@ def test_bad_texts(text: str) -> None:
         parse_tree(text)
 
 
+#: Part of the message by content.
 BAD_JSON = {
     b"{}": "root",
     b"[1, 2]": "not a tree",

@@ -96,6 +96,7 @@ def test_1_every_node_is_visited_or_skipped() -> None:
     assert sorted([*visited, *skipped, *below]) == sorted(names)
 
 
+#: The log of the second example.
 STICKS_LOG = """
 MAX: alpha -inf, beta inf
   try 1x1
