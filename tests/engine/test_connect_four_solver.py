@@ -79,17 +79,20 @@ def random_position(rng: random.Random, discs: int) -> Position:
 
 
 def board_of(position: Position) -> Board:
+    """Returns the bitboards of a position."""
     mine, discs = position.state
     return int(mine), int(discs)
 
 
 def solve_position(position: Position, by: ConnectFourSolver | None = None) -> Solution:
+    """Returns the solution of a position, without a limit."""
     solution = (by or solver()).solve(position, Limit(), Control())
     assert solution is not None
     return solution
 
 
 def mirrored(position: Position) -> Position:
+    """Returns the mirror image of a position."""
     rows = position.text().split("/")
     return position.game.position("/".join(row[::-1] for row in rows))
 
@@ -119,6 +122,7 @@ def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) 
 
 
 def check_suite(by: ConnectFourSolver) -> None:
+    """Asserts that the solver finds the scores of the suite."""
     problems = solve.read_suite(by, SUITE, {})
     suite = solve.solve_suite(by, problems, Limit(), 600)
     assert (suite.wrong, suite.open) == ([], [])
@@ -322,6 +326,7 @@ def book_levels() -> tuple[list[Board], ...]:
 
 
 def mirrored_board(board: Board) -> Board:
+    """Returns the mirror image of a board."""
     return mirrored_word(board[0]), mirrored_word(board[1])
 
 
@@ -345,6 +350,7 @@ def test_the_book_covers_its_players_positions() -> None:
 
 
 def book_keys() -> set[int]:
+    """Returns the keys of all entries of the book."""
     return {int(word) >> 9 for word in solver().book._words}
 
 
@@ -359,9 +365,9 @@ def test_the_results_in_the_book_are_consistent() -> None:
         for board in level.values():
             entry = book.find(board)
             assert entry is not None
-            results = {column: -known_result(drop(board, column)) for column in columns(board)}
+            results = {column: -book_result(drop(board, column)) for column in columns(board)}
             assert result_of(entry.score) == max(results.values()) == results[entry.column], board
-    assert [known_result(drop((0, 0), column)) for column in range(7)] == [
+    assert [book_result(drop((0, 0), column)) for column in range(7)] == [
         WON,
         WON,
         0,
@@ -372,11 +378,13 @@ def test_the_results_in_the_book_are_consistent() -> None:
     ]
 
 
-def known_or_none(board: Board) -> int | None:
-    return known_result(board) if board[1].bit_count() <= RESULT_DISCS else None
+def book_result_or_none(board: Board) -> int | None:
+    """Returns the result in the book, or None if the board has too many discs."""
+    return book_result(board) if board[1].bit_count() <= RESULT_DISCS else None
 
 
-def known_result(board: Board) -> int:
+def book_result(board: Board) -> int:
+    """Returns the result in the book."""
     entry = book_of_the_game().find(board)
     assert entry is not None
     return result_of(entry.score)
@@ -438,7 +446,7 @@ def random_won_position(rng: random.Random, discs: int) -> Position:
     while True:
         position = random_position(rng, discs)
         board = board_of(position)
-        if (known_result(board) if discs <= RESULT_DISCS else searched_result(board)) == WON:
+        if (book_result(board) if discs <= RESULT_DISCS else searched_result(board)) == WON:
             return position
 
 
@@ -448,7 +456,7 @@ def check_win_is_kept(position: Position) -> None:
     solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
     assert solution is not None
     assert solution.value > 0
-    if known_or_none(board_of(position)) is not None:  # the result is in the book
+    if book_result_or_none(board_of(position)) is not None:  # the result is in the book
         assert solution.nodes <= connect_four.EXACT_NODES + 2 * connect_four.SIDE_NODES
     assert solver().reaches(position, round(3000 * driver.SOLVER_SHARE)), position.text()
     assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, (
@@ -477,7 +485,7 @@ def test_the_win_is_kept_in_1000_random_positions(searcher_of: Searchers) -> Non
         position = random_won_position(rng, number % 9 + 1)
         token, _ = timed_answer(searcher_of("connect-four"), position)
         after = drop(board_of(position), position.parse_move(token))
-        assert (known_or_none(after) or searched_result(after)) == LOST, position.text()
+        assert (book_result_or_none(after) or searched_result(after)) == LOST, position.text()
 
 
 def timed_answer(searcher: Searcher, position: Position) -> tuple[str, Info]:
@@ -628,6 +636,7 @@ def test_all_positions_after_the_book() -> None:
 def answer_at(
     searcher: Searcher, position: Position, level: int, seed: int = 0
 ) -> tuple[str, Info]:
+    """Returns the answer of a level: its move and its info."""
     game = position.game
     job = Job(game.id, game.digest, {}, position.text(), (), "room", level=level, seed=seed)
     result = driver.answer(job, searcher, lambda: Table(16), Control())

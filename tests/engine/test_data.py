@@ -103,6 +103,7 @@ def test_the_kit_compares_evaluations_with_data() -> None:
 
 
 def job() -> Job:
+    """Returns a job for a one-ply search from the start."""
     game = load_game("planted")
     return Job(game.id, game.digest, {}, game.start().text(), (), "room", limit=Limit(depth=1))
 

@@ -106,6 +106,7 @@ FULL_BOARD = "cgacffgdaagaefddeaabceebcgcfffegbgecdddbbb"
 
 
 def play(game_id: str, *tokens: str, **options: str) -> Position:
+    """Returns the position after these moves from the start of a game."""
     position = load_game(game_id).start(options)
     for token in tokens:
         position = position.play(position.parse_move(token))

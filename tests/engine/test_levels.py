@@ -20,6 +20,7 @@ Searchers = Callable[[str], Searcher]
 
 
 def job_of(position: Position, level: int | None = None, seed: int = 0) -> Job:
+    """Returns a job for a search of a position."""
     game = position.game
     return Job(
         game.id,
@@ -34,6 +35,7 @@ def job_of(position: Position, level: int | None = None, seed: int = 0) -> Job:
 
 
 def answer(searcher: Searcher, job: Job) -> Result:
+    """Returns the answer to a job within 100 ms."""
     return driver.answer(job, searcher, lambda: Table(14), Control(), time_ms=100)
 
 
@@ -164,6 +166,7 @@ MUST_BLOCK = "......./......./......./......./.....R./R.YYYR."
 
 
 def is_careful(position: Position, level: int, seed: int) -> bool:
+    """Returns whether a level plays a careful move in a position."""
     careful = level_of(position.game, level)
     return careful.at(seed, position.digest()) == careful
 

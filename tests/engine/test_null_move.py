@@ -201,11 +201,13 @@ def passing(plug_in: Callable[[str, str], Path]) -> Game:
 def search_passing(
     searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES
 ) -> Report:
+    """Searches a random position of the game, in which a pass has the effect `mode`."""
     position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
     return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
 
 def signature_of(report: Report) -> tuple[object, ...]:
+    """Returns the parts of a report that differ if the search passed."""
     return report.nodes, report.score, report.moves
 
 

@@ -12,6 +12,7 @@ BY_PLY = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
 
 
 def numbers(game: Game, plies: int, first: int = 0) -> list[str]:
+    """Returns the move numbers of the first plies; side `first` begins."""
     return [move_number(game, ply, (ply + first) % 2) for ply in range(plies)]
 
 

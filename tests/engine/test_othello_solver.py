@@ -76,7 +76,8 @@ def random_positions(seed: int, empty: Callable[[random.Random], int]) -> Iterat
             yield position
 
 
-def boards(position: Position) -> tuple[int, int]:
+def bitboards(position: Position) -> tuple[int, int]:
+    """Returns the discs of the side to move and those of the opponent."""
     return int(position.state[0]), int(position.state[1])
 
 
@@ -89,7 +90,7 @@ def check_scores(seed: int, count: int, max_empty: int) -> None:
     ):
         solution = solver().solve(position, Limit(), Control())
         assert solution is not None
-        leads = {move: -best_lead(*boards(position.play(move))) for move in position.moves()}
+        leads = {move: -best_lead(*bitboards(position.play(move))) for move in position.moves()}
         assert solution.score == max(leads.values()), position.text()
         assert {solved.move for solved in solution.moves} == set(leads)
         for solved in solution.moves:
@@ -154,7 +155,7 @@ def count_stable_discs(matches: int) -> int:
         rng, position, known = random.Random(seed), load_game("othello").start(), [0, 0]
         while position.moves():
             position = position.play(rng.choice(position.moves()))
-            p, o = boards(position)
+            p, o = bitboards(position)
             mine, others = position.turn, 1 - position.turn
             assert known[mine] & ~p == 0, position.text()
             assert known[others] & ~o == 0, position.text()
@@ -182,7 +183,7 @@ def test_flips_match_the_rules() -> None:
     for position, _ in zip(
         random_positions(3, lambda rng: rng.randint(1, 59)), range(40), strict=False
     ):
-        p, o = boards(position)
+        p, o = bitboards(position)
         for cell in range(64):
             if not (p | o) >> cell & 1:
                 expected = flips(p, o, cell)
@@ -199,7 +200,7 @@ def test_the_uncompiled_solver_matches_minimax() -> None:
     solver().prepare()
     solved = 0
     for position in random_positions(4, lambda rng: 4):
-        p, o = boards(position)
+        p, o = bitboards(position)
         if (FULL & ~(p | o)).bit_count() != 4:
             continue
         with np.errstate(over="ignore"):
@@ -237,6 +238,7 @@ def test_a_stopped_search_returns_a_valid_bound() -> None:
 
 
 def score_of(position: Position) -> int:
+    """Returns the solver's score of a position."""
     solution = solver().solve(position, Limit(), Control())
     assert solution is not None
     return solution.score
@@ -287,17 +289,18 @@ def test_the_top_level_plays_the_end_perfectly() -> None:
         job = Job("othello", game.digest, {}, position.text(), (), "room", level=8)
         result = driver.answer(job, searcher, lambda: driver.Table(12), Control())
         lead = score_of(position)
-        assert -score_of_move(position, result.move) == lead
+        assert -score_after_move(position, result.move) == lead
         assert abs(result.info.score) in (0, MATE - position.text()[:64].count("-"))
         assert (result.info.score > 0) == (lead > 0)
 
 
-def score_of_move(position: Position, token: str) -> int:
+def score_after_move(position: Position, token: str) -> int:
+    """Returns the score of the position after a move, for the side to move there."""
     after = position.play(position.parse_move(token))
     outcome = after.outcome()
     if outcome is None:
         return score_of(after)
-    p, o = boards(after)
+    p, o = bitboards(after)
     return best_lead(p, o)
 
 

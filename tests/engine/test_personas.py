@@ -27,6 +27,7 @@ EVERY_GAME = [*SMALL, *OTHERS]
 
 
 def job_at(position: Position, persona: Persona, seed: int = 0) -> Job:
+    """Returns a job for a persona's move."""
     game = position.game
     return Job(
         game.id,
@@ -45,7 +46,8 @@ def personas_of(game_id: str) -> Personas:
     return Personas(Searcher(load_game(game_id)))
 
 
-def chosen(position: Position, persona: Persona, seed: int = 0) -> Result:
+def answer_to(position: Position, persona: Persona, seed: int = 0) -> Result:
+    """Returns the answer of a persona in a position."""
     return personas_of(position.game.id).answer(job_at(position, persona, seed), Control())
 
 
@@ -66,7 +68,7 @@ def test_a_choice_is_legal_and_repeatable(persona: Persona, game_id: str) -> Non
         )
         assert first.move in position.tokens()
         assert reports[-1] == first.info
-        assert chosen(position, persona).move == first.move
+        assert answer_to(position, persona).move == first.move
 
 
 @pytest.mark.parametrize("game_id", EVERY_GAME)
@@ -88,16 +90,16 @@ def test_expectimax_matches_the_teaching_search(game_id: str) -> None:
 def test_the_seed_decides_between_equal_moves() -> None:
     """Each first move of tic-tac-toe is the random persona's choice for some seed."""
     start = load_game("tic-tac-toe").start()
-    assert {chosen(start, "random", seed).move for seed in range(120)} == set(start.tokens())
-    assert len({chosen(start, "average", seed).move for seed in range(40)}) > 1
+    assert {answer_to(start, "random", seed).move for seed in range(120)} == set(start.tokens())
+    assert len({answer_to(start, "average", seed).move for seed in range(40)}) > 1
 
 
 def test_average_expects_mistakes() -> None:
     """`average` chooses a move that one reply refutes, and the swindler does not."""
     position = load_game("tic-tac-toe").position(".X.....OX")
-    assert chosen(position, "average").move == "b2"
-    assert chosen(position, "swindler").move != "b2"
-    assert chosen(position, "swindler").info.score == 0
+    assert answer_to(position, "average").move == "b2"
+    assert answer_to(position, "swindler").move != "b2"
+    assert answer_to(position, "swindler").info.score == 0
 
 
 def test_the_swindler_in_a_lost_position() -> None:
@@ -107,9 +109,9 @@ def test_the_swindler_in_a_lost_position() -> None:
         position
         for line in playouts(game, 40, seed=2)
         for position in line
-        if len(position.moves()) > 3 and chosen(position, "swindler").info.score < -29_000
+        if len(position.moves()) > 3 and answer_to(position, "swindler").info.score < -29_000
     )
-    choice = chosen(lost, "swindler")
+    choice = answer_to(lost, "swindler")
     expectimax = Expectimax(game)
     values = {
         token: expectimax.value(
@@ -126,7 +128,7 @@ def test_a_swindler_stays_within_its_margin(game_id: str) -> None:
     game = load_game(game_id)
     for line in playouts(game, 6, seed=9):
         for position in line[:-1]:
-            choice = chosen(position, "swindler")
+            choice = answer_to(position, "swindler")
             scores = {move.move: move for move in choice.info.moves}
             best = choice.info.score
             if best > 29_000:
@@ -165,7 +167,7 @@ def test_jobs_without_an_answer() -> None:
     """A finished match and an unknown persona raise SearchFailed."""
     game = load_game("tic-tac-toe")
     with pytest.raises(SearchFailed, match="the match is over"):
-        chosen(game.position("XXXOO...."), "average")
+        answer_to(game.position("XXXOO...."), "average")
     job = structs.replace(job_at(game.start(), "random"), persona="bold")
     with pytest.raises(SearchFailed, match="there are average, swindler, random"):
         personas_of(game.id).answer(job, Control())

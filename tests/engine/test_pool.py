@@ -58,7 +58,8 @@ def job_of(
     )
 
 
-def timed(milliseconds: int, room: str = "room") -> Job:
+def timed_job(milliseconds: int, room: str = "room") -> Job:
+    """Returns a job with a time limit."""
     return job_of(room=room, limit=Limit(time_ms=milliseconds))
 
 
@@ -72,6 +73,7 @@ async def pool() -> AsyncIterator[Pool]:
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def idle(pool: Pool) -> AsyncIterator[None]:
+    """Waits until both workers are idle, before and after each test."""
     await until(lambda: pool.ready_workers == 2)
     yield
     await until(lambda: pool.running == pool.waiting == 0)
@@ -138,7 +140,7 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
         assert task.cancelled()
         await until(lambda: not any(slot.busy for slot in pool._slots))
         assert pid in pool.pids
-    assert (await pool.search(timed(50))).move
+    assert (await pool.search(timed_job(50))).move
 
 
 async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +156,10 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         send(process, command)
 
     async with stopped_clock() as clock:
-        other = asyncio.create_task(pool.search(timed(1500, "other")))
-        task, pid, _ = await running_search(pool, timed(1500))
+        other = asyncio.create_task(pool.search(timed_job(1500, "other")))
+        task, pid, _ = await running_search(pool, timed_job(1500))
         await until(lambda: pool.running == 2)
-        untouched = pid_of(pool, timed(1500, "other"))
+        untouched = pid_of(pool, timed_job(1500, "other"))
         monkeypatch.setattr(WorkerProcess, "send", record)
         clock.turn(1.1)
         os.kill(pid, signal.SIGKILL)
@@ -200,7 +202,7 @@ async def test_two_hundred_kills(pool: Pool) -> None:
     delays_s = []
     for _ in range(200):
         started_s = time.perf_counter()
-        task = asyncio.create_task(pool.search(timed(200)))
+        task = asyncio.create_task(pool.search(timed_job(200)))
         await asyncio.sleep(rng.random() * 0.2)
         if pool.pids:
             os.kill(rng.choice(pool.pids), signal.SIGKILL)
@@ -213,7 +215,7 @@ async def test_two_hundred_kills(pool: Pool) -> None:
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
     """A worker that hangs (SIGSTOP) is killed within its time plus 1 s; its last move counts."""
     async with stopped_clock() as clock:
-        task, pid, reports = await running_search(pool, timed(600))
+        task, pid, reports = await running_search(pool, timed_job(600))
         os.kill(pid, signal.SIGSTOP)
         clock.turn(0.6 + 1.0)
         result = await task
@@ -224,15 +226,15 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
 
 async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
     """A worker that hung while idle is replaced when it does not answer its next job for 1 s."""
-    await asyncio.gather(pool.search(timed(50, "one")), pool.search(timed(50, "other")))
+    await asyncio.gather(pool.search(timed_job(50, "one")), pool.search(timed_job(50, "other")))
     pids = pool.pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     async with stopped_clock() as clock:
-        task = asyncio.create_task(pool.search(timed(500)))
+        task = asyncio.create_task(pool.search(timed_job(500)))
         for _ in pids:  # the pool tries one worker after the other
-            await until(lambda: pool.running == 1 and pid_of(pool, timed(500)) in pids)
-            hung = pid_of(pool, timed(500))
+            await until(lambda: pool.running == 1 and pid_of(pool, timed_job(500)) in pids)
+            hung = pid_of(pool, timed_job(500))
             clock.turn(1.0)
             await until(lambda hung=hung: hung not in pool.pids)  # type: ignore[misc]
         assert (await task).move
@@ -278,20 +280,20 @@ async def test_a_job_is_tried_on_three_workers(pool: Pool) -> None:
     assert has_move or (isinstance(answer, SearchFailed) and "3 workers" in str(answer))
     assert len(killed) == 3
     await until(lambda: pool.ready_workers == 2)
-    assert (await pool.search(timed(50))).move
+    assert (await pool.search(timed_job(50))).move
 
 
 async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
     """A room's jobs go to the worker that has its table, or to another if that one is busy."""
     pids = set()
     for room in ("first", "second", "first", "second", "first"):
-        task, pid, _ = await running_search(pool, timed(200, room))
+        task, pid, _ = await running_search(pool, timed_job(200, room))
         await task
         pids.add((room, pid))
     assert len(pids) == 2
     assert len({pid for _, pid in pids}) == 2
-    busy, pid, _ = await running_search(pool, timed(800, "first"))
-    other, other_pid, _ = await running_search(pool, timed(200, "first"))
+    busy, pid, _ = await running_search(pool, timed_job(800, "first"))
+    other, other_pid, _ = await running_search(pool, timed_job(200, "first"))
     assert pid != other_pid
     await asyncio.gather(busy, other)
 
@@ -309,10 +311,10 @@ async def test_a_full_queue_refuses_jobs() -> None:
     async with Pool(workers=1, queue_size=3, warm=()) as small:
         await small.warm("othello")
         await until(lambda: small.ready_workers == 1)
-        tasks = [asyncio.create_task(small.search(timed(50, f"{room}"))) for room in range(4)]
+        tasks = [asyncio.create_task(small.search(timed_job(50, f"{room}"))) for room in range(4)]
         await until(lambda: small.running == 1 and small.waiting == 3)
         with pytest.raises(PoolBusy, match="3 searches"):
-            await small.search(timed(50))
+            await small.search(timed_job(50))
         assert all(result.move for result in await asyncio.gather(*tasks))
 
 
@@ -363,8 +365,8 @@ async def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
         pool = Pool(workers=1, warm=())
         await pool.__aenter__()
         with pytest.raises(SearchFailed, match="do not start"):
-            await pool.search(timed(50))
-    assert (await pool.search(timed(50))).move
+            await pool.search(timed_job(50))
+    assert (await pool.search(timed_job(50))).move
     await pool.__aexit__(None, None, None)
 
 
@@ -377,7 +379,7 @@ async def test_no_replacement_starts_in_time(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("engine.pool.pool.START_BACKOFF_S", (0.0, 600.0))
     async with Pool(workers=1, warm=()) as small:
         await small.warm("othello")
-        task, pid, reports = await running_search(small, timed(600))
+        task, pid, reports = await running_search(small, timed_job(600))
         monkeypatch.setattr(WorkerProcess, "_launch", refuse)
         os.kill(pid, signal.SIGKILL)
         assert (await task).move == reports[-1].pv[0]
@@ -438,7 +440,7 @@ async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
     with pytest.raises(LookupError, match="listener"):
         await pool.search(job_of(), fail)
     await until(lambda: not any(slot.busy for slot in pool._slots))
-    assert (await pool.search(timed(50))).move
+    assert (await pool.search(timed_job(50))).move
 
 
 # Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests of
@@ -459,7 +461,7 @@ async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fa
             with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
                 await small.search(job_of("planted", limit=Limit(depth=3)))
         pids = set(small.pids)
-        assert (await small.search(timed(50))).move
+        assert (await small.search(timed_job(50))).move
         assert pids <= set(small.pids)
         assert small.warm_state("planted") == ("warm" if fault == "raises" else "failed")
 
@@ -506,7 +508,7 @@ async def test_a_game_that_keeps_failing_is_quarantined(
         assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
         with pytest.raises(GameQuarantined, match=r"planted gets no more searches.*faulty"):
             await small.search(working)
-        assert (await small.search(timed(50))).move
+        assert (await small.search(timed_job(50))).move
         plug_in("planted", SOURCE)
         os.kill(small.pids[0], signal.SIGKILL)  # it has the old rules
         assert (await small.search(job_of("planted", limit=Limit(depth=3)))).move
@@ -537,7 +539,7 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
         await small.warm("planted")
         with pytest.raises(SearchFailed, match="3 workers"):
             await small.search(job_of("planted", limit=Limit(time_ms=100)))
-        assert (await small.search(timed(50))).move
+        assert (await small.search(timed_job(50))).move
 
 
 async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
@@ -706,7 +708,7 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
         await until(lambda: small.warm_state("planted") == "warming")
         played = 0
         while small.warm_state("planted") == "warming":
-            played += bool((await small.search(timed(20, "other"))).move)
+            played += bool((await small.search(timed_job(20, "other"))).move)
         assert played > 3
         assert states == ["warming", "warm"]
         assert (await cold).move

@@ -108,6 +108,7 @@ def check_all_moves(position: Position, solution: Solution, minimax: Minimax) ->
 
 
 def sign(value: int) -> int:
+    """Returns the sign of a value: 1, 0 or -1."""
     return (value > 0) - (value < 0)
 
 

@@ -77,6 +77,7 @@ def random_states(count: int, seed: int) -> list[tuple[int, ...]]:
 
 
 def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
+    """Returns samples of states with results, five to a match."""
     count = len(states)
     return Samples(states, results, np.full(count, np.nan), np.arange(count) // 5)
 
@@ -277,6 +278,7 @@ def test_no_scale_without_information() -> None:
 
 
 def plan_of(game: Game, **changed: Any) -> Plan:
+    """Returns a plan of self-play."""
     fields: dict[str, Any] = {
         "seed": 1,
         "nodes": 50,
@@ -390,10 +392,12 @@ def test_the_command_tunes_a_game(
 
 
 def numbers_in(path: Path) -> list[int]:
+    """Returns the numbers of a DATA file."""
     return numbers_in_text(path.read_text())
 
 
 def numbers_in_text(text: str) -> list[int]:
+    """Returns the numbers of a DATA text."""
     return [value for row in parse_rows(text) for value in row.numbers]
 
 

@@ -16,6 +16,7 @@ from engine.search.job import Info
 
 
 def info_of(depth: int, nodes: int) -> Info:
+    """Returns an info with this depth and number of nodes."""
     return Info(depth=depth, score=0, nodes=nodes, nps=0, time_ms=0, pv=("1",))
 
 

@@ -98,6 +98,7 @@ def upside_down(text: str) -> str:
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
+    """Returns the unfinished positions of some random matches."""
     rng = random.Random(seed)
     positions = []
     for _ in range(matches):
@@ -109,6 +110,7 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 

@@ -75,10 +75,12 @@ ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
 
 
 def position_of(text: str) -> Position:
+    """Returns the position with this text."""
     return load_game("chess").position(text)
 
 
 def after(position: Position, *moves: str) -> Position:
+    """Returns the position after these moves."""
     for move in moves:
         position = position.play(position.parse_move(move))
     return position
@@ -320,6 +322,7 @@ DRAW_COUNTS: list[tuple[str, str, str | None]] = [
 
 
 def check_outcome(game: Game, text: str, moves: str, expected: str | None) -> None:
+    """Asserts that a match ends after these moves for the expected reason, or not at all."""
     position = after(game.position(text), *moves.split())
     outcome = position.outcome()
     assert (outcome.reason if outcome else None) == expected

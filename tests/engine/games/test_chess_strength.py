@@ -27,6 +27,7 @@ STARTS = (
 
 
 def value(text: str, data: Any = None) -> int:
+    """Returns the evaluation of the position with this text for the side to move."""
     game = load_game("chess")
     with np.errstate(over="ignore"):
         return int(
@@ -144,6 +145,7 @@ def check_pawns(game: Game) -> None:
 
 
 def check_values(game: Game) -> None:
+    """Asserts the properties of the evaluation that a fault would break."""
     check_pawns(game)
     assert len(check_sides(game)) > 100
 
@@ -249,6 +251,7 @@ TACTICS = [
 
 
 def search(searcher: Searcher, text: str, nodes: int) -> Report:
+    """Searches the position with this text to a number of nodes."""
     position = load_game("chess").position(text)
     return searcher.search(position, Limit(nodes=nodes), Table(16), Control())
 

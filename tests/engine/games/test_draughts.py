@@ -26,10 +26,12 @@ PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}
 
 
 def position_of(text: str) -> Position:
+    """Returns the position with this text."""
     return load_game("draughts").position(text)
 
 
 def after(position: Position, *tokens: str) -> Position:
+    """Returns the position after these moves."""
     for token in tokens:
         position = position.play(position.parse_move(token))
     return position
@@ -44,6 +46,7 @@ def number(cell: str) -> int:
 
 
 def referee_pieces(state: pyspiel.State) -> dict[str, str]:
+    """Returns OpenSpiel's pieces by our squares."""
     rows = [line for line in str(state).splitlines() if line[:1].isdigit() and len(line) == 9]
     cells = {f"{chr(97 + i)}{row[0]}": piece for row in rows for i, piece in enumerate(row[1:])}
     return {str(number(cell)): PIECES[piece] for cell, piece in cells.items() if piece in PIECES}

@@ -111,14 +111,17 @@ def sides(position: Position) -> list[dict[Square, str]]:
 
 
 def rotate_board(pieces: dict[Square, str]) -> dict[Square, str]:
+    """Returns the pieces on the board rotated by 180 degrees."""
     return {(9 - row, 9 - column): piece for (row, column), piece in pieces.items()}
 
 
 def men(pieces: dict[Square, str]) -> set[Square]:
+    """Returns the squares of the men."""
     return {square for square, piece in pieces.items() if piece == "man"}
 
 
 def number_of(row: int, column: int) -> int:
+    """Returns the number of a square from its row and column."""
     return 5 * row + column // 2
 
 

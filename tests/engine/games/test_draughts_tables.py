@@ -46,6 +46,7 @@ def rules() -> Any:
 
 @cache
 def tables() -> Any:
+    """Returns the tables of all positions with up to four pieces."""
     return load_or_make_tables(game())
 
 
@@ -56,6 +57,7 @@ def solver() -> DraughtsSolver:
 
 @cache
 def compiled_check() -> NativeGame:
+    """Returns the check, compiled with the rules."""
     return compile_game(game(), checker)
 
 

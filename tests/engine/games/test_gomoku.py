@@ -22,7 +22,8 @@ SIZE = 15
 WIN_PATTERNS = {"five-or-more": r"B{5,}|W{5,}", "exactly-five": r"(?<!B)B{5}(?!B)|(?<!W)W{5}(?!W)"}
 
 
-def gomoku(text: str, win: str = "five-or-more") -> Position:
+def gomoku_position(text: str, win: str = "five-or-more") -> Position:
+    """Returns the position with this text."""
     return load_game("gomoku").position(text, {"win": win})
 
 
@@ -148,6 +149,7 @@ def images(text: str) -> Iterator[str]:
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     with np.errstate(over="ignore"):
         return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
@@ -170,7 +172,7 @@ def test_evaluation_has_eight_symmetries(win: str) -> None:
     rng = random.Random(4)
     for position in rng.sample(random_positions(seed=5, matches=12, win=win), 30):
         for image in images(position.text()):
-            assert value(gomoku(image, win)) == value(position), image
+            assert value(gomoku_position(image, win)) == value(position), image
 
 
 def row_counts(text: str, own: str) -> list[int]:
@@ -320,22 +322,22 @@ def test_a_decided_position_is_won(seed: int, searcher_of: Callable[[str], Searc
 def test_six_in_a_row() -> None:
     """Six in a row win, except with "exactly five", where another five still wins."""
     black, white = "a1 b1 c1 e1 f1", "a3 c5 e7 g9 i11"
-    free = gomoku(with_stones(black, white))
+    free = gomoku_position(with_stones(black, white))
     assert free.play(free.parse_move("d1")).outcome() == Outcome(0, "five in a row")
-    exact = gomoku(with_stones(black, white, "black exactly-five"), "exactly-five")
+    exact = gomoku_position(with_stones(black, white, "black exactly-five"), "exactly-five")
     assert exact.play(exact.parse_move("d1")).outcome() is None
     both = with_stones(f"{black} d2 d3 d4 d5", f"{white} k2 l4 m6 n8", "black exactly-five")
-    position = gomoku(both, "exactly-five")
+    position = gomoku_position(both, "exactly-five")
     ended = position.play(position.parse_move("d1"))
     assert ended.outcome() == Outcome(0, "five in a row")
     assert set(ended.view().marks["win"]) == {"d1", "d2", "d3", "d4", "d5"}
-    assert gomoku(ended.text(), "exactly-five").outcome() == ended.outcome()
+    assert gomoku_position(ended.text(), "exactly-five").outcome() == ended.outcome()
 
 
 def test_rows_do_not_wrap_around_an_edge() -> None:
     """Cells at opposite edges of the board are not adjacent."""
     for black in ("m1 n1 o1 a2", "a13 a14 a15 a1", "m3 n2 o1 a2", "n14 o15 a1 b2", "a2 b1 o3 n4"):
-        position = gomoku(with_stones(black, "d5 e7 g8 i10"))
+        position = gomoku_position(with_stones(black, "d5 e7 g8 i10"))
         assert abs(value(position)) < 1_000, black
         for cell in ("b2", "a2", "c3", "o2", "a3", "m13", "a12", "l1", "l4", "m5"):
             if cell in position.tokens():
@@ -358,10 +360,10 @@ def test_rows_do_not_wrap_around_an_edge() -> None:
 def test_impossible_positions(text: str) -> None:
     """A text with stones out of turn, an earlier win or another option is refused."""
     if text == with_stones("", ""):
-        assert gomoku(text) == load_game("gomoku").start()
+        assert gomoku_position(text) == load_game("gomoku").start()
         return
     with pytest.raises(PositionError):
-        gomoku(text)
+        gomoku_position(text)
 
 
 def test_a_full_board_is_a_draw() -> None:
@@ -369,6 +371,6 @@ def test_a_full_board_is_a_draw() -> None:
     rows = [("BBWW" * 5)[shift : shift + SIZE] for shift in (0, 2)]
     text = "/".join(rows[y % 2] for y in range(SIZE))
     assert text.count("B") - text.count("W") == 1
-    position = gomoku(f"{text} white five-or-more")
+    position = gomoku_position(f"{text} white five-or-more")
     assert position.outcome() == Outcome(None, "the board is full")
     assert position.view().text == "Draw"

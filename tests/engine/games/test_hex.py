@@ -16,6 +16,7 @@ ROWS = ["..........."] * 11
 
 
 def hex_position(text: str, swap: str = "yes") -> Position:
+    """Returns the position with this text."""
     return load_game("hex").position(text, {"swap": swap})
 
 
@@ -108,10 +109,12 @@ def rotated(text: str) -> str:
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
+    """Returns the unfinished positions of some random matches."""
     rng = random.Random(seed)
     positions = []
     for _ in range(matches):

@@ -23,16 +23,19 @@ Squares = tuple[int, int, frozenset[int]]
 
 
 def position_of(text: str) -> Position:
+    """Returns the position with this text."""
     return load_game("international-draughts").position(text)
 
 
 def after(position: Position, *tokens: str) -> Position:
+    """Returns the position after these moves."""
     for token in tokens:
         position = position.play(position.parse_move(token))
     return position
 
 
 def our_moves(position: Position) -> set[Squares]:
+    """Returns our moves as origin, target and captured squares."""
     clicks = position.move_views()
     assert len({(click.path[0], click.path[-1], click.affects) for click in clicks}) == len(
         clicks
@@ -49,6 +52,7 @@ def text_without_counts(position: Position) -> str:
 
 
 def token_of(move: draughts.Move) -> str:
+    """Returns our token of a move of pydraughts."""
     return ("x" if move.has_captures else "-").join(map(str, move.steps_move))
 
 

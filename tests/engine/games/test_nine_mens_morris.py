@@ -18,6 +18,7 @@ GAME = "nine-mens-morris"
 
 
 def position_of(text: str, flying: str = "yes") -> Position:
+    """Returns the position with this text."""
     return load_game(GAME).position(text, {"flying": flying})
 
 
@@ -131,10 +132,12 @@ def symmetries() -> Iterator[list[int]]:
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
+    """Returns the unfinished positions of some random matches."""
     rng = random.Random(seed)
     positions = []
     for _ in range(matches):

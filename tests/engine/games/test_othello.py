@@ -23,7 +23,8 @@ def text(cells: dict[str, str], side: str) -> str:
     return "".join(squares.get(cell, "-") for cell in order) + " " + side
 
 
-def othello(cells: dict[str, str], side: str) -> Position:
+def othello_position(cells: dict[str, str], side: str) -> Position:
+    """Returns the position with these cells and the four discs in the middle."""
     return load_game("othello").position(text(cells, side))
 
 
@@ -108,7 +109,7 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 def test_pass() -> None:
     """A side that cannot place a disc has one move, the pass, which is a button."""
-    position = othello({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
+    position = othello_position({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
     assert position.tokens() == ["pass"]
     assert position.view().text == "White to pass, 5 to 1"
     (click,) = position.move_views()
@@ -124,6 +125,7 @@ def test_pass() -> None:
 
 
 def whole_board(white: int) -> str:
+    """Returns a full board with this number of white discs."""
     return "O" * white + "X" * (64 - white)
 
 
@@ -193,7 +195,7 @@ def test_evaluation_of_corners() -> None:
     with np.errstate(over="ignore"):
         rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (
-            rules.evaluate(othello(cells, "X").state, data)
+            rules.evaluate(othello_position(cells, "X").state, data)
             for cells in ({}, {"a1": "X"}, {"b2": "X"})
         )
     assert corner > plain > risky

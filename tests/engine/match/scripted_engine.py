@@ -14,6 +14,7 @@ ILLEGAL = {"chess": "a1a8", "othello": "a1"}
 
 
 def say(text: str) -> None:
+    """Sends a line to the referee."""
     print(text, flush=True)
 
 

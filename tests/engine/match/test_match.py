@@ -34,6 +34,7 @@ Searchers = Callable[[str], Searcher]
 
 
 def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Header:
+    """Returns the header of a match between two players."""
     game = load_game(game_id)
     return Header(
         game_id,
@@ -50,6 +51,7 @@ def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Hea
 def play_match(
     header: Header, games: int, path: Path | None = None, concurrency: int = 1, fresh: bool = False
 ) -> list[Record]:
+    """Plays a match and returns its records."""
     log = Log(header, path, fresh)
     run_match(log, games, concurrency=concurrency)
     log.close()

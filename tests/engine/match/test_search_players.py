@@ -21,6 +21,7 @@ from engine.search.work import Work
 
 
 def search_player(game_id: str, text: str) -> SearchPlayer:
+    """Returns a player with this description that has begun a game."""
     game = load_game(game_id)
     player = make_player(parse_description(text), game, game.check_options({}))
     assert isinstance(player, SearchPlayer)
@@ -29,6 +30,7 @@ def search_player(game_id: str, text: str) -> SearchPlayer:
 
 
 def after(position: Position, *tokens: str) -> Position:
+    """Returns the position after these moves."""
     for token in tokens:
         position = position.play(position.parse_move(token))
     return position

@@ -21,6 +21,7 @@ from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
 
 def start_of(game_id: str, plan: Plan) -> GameState:
+    """Returns the start of a game as the root of a search."""
     return GameState.at_root(load_game(game_id).start(), plan.ends)
 
 
