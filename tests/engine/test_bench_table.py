@@ -168,9 +168,8 @@ def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.Monkey
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(bench_rows, "CHESS", bench_rows.CHESS[:3])
-    cpu_s = iter(
-        [0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4]
-    )  # before and after a run of one position and one of all
+    # Before and after each run: of one position, then of all.
+    cpu_s = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])
     monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(cpu_s))
     row, lacking = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
     assert row.peers[0].name == "planted-chess"

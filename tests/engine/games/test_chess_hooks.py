@@ -149,10 +149,8 @@ def test_exchanges() -> None:
         ("4k3/8/4p3/3p4/8/1N1Q4/8/4K3 w - - 0 1", " | d3d5"),  # a guarded pawn is not worth a queen
         ("4k3/8/8/3p4/8/1N1Q4/8/4K3 w - - 0 1", "d3d5 | "),  # an unguarded pawn is
         ("3rk3/8/8/3p4/8/8/3R4/3RK3 w - - 0 1", "d2d5 | "),  # two rooks in line against one guard
-        (
-            "3qk3/3r4/8/3p4/8/8/3R4/3RK3 w - - 0 1",
-            " | d2d5",
-        ),  # two rooks in line against two guards
+        # two rooks in line against two guards
+        ("3qk3/3r4/8/3p4/8/8/3R4/3RK3 w - - 0 1", " | d2d5"),
         ("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a7a8q | a7a8r a7a8b a7a8n"),
         ("4k3/8/8/3Pp3/8/8/8/4K3 w - e6 0 1", "d5e6 | "),
     ],
