@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.cluster.running import Cluster, Member
-from tests.oracle.history import History, Message, Way, check
+from tests.oracle.history import Direction, History, Message, check
 from tests.server.test_two_nodes import heals, make_rooms
 from tests.support.load import LoadClient, read_everything
 
@@ -36,13 +36,18 @@ class Recording(History):
         self._sent: set[str] = set()
 
     def add(
-        self, at_s: float, client: str, session: int, way: Way, message: Message | None = None
+        self,
+        at_s: float,
+        client: str,
+        session: int,
+        direction: Direction,
+        message: Message | None = None,
     ) -> None:
         kind = message["t"] if message else ""
         if kind in UNCHECKED:
             return
-        super().add(at_s, client, session, way, message)
-        if message and way == "out" and kind == "move":
+        super().add(at_s, client, session, direction, message)
+        if message and direction == "out" and kind == "move":
             self._sent.add(message["id"])
         elif message and kind == "ack" and message["id"] in self._sent:
             self._sent.discard(message["id"])
@@ -131,7 +136,7 @@ class Storm:
         url = self.chance.choice(self._urls)
         highest = Counter[str]()
         for one in self._history.entries:
-            if one.way == "in" and one.message["t"] == "event":
+            if one.direction == "in" and one.message["t"] == "event":
                 highest[one.message["room"]] = max(highest[one.message["room"]], one.message["v"])
         scout = LoadClient("scout", [url], self._history, 0)
         link = await scout.link(0)

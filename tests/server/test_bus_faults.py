@@ -93,7 +93,7 @@ async def play(
                     await link.close()
         await read_everything(urls[0], rooms, history)
     acks = sum(
-        one.way == "in" and one.client != READER and one.message.get("t") == "ack"
+        one.direction == "in" and one.client != READER and one.message.get("t") == "ack"
         for one in history.entries
     )
     assert acks > 2 * commands, "it is a test only if a lot happened"

@@ -250,7 +250,7 @@ def no_answer(patch: Patch) -> FakeServer:
             reply(request, message)
 
     patch.setattr(crowd, "WAIT_S", 0.4)
-    patch.setattr(history, "ANSWER_S", 0.3)
+    patch.setattr(history, "ANSWER_TIMEOUT_S", 0.3)
     patch.setattr(runner_module, "reply", forgetful)
     return FakeServer()
 

@@ -31,7 +31,7 @@ from server.rooms.model import (
 )
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
-from tests.oracle.referee import Foul, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
 
 PEOPLE = [ADA, BEN, CYD]
@@ -302,7 +302,7 @@ class RoomMachine(RuleBasedStateMachine):
                 assert self.umpire is None or self.umpire.over
                 created = parse_event_body(self.played.log[0][1])
                 assert isinstance(created, wire.Created)
-                self.umpire = referee(created.game, created.options)
+                self.umpire = new_referee(created.game, created.options)
                 people = [one.identity for one in event.seats if one.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.asked = None
@@ -318,8 +318,8 @@ class RoomMachine(RuleBasedStateMachine):
                 self.answered.add((event.match, event.ply))
                 try:
                     self.umpire.play(event.move)
-                except Foul as foul:
-                    raise AssertionError(f"I9: {foul}") from foul
+                except IllegalMove as error:
+                    raise AssertionError(f"I9: {error}") from error
             case wire.Finished():
                 assert self.umpire is not None
                 assert event.match not in self.results, "I11: a result is final"

@@ -49,10 +49,10 @@ class Crowd:
     rooms: list[str]
     healed: bool
 
-    def count(self, t: str, way: str = "in", **fields: object) -> int:
+    def count(self, t: str, direction: str = "in", **fields: object) -> int:
         """The number of messages of a type that the players sent or received."""
         return sum(
-            one.way == way and one.client != READER and one.message.get("t") == t
+            one.direction == direction and one.client != READER and one.message.get("t") == t
             and all(one.message.get(name) == value for name, value in fields.items())
             for one in self.history.entries
         )  # fmt: skip
@@ -176,7 +176,7 @@ async def everybody_at_the_tail(history: History, clients: list[LoadClient]) -> 
     while True:
         heads = Counter[str]()
         for one in history.entries:
-            if one.way == "in" and one.message["t"] in ("event", "joined", "snapshot"):
+            if one.direction == "in" and one.message["t"] in ("event", "joined", "snapshot"):
                 heads[one.message["room"]] = max(heads[one.message["room"]], one.message["v"])
         if not any(client.behind(heads) for client in clients):
             return
