@@ -224,7 +224,9 @@ async def test_a_backup_goes_into_an_empty_store_only(
         assert await store.heads(["r1", "r2"]) == {"r2": 2}
 
 
-async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureRequest) -> None:
+async def test_a_backup_is_not_restored_under_a_running_server(
+    request: pytest.FixtureRequest,
+) -> None:
     """A backup is not restored under a running server: PostgreSQL shows its heartbeats, and a
     SQLite file is locked.
     """
@@ -234,7 +236,7 @@ async def test_a_server_that_runs_is_not_restored_under(request: pytest.FixtureR
             await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
 
 
-async def test_after_a_restore_the_days_count_anew(
+async def test_a_restore_restarts_the_expiry(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
     """Guests and rooms of an old backup are not deleted at the first step of the expiry, and guests
@@ -259,7 +261,7 @@ async def test_after_a_restore_the_days_count_anew(
             assert (await store.expire_rooms("", at_last, 9)).deleted == ("r1",)
 
 
-async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
+async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRequest) -> None:
     """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,

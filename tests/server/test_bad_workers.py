@@ -93,7 +93,7 @@ async def first_and_second(here: Network) -> tuple[ScriptedWorker, ScriptedWorke
 
 
 @pytest.mark.parametrize("lie", LIES)
-async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
+async def test_a_bad_worker_gets_no_more_searches(lie: str, tmp_path: Path) -> None:
     """The search moves to the good worker.
 
     The liar gets no more of that game, which the log says once, without its words.
@@ -115,7 +115,7 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
-async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
+async def test_a_malformed_answer_moves_the_search(broken: str, tmp_path: Path) -> None:
     """A malformed answer moves the search to another worker at once."""
     async with broker_network(tmp_path) as here:
         bad, good = await first_and_second(here)
@@ -137,7 +137,7 @@ async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None
         assert (len(bad.orders), len(good.orders), here.engines.counts.lost) == (1, 2, 0)
 
 
-async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
+async def test_malformed_messages_about_another_attempt_change_nothing(tmp_path: Path) -> None:
     """Only a message with the search's id and current attempt can discredit a worker."""
     async with broker_network(tmp_path) as here:
         worker = await here.add_worker()
@@ -155,7 +155,7 @@ async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: 
         assert here.engines._metrics.bad_answers == 0
 
 
-async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
+async def test_without_a_trusted_worker_the_search_fails(tmp_path: Path) -> None:
     """Without a trusted worker this search and later ones fail at once, in our words, until another
     one comes. Other games still work.
     """
@@ -183,7 +183,7 @@ async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path)
         assert len(bad.orders) == 2
 
 
-async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
+async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path) -> None:
     """A worker whose advert goes and returns is the same process and stays untrusted.
 
     A restarted worker has another name.
@@ -206,7 +206,7 @@ async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
         assert len(bad.orders) == 1
 
 
-async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
+async def test_the_local_pool_plays_after_a_bad_worker(tmp_path: Path) -> None:
     """The local pool plays the move when no other worker is left."""
     async with broker_network(tmp_path, pool := Pool()) as here:
         bad = await here.add_worker()
@@ -215,7 +215,7 @@ async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
         assert (len(bad.orders), len(pool.jobs)) == (1, 2)
 
 
-async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
+async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path) -> None:
     """After a quarantine of the local pool, even busy workers are used.
 
     Without workers the search fails with it.
@@ -240,7 +240,7 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
             await here.search()
 
 
-async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
+async def test_a_failed_search_does_not_discredit_its_worker(tmp_path: Path) -> None:
     """A search that fails at one worker moves to another; the first one gets the next search as
     before.
     """
@@ -288,7 +288,7 @@ async def test_a_flood_of_progress_is_read_ten_times_a_second(
         assert (await searching).move == "d"
 
 
-def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
+def test_a_variation_ends_before_its_first_illegal_move() -> None:
     """A shown variation can be played: it has no move after the end, illegal move or other
     spelling.
     """
@@ -309,7 +309,7 @@ def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
         chess.check_result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
-def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
+def test_a_variation_is_checked_only_as_far_as_it_is_shown() -> None:
     """A variation is cut at a fixed length, shorter during a search, because checking a move costs
     a move generation.
     """
@@ -333,7 +333,7 @@ async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script
     return worker
 
 
-async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
+async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
     """Two AI seats finish their match with the one good worker.
 
     Nothing of the liars' words is shown or stored.
@@ -368,7 +368,7 @@ async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
         assert not [body for body in stored if b"evil" in body or POISON.encode() in body]
 
 
-async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
+async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
     """The match ends as a failure with a reason in our words."""
     world = FakeServer()
     async with AsyncExitStack() as stack:

@@ -100,7 +100,7 @@ def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random
     st.binary(max_size=200),
     st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]),
 )
-def test_random_bytes(payload: bytes, topic: str) -> None:
+def test_random_bytes_are_refused(payload: bytes, topic: str) -> None:
     """Random bytes are refused; an empty payload is a will, on a node's topic only."""
     if payload or "/nodes/" not in topic:
         with pytest.raises(InvalidMessage):

@@ -161,7 +161,7 @@ async def test_rooms_are_separate(buses: Buses) -> None:
         assert await receiver.until(bool) == [EventsAppended(name, "n1", entries(1))]
 
 
-async def test_unsubscribing_ends_it(buses: Buses) -> None:
+async def test_unsubscribing_ends_delivery(buses: Buses) -> None:
     """After unsubscribing nothing arrives; others still receive, and the room can be subscribed
     again.
     """

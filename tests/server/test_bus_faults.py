@@ -273,7 +273,7 @@ async def test_an_unavailable_broker_for_a_minute(end: End, tmp_path: Path) -> N
         )
 
 
-async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
+async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
     """The metrics show whether messages flow, the echo's time, and the invalid messages
     received.
     """

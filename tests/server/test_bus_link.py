@@ -124,7 +124,7 @@ def test_the_broker_of_the_settings(tmp_path: Path) -> None:
         assert "s3cret" not in str(error.value)
 
 
-def test_a_node_has_a_name_of_its_own() -> None:
+def test_a_nodes_name_is_unique() -> None:
     """A node's name is the setting and a random part; characters that topics cannot hold are
     refused.
     """
@@ -156,7 +156,7 @@ async def test_an_outbox_is_bounded() -> None:
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
 
-async def test_in_flight_messages_go_first() -> None:
+async def test_in_flight_messages_are_sent_again_first() -> None:
     """In-flight messages are sent again first, in order, unless they are unkept or have been tried
     too often: one may be what breaks the connection.
     """
@@ -178,7 +178,7 @@ async def test_in_flight_messages_go_first() -> None:
 # --- the connection -------------------------------------------------------------------------------
 
 
-async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
+async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
     """After SIGKILL of the broker, kept messages that were sent meanwhile arrive, old and new
     subscriptions hold, and a gap is reported.
     """
@@ -213,7 +213,7 @@ async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
         assert (one.counts.connected, one.outbox.lost) == (2, 0)
 
 
-async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
+async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path) -> None:
     """Clusters with the same names and topics, one with a prefix: messages, statuses and wills stay
     apart.
     """
@@ -317,7 +317,7 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         assert ear.payloads == sent
 
 
-async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
+async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> None:
     """When the broker drops the link because another connection has its name, it reconnects."""
     async with (
         mosquitto(tmp_path) as broker,
@@ -420,7 +420,7 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         gc.collect()
 
 
-async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
+async def test_a_workers_access_rights(tmp_path: Path) -> None:
     """With the shipped access list, a worker cannot publish about rooms, nodes or the lobby, act
     for another worker, or read rooms and others' orders; it can do what it needs.
     """

@@ -307,7 +307,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
     ],
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
-async def test_the_checker_finds(
+async def test_the_checker_finds_the_fault(
     fault: Callable[[Patch], FakeServer], invariants: set[str], monkeypatch: Patch
 ) -> None:
     """The crowd's history shows the fault, under the promise that it breaks; a single crowd may
@@ -355,14 +355,14 @@ async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
     """I20, R17."""
     monkeypatch.setattr(session_module, "CUT_BYTES", 10**12)
     with pytest.raises(AssertionError):
-        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+        await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
-async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
+async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: Patch) -> None:
     """I20, R17: ephemeral messages must be skipped for a slow reader."""
     monkeypatch.setattr(session_module, "SKIP_BYTES", 10**12)
     with pytest.raises(AssertionError):
-        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+        await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
         any_answer_of_an_ai_is_taken,
     ],
 )
-def test_random_commands_find_it_in_the_pure_room(
+def test_random_commands_find_the_fault(
     fault: Callable[[Patch], object], monkeypatch: Patch
 ) -> None:
     """The state machine of tests/server/test_room_machine.py turns red, without any server."""

@@ -168,7 +168,7 @@ async def server_and_worker(
             await handle.kill()
 
 
-async def test_an_order_is_served(tmp_path: Path) -> None:
+async def test_a_search_command_is_served(tmp_path: Path) -> None:
     """An order is confirmed at once, then has progress and one answer.
 
     A repeated order is the same order.
@@ -187,7 +187,7 @@ async def test_an_order_is_served(tmp_path: Path) -> None:
         await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
 
 
-async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
+async def test_progress_is_sent_at_most_ten_times_a_second(tmp_path: Path) -> None:
     """Progress is sent at most ten times a second."""
     async with server_and_worker(tmp_path) as (server, handle):
         told: list[Info] = []
@@ -202,7 +202,7 @@ async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) 
         assert told == []
 
 
-async def test_what_it_refuses(tmp_path: Path) -> None:
+async def test_a_workers_refusals(tmp_path: Path) -> None:
     """A worker refuses other rules, another game, another position, and more than it can queue."""
     async with server_and_worker(tmp_path) as (server, handle):
         server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))

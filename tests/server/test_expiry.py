@@ -53,7 +53,7 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 
 @virtual
-async def test_a_room_without_a_match_goes() -> None:
+async def test_a_room_without_a_match_expires() -> None:
     """A room is deleted after seven whole days without anyone in it.
 
     The lobby's watchers and later visitors learn of it.
@@ -74,7 +74,7 @@ async def test_a_room_without_a_match_goes() -> None:
 
 
 @virtual
-async def test_a_visit_begins_the_days_anew() -> None:
+async def test_a_visit_restarts_the_expiry() -> None:
     """A visit without a command restarts the days, on any node, even if the bus carries nothing."""
     world = Later()
     async with world.hub("n1") as hub, world.hub("n2") as other:
@@ -130,7 +130,7 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 
 @virtual
-async def test_somebody_opens_a_room_as_it_goes() -> None:
+async def test_a_room_that_expires_while_it_is_opened() -> None:
     """A room that is deleted between the first and the last read of its log is room.unknown and is
     not opened.
     """
@@ -152,7 +152,7 @@ async def test_somebody_opens_a_room_as_it_goes() -> None:
 
 
 @virtual
-async def test_somebody_opens_a_room_before_it_goes() -> None:
+async def test_an_opened_room_does_not_expire() -> None:
     """Once a log has been read completely, no node deletes the room, so what it acknowledges is
     kept.
     """
@@ -168,7 +168,7 @@ async def test_somebody_opens_a_room_before_it_goes() -> None:
 
 
 @virtual
-async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
+async def test_a_clock_that_is_ahead_expires_nothing() -> None:
     """Days are counted by the store's clock, which the heartbeat compares with the node's."""
     world = Later()
     async with world.hub() as hub:
@@ -182,7 +182,7 @@ async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
 
 
 @virtual
-async def test_a_store_that_fails_is_asked_again() -> None:
+async def test_a_failed_step_is_repeated() -> None:
     """A step that failed has changed nothing, and the next one does its work."""
     world = Later()
     async with world.hub() as hub:
@@ -247,7 +247,7 @@ async def test_guests_who_sat_stay() -> None:
 
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
-async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
+async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
     """A guest is marked before the seat is theirs. If marking fails, nothing has happened."""
     world = Later()
     async with world.hub() as hub:
@@ -264,7 +264,7 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
 
 
 @virtual
-async def test_a_day_is_noted_once() -> None:
+async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
     """A guest is marked once a day however often they say hello, and when they are created."""
     world = Later()
     async with world.hub() as hub:
@@ -277,7 +277,7 @@ async def test_a_day_is_noted_once() -> None:
 
 
 @virtual
-async def test_who_stays_connected_is_seen() -> None:
+async def test_a_connected_guest_does_not_expire() -> None:
     """A guest who said hello weeks ago and is still connected stays. A failing store is retried."""
     world = Later()
     async with world.hub() as hub:
@@ -310,7 +310,7 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
     ].value if "plyroom" in answer.cookies else None
 
 
-async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
+async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
     """A deleted guest's cookie makes a new guest, over HTTP and in a hello.
 
     A deleted token is refused, and hello without one works.
@@ -335,7 +335,7 @@ async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
             assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
 
 
-async def test_a_guest_who_says_hello_at_that_moment() -> None:
+async def test_a_guest_who_is_deleted_during_hello() -> None:
     """A guest who is deleted between the lookup of the token and the mark gets the answer of an
     unknown token.
     """

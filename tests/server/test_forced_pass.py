@@ -53,7 +53,7 @@ def test_the_server_passes_for_the_person_to_move() -> None:
     assert played.room.forced_pass() is None
 
 
-def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
+def test_only_a_forced_pass_has_the_extra_field() -> None:
     """Only a forced pass has the extra field in the log."""
     played = before_a_pass()
     played.do(ADA, played.move("pass"))
@@ -65,7 +65,7 @@ def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
-def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
+def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
     """No earlier move is forced, nor the last free cell of a board: the player makes every move
     that shows on it.
     """
@@ -103,7 +103,7 @@ def test_only_the_server_passes_for_others() -> None:
     assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
 
 
-def test_ais_and_matches_that_are_over_are_left_alone() -> None:
+def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
     """The server passes neither for an AI nor after the end of a match."""
     played = before_a_pass()
     match = played.match
@@ -114,7 +114,7 @@ def test_ais_and_matches_that_are_over_are_left_alone() -> None:
     assert played.room.due_ms() is None
 
 
-def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault of the rules in the check for a pass, which runs at each commit, costs no move."""
     played = before_a_pass()
     assert played.room.forced_pass() is not None
@@ -159,7 +159,7 @@ async def moves_of(world: FakeServer, room: str) -> list[StoredEvent]:
 
 
 @virtual
-async def test_a_forced_pass_comes_after_a_moment() -> None:
+async def test_a_forced_pass_comes_after_a_second() -> None:
     """The pass comes after a second by default, whatever is said meanwhile.
 
     All see it as forced, and the other side is to move.
@@ -182,7 +182,7 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
 
 
 @virtual
-async def test_who_passes_in_time_passes_once() -> None:
+async def test_a_players_own_pass_cancels_the_servers() -> None:
     """A player's own pass in time cancels the server's."""
     world = FakeServer()
     async with waiting_for_a_pass(world) as (_, room, ada, _ben):
@@ -238,7 +238,7 @@ async def test_two_nodes_pass_once() -> None:
 
 
 @virtual
-async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
+async def test_a_pass_whose_write_fails_is_repeated() -> None:
     """There is one pass in the end when the store fails for a moment, before or after the write."""
     for fault in (Fault(), Fault(after=True)):
         world = FakeServer()

@@ -122,13 +122,13 @@ async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
         assert await server.stop() == 0
 
 
-def test_the_store_verifies(data: Path) -> None:
+def test_an_old_store_verifies(data: Path) -> None:
     """Every event, position and row of the old store is consistent."""
     report = verified(data)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
 
 
-def test_the_backup_restores(tmp_path: Path) -> None:
+def test_an_old_backup_restores(tmp_path: Path) -> None:
     """An old backup restores to a consistent store with the same content."""
     restored = tmp_path / "restored"
     result = CliRunner().invoke(

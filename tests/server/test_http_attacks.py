@@ -98,7 +98,7 @@ async def test_every_encoding_is_refused(encoding: str, decompressed: list[str])
         assert decompressed == []
 
 
-async def test_the_metrics_port_unpacks_nothing(decompressed: list[str]) -> None:
+async def test_the_metrics_port_accepts_no_bodies(decompressed: list[str]) -> None:
     """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
@@ -171,7 +171,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
         assert chunks <= PIECE_BYTES // len(b"1\r\nx\r\n") + 1
 
 
-async def test_what_follows_a_refused_request_is_not_served() -> None:
+async def test_bytes_after_a_refused_request_are_not_served() -> None:
     """Bytes after a refused request are never taken for another request."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
@@ -333,7 +333,7 @@ async def test_one_address_gets_half_of_the_slots() -> None:
             assert (await again.request("/livez")).status == 200
 
 
-async def test_a_silent_connection_makes_room() -> None:
+async def test_the_longest_silent_connection_is_closed_for_a_new_one() -> None:
     """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
     connections in use stay.
     """

@@ -70,7 +70,7 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 
 @virtual
-async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
+async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
     """I1: a repeated create gets its ack even at the limit of rooms, or when the game is gone."""
     world = world_with(rooms_burst=3)
     async with world.hub() as hub:
@@ -203,7 +203,7 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 
 @virtual
-async def test_so_many_rooms_and_no_more() -> None:
+async def test_rooms_in_memory_are_limited() -> None:
     """I20: beyond the limit a room is room.limit. Idle rooms make place; rooms in use stay."""
     world = world_with(max_rooms=3, rooms_burst=99)
     async with world.hub() as hub:
@@ -223,7 +223,7 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 
 @virtual
-async def test_a_hub_ends_with_everything_it_began() -> None:
+async def test_a_hub_that_ends_leaves_no_task() -> None:
     """A hub leaves no task of a search or room behind. Waiting clients get a refusal or nothing."""
     world = FakeServer()
 
@@ -248,7 +248,7 @@ async def test_a_hub_ends_with_everything_it_began() -> None:
 
 
 @virtual
-async def test_what_ends_the_block_comes_out_as_itself() -> None:
+async def test_an_exception_inside_the_block_is_not_wrapped() -> None:
     """An exception inside the block is not wrapped in a group."""
     world = FakeServer()
     with pytest.raises(ZeroDivisionError):
@@ -348,7 +348,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
 
 
 @virtual
-async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
+async def test_a_room_is_woken_although_the_store_fails() -> None:
     """A room that is taken over while the store fails is read a moment later."""
     for call in ("head", "events"):
         world = world_with(sole_node=True)
@@ -360,7 +360,7 @@ async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
 
 
 @virtual
-async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
+async def test_a_node_whose_heartbeat_fails_keeps_playing() -> None:
     """A node keeps playing when its heartbeat fails, and sends the next one as soon as it can."""
     world = FakeServer()
     async with world.hub() as hub:
@@ -376,7 +376,7 @@ async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
 
 
 @virtual
-async def test_a_hub_that_cannot_begin_says_so() -> None:
+async def test_a_hub_that_cannot_start_raises_the_stores_error() -> None:
     """A hub that cannot start raises StoreUnavailable itself."""
     world = FakeServer()
     world.store.down = True
@@ -443,7 +443,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 
 @virtual
-async def test_unlisted_rooms_are_never_told_of() -> None:
+async def test_unlisted_rooms_are_never_announced() -> None:
     """I15: an unlisted room is never in the list, in its changes, or in the list of matches."""
     async with (world := FakeServer()).hub() as hub:
         eve = await watch(hub)

@@ -46,7 +46,7 @@ def refusal_of(work: Any) -> LimitExceeded:
 # --- units ----------------------------------------------------------------------------------------
 
 
-def test_so_many_at_once_and_so_many_a_minute() -> None:
+def test_a_burst_and_then_a_rate_per_minute() -> None:
     """After the burst, tokens return at the rate.
 
     A refusal says when to retry, and other addresses are unaffected.
@@ -64,7 +64,7 @@ def test_so_many_at_once_and_so_many_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
-def test_nought_is_off(burst: int, per_minute: int) -> None:
+def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
     """0 switches off the limits of rates, sockets and places."""
     rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
     for number in range(299):
@@ -90,7 +90,7 @@ def test_a_million_addresses_fill_no_memory() -> None:
     refusal_of(lambda: rates.take(HERE, 0.0))
 
 
-def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
+def test_addresses_with_full_buckets_are_forgotten() -> None:
     """Each new address makes the rate forget a few whose buckets are full."""
     rates = Rates("guests", 2, 60)
     for number in range(100):
@@ -100,7 +100,7 @@ def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
     assert len(rates) == 1
 
 
-def test_an_address_that_is_gone_leaves_nothing() -> None:
+def test_closed_sockets_and_rooms_are_forgotten() -> None:
     """Closed sockets and rooms are not counted, and their addresses are not kept."""
     sockets, places = Sockets(1), Places(10, 10)
     for number in range(50):
@@ -140,7 +140,7 @@ def test_limits_are_settings() -> None:
 # --- guests ---------------------------------------------------------------------------------------
 
 
-async def test_guests_without_end_are_refused() -> None:
+async def test_too_many_guests_of_an_address_are_refused() -> None:
     """An address that creates too many guests, over HTTP or by hello, is refused with a time to
     retry. Known guests and other addresses get in.
     """
@@ -170,7 +170,7 @@ async def test_guests_without_end_are_refused() -> None:
         assert (await make_guest(http, THERE)).status == 200
 
 
-async def test_the_address_is_that_of_an_ipv6_network() -> None:
+async def test_an_ipv6_network_counts_as_one_address() -> None:
     """A /64 network counts as one address."""
     async with (
         serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -182,7 +182,7 @@ async def test_the_address_is_that_of_an_ipv6_network() -> None:
 
 
 @pytest.mark.parametrize("people", [30, 200])
-async def test_a_class_and_a_club_get_in(people: int) -> None:
+async def test_a_school_class_and_a_club_can_connect(people: int) -> None:
     """Thirty pupils, or two hundred members, behind one address all become guests and enter a room
     under the default settings.
     """
@@ -205,7 +205,7 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
 # --- sockets --------------------------------------------------------------------------------------
 
 
-async def test_sockets_without_end_are_refused() -> None:
+async def test_too_many_sockets_of_an_address_are_refused() -> None:
     """Beyond the limit of sockets the handshake gets a 429 with Retry-After.
 
     Others get in, as does the address when one closes. Failed handshakes do not count.
@@ -245,7 +245,7 @@ async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
             assert (await node.get("/ws", **coming_from(THERE))).status == 404
 
 
-async def test_a_terminal_or_a_bot_is_told() -> None:
+async def test_the_python_client_reports_why_it_is_refused() -> None:
     """The Python client reports why it cannot connect and for how long."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
@@ -296,7 +296,7 @@ async def code_of(client: Client, address: str) -> tuple[Code, int]:
 
 
 @virtual
-async def test_rooms_without_end_are_refused() -> None:
+async def test_too_many_rooms_of_an_address_are_refused() -> None:
     """An address can create a limited number of rooms a minute however many guests it has.
 
     Earlier acks are repeated.
@@ -341,7 +341,7 @@ async def test_one_address_cannot_fill_the_server() -> None:
 
 
 @virtual
-async def test_a_room_that_was_made_can_be_joined() -> None:
+async def test_a_created_room_can_be_joined() -> None:
     """An acknowledged room has a place and keeps it until its creator has had time to join,
     whatever the demand.
     """
@@ -358,7 +358,7 @@ async def test_a_room_that_was_made_can_be_joined() -> None:
 
 
 @virtual
-async def test_a_room_that_nobody_joined_makes_place() -> None:
+async def test_a_room_that_nobody_joined_loses_its_place() -> None:
     """A room that nobody joined makes place a little later; a room that failed to be created, at
     once.
     """
@@ -377,7 +377,7 @@ async def test_a_room_that_nobody_joined_makes_place() -> None:
 
 
 @virtual
-async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
+async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
     """A room that is being written already holds its place."""
     world = crowded(max_rooms=5)
     async with world.hub() as hub:

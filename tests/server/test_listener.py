@@ -87,7 +87,7 @@ async def test_a_websocket_elsewhere_is_not_found() -> None:
         assert (await http.request("/ws")).status == 404, "and it is no page"
 
 
-async def test_a_full_server_says_so() -> None:
+async def test_a_full_server_refuses_connections() -> None:
     """One connection too many gets 503; existing ones stay, and a slot that becomes free is
     used.
     """
@@ -168,7 +168,7 @@ async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
         (b"", False),
     ],
 )  # fmt: skip
-def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
+def test_upgrades_are_recognised(head: bytes, upgrade: bool) -> None:
     """RFC 6455, section 4.1: an Upgrade header that contains websocket, in any case."""
     assert is_upgrade(head) is upgrade
 
@@ -216,7 +216,7 @@ def test_origins_that_may_connect(host: str | None, origin: str | None, allowed:
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
-async def test_foreign_pages_do_not_get_a_socket() -> None:
+async def test_foreign_pages_get_no_websocket() -> None:
     """A foreign Origin, and a foreign name of this server (DNS rebinding), get 403 before the
     handshake.
     """
@@ -266,7 +266,7 @@ def test_hosts_that_are_allowed() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_end_waits_for_nobody(loop: str) -> None:
+def test_shutdown_does_not_wait_for_clients(loop: str) -> None:
     """Sockets are closed with 1012, and idle or incomplete HTTP connections do not delay the
     end.
     """
@@ -315,7 +315,7 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+def test_the_command_reports_start_errors(tmp_path: Path) -> None:
     """A taken port, a bad setting or an unusable folder: one clear line and exit code 1, no
     traceback.
     """
@@ -340,7 +340,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-async def test_one_server_for_one_folder(tmp_path: Path) -> None:
+async def test_a_folder_has_one_server(tmp_path: Path) -> None:
     """A second server for a folder fails with StoreUnavailable; it may start once the first has
     ended.
     """
@@ -420,7 +420,7 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         assert stale.cookies["plyroom"].value
 
 
-async def test_a_token_in_hello_goes_before_the_cookie() -> None:
+async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
     """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
         cookie = (await guest(http)).cookies["plyroom"].value
@@ -551,7 +551,7 @@ async def test_files_are_immutable_under_a_name_of_their_content() -> None:
         assert (await node.get("/favicon.ico")).headers["location"] == f"/static/{base}/favicon.svg"
 
 
-async def test_a_page_under_a_foreign_name_says_so() -> None:
+async def test_a_page_under_a_foreign_name_names_the_setting() -> None:
     """Under a foreign name the page is a 421 that says what to set."""
     async with serve() as node, node.http("evil.example") as http:
         answer = await http.request("/")

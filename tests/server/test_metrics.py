@@ -102,7 +102,7 @@ async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
     assert sum(each["plyroom_commands_total"] for each in counted) == 40
 
 
-async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for() -> None:
+async def test_health_is_on_the_metrics_port_if_it_is_open() -> None:
     """The metrics port also answers /livez and /readyz, and the players' port has no /metrics."""
     async with serve(metrics_port=0) as node:
         async with ClientSession() as http:
@@ -118,7 +118,7 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
         assert node.running.metrics_port is None
 
 
-async def test_no_metric_names_anybody() -> None:
+async def test_metrics_name_no_room_or_person() -> None:
     """I14: a scrape contains no room, name, identity or token."""
     async with (
         serve(metrics_port=0) as node,
@@ -147,7 +147,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
     assert ("store unavailable", room, "lost") in lines
 
 
-async def test_the_end_is_spread() -> None:
+async def test_connections_are_closed_over_the_drain_time() -> None:
     """A stopping node admits nobody and closes its connections with 1012 spread over drain_s."""
     async with asyncio.TaskGroup() as tasks:
         world = FakeServer()

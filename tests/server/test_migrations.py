@@ -87,7 +87,7 @@ async def test_the_migrations_make_the_tables(database: Database) -> None:
     assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
 
 
-def test_every_revision_is_tried() -> None:
+def test_every_revision_is_tested() -> None:
     """REVISIONS are those of the folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
@@ -97,7 +97,7 @@ def test_every_revision_is_tried() -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_data_of_every_earlier_revision_comes_along(
+async def test_data_of_every_earlier_revision_is_migrated(
     database: Database, revision: str
 ) -> None:
     """Rows of every earlier revision are unchanged after the upgrade, and a store opens on them."""
@@ -113,7 +113,7 @@ async def test_data_of_every_earlier_revision_comes_along(
         assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
 
 
-async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
+async def test_guests_of_earlier_revisions_who_gave_commands_are_kept(database: Database) -> None:
     """0003: a guest who gave a command in a room or created one counts as having sat; others do
     not.
     """
@@ -156,7 +156,7 @@ async def test_migrations_go_back_and_forth(database: Database) -> None:
     assert await database.run(described) == before
 
 
-async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgres) -> None:
+async def test_concurrent_migrations_run_one_after_the_other(postgres: Postgres) -> None:
     """Of several migrations at once, one does the work and the others find it done."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
@@ -178,7 +178,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
     return change
 
 
-async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
+async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
     """R21, expand: this version keeps running on a newer schema that allows it, and does not
     migrate it back.
     """
@@ -191,7 +191,7 @@ async def test_a_newer_schema_that_suits_this_program_is_used(database: Database
     assert await database.run(migrate) == ("0999", "0999")
 
 
-async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
+async def test_an_incompatible_newer_schema_is_refused(database: Database) -> None:
     """R21, contract: the server and `plyroom migrate` refuse a newer schema that does not allow
     this version.
     """
@@ -240,7 +240,7 @@ async def test_an_older_program_runs_beside_the_migration(
                 assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 
 
-def test_what_cannot_be_run_on_is_said() -> None:
+def test_an_unusable_schema_is_reported() -> None:
     """For a schema that is too old, too new or missing, the message says what to do."""
     schema.check_revision(schema.HEAD, None, "here")
     schema.check_revision("0999", schema.MIN_REVISION, "here")

@@ -155,7 +155,7 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
 @pytest.mark.parametrize("has_run_out", [False, True])
 @pytest.mark.parametrize("late_s", [0.1, 1.9])
 @virtual
-async def test_a_commit_that_lands_after_the_news_of_its_nodes_death(
+async def test_a_commit_that_lands_after_its_node_was_reported_dead(
     late_s: float, has_run_out: bool
 ) -> None:
     """The database may execute a statement whose sender is gone: heads are compared until that is
@@ -191,7 +191,7 @@ async def test_heads_are_compared_again_after_the_store_failed() -> None:
 
 
 @virtual
-async def test_a_lapse_that_the_store_fails_in_is_looked_at_again() -> None:
+async def test_heads_are_compared_again_if_the_store_fails_after_a_gap() -> None:
     """The comparison of heads after a gap is repeated if the store fails."""
     async with two_members() as (one, two, room, ada, ben):
         one.connection.loses = news
@@ -250,7 +250,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
 
 
 @virtual
-async def test_a_node_that_was_never_heard_of() -> None:
+async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
     """A node that is alive by the store but was never heard on the bus is in doubt, too."""
     world = patient()
     async with member(world, "n1") as one:
@@ -267,7 +267,7 @@ async def test_a_node_that_was_never_heard_of() -> None:
 
 
 @virtual
-async def test_what_a_node_learns_of_its_own_commits_it_tells() -> None:
+async def test_commits_that_a_node_discovers_are_published() -> None:
     """The answer to a commit is lost (a frozen node, a broken connection): the room finds the
     events in the log a moment later and publishes them to the other nodes.
     """
@@ -355,7 +355,7 @@ async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize("is_told", [True, False])
 @virtual
-async def test_a_room_that_is_open_here_is_taken_over(is_told: bool, is_behind: bool) -> None:
+async def test_an_open_room_is_taken_over(is_told: bool, is_behind: bool) -> None:
     """The node that searches for an AI dies, while the room is open here for a spectator: the
     AI moves here, also if the dead node's last commit was not heard of.
     """

@@ -53,7 +53,7 @@ def written(moves: Any) -> list[tuple[str | None, str | None]]:
     return [(one.number, one.text) for one in moves]
 
 
-def test_a_move_is_written_as_players_write_it() -> None:
+def test_a_move_has_the_notation_of_players() -> None:
     """The event and the room have the notation of players: 3. Bc4 Nf6."""
     chess = seated(game="chess")
     chess.moves(" ".join(CHESS))
@@ -101,7 +101,7 @@ def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
     assert written(match.moves) == [(number, None) for number, _ in WRITTEN]
 
 
-async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay and the list of matches show a new log, an old one, and one of a missing game in the
     same way.
     """
@@ -140,7 +140,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @virtual
-async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
+async def test_the_lobby_and_thinking_use_the_games_move_numbers() -> None:
     """The lobby and `thinking` use the game's words: a match's length, and the number of the move
     that the AI searches.
     """

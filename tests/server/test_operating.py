@@ -95,7 +95,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
     assert repr(url) == "PostgresUrl('postgresql://us%40er@one:1,two:2/name')"
 
 
-def test_addresses_may_be_as_libpq_has_them() -> None:
+def test_addresses_have_the_forms_of_libpq() -> None:
     """Addresses may have no user, several hosts, an IPv6 address, or a socket's folder, as in
     libpq.
     """
@@ -109,7 +109,7 @@ def test_addresses_may_be_as_libpq_has_them() -> None:
     assert str(PostgresUrl("postgresql:///name?host=/run/postgresql")) == "postgresql:///name"
 
 
-def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:
+def test_a_node_is_the_sole_one_on_sqlite_by_default() -> None:
     """By default a node is alone on SQLite and not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
     assert settings_from_env({}).is_sole_node

@@ -115,9 +115,9 @@ SILENT = partial(
     DIES.test_a_move_that_a_dying_node_committed_reaches_the_others, is_told=False, within_s=6.0
 )
 LANDS = partial(
-    DIES.test_a_commit_that_lands_after_the_news_of_its_nodes_death, late_s=1.9, has_run_out=True
+    DIES.test_a_commit_that_lands_after_its_node_was_reported_dead, late_s=1.9, has_run_out=True
 )
-TAKEN = partial(DIES.test_a_room_that_is_open_here_is_taken_over, is_told=True, is_behind=False)
+TAKEN = partial(DIES.test_an_open_room_is_taken_over, is_told=True, is_behind=False)
 SET_BACK = partial(
     DIES.test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back, is_sole=False
 )
@@ -128,9 +128,12 @@ SET_BACK = partial(
     [
         (a_death_is_no_news, SILENT),
         (one_look_is_enough, LANDS),
-        (only_the_bus_knows_of_nodes, DIES.test_a_node_that_was_never_heard_of),
-        (a_look_that_failed_is_done, DIES.test_a_lapse_that_the_store_fails_in_is_looked_at_again),
-        (what_is_found_is_told_here_only, DIES.test_what_a_node_learns_of_its_own_commits_it_tells),
+        (only_the_bus_knows_of_nodes, DIES.test_a_node_that_was_never_heard_on_the_bus_is_in_doubt),
+        (
+            a_look_that_failed_is_done,
+            DIES.test_heads_are_compared_again_if_the_store_fails_after_a_gap,
+        ),
+        (what_is_found_is_told_here_only, DIES.test_commits_that_a_node_discovers_are_published),
         (an_open_room_is_not_taken_over, TAKEN),
         (who_takes_over_only_looks, TAKEN),
         (events_have_the_time_of_the_clock, DIES.test_the_times_of_events_never_go_back),
@@ -138,7 +141,7 @@ SET_BACK = partial(
         (heartbeats_of_any_time_count, SET_BACK),
         (
             goodbyes_are_waited_for,
-            partial(test_stopping.test_whoever_does_not_answer_its_close_is_cut_off_in_time, 1),
+            partial(test_stopping.test_sessions_that_do_not_answer_their_close_are_aborted, 1),
         ),
         (
             a_start_gives_up_what_is_due,
@@ -147,7 +150,7 @@ SET_BACK = partial(
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_it_is_found(
+def test_the_fault_in_a_node_is_found(
     fault: Callable[[Patch], None], test: Callable[[], None], monkeypatch: Patch
 ) -> None:
     """The test, which passes without the fault, fails with it."""

@@ -156,26 +156,29 @@ def who_has_gone_is_known(patch: Patch) -> None:
 
 
 FOUND: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
-    (a_hello_is_not_counted, test_limits.test_guests_without_end_are_refused),
+    (a_hello_is_not_counted, test_limits.test_too_many_guests_of_an_address_are_refused),
     (every_address_is_kept, test_limits.test_a_million_addresses_fill_no_memory),
     (the_oldest_is_kept, test_limits.test_a_million_addresses_fill_no_memory),
-    (sockets_that_went_count, test_limits.test_an_address_that_is_gone_leaves_nothing),
+    (sockets_that_went_count, test_limits.test_closed_sockets_and_rooms_are_forgotten),
     (rooms_that_went_count, test_limits.test_one_address_cannot_fill_the_server),
     (only_makers_count, test_limits.test_one_address_cannot_fill_the_server),
-    (no_place_is_promised, test_limits.test_a_room_that_was_made_can_be_joined),
+    (no_place_is_promised, test_limits.test_a_created_room_can_be_joined),
     (
         places_are_taken_after_the_commit,
-        test_limits.test_of_many_at_once_no_more_get_a_place_than_there_are,
+        test_limits.test_concurrent_creates_get_no_more_places_than_there_are,
     ),
-    (a_place_is_not_given_back, test_limits.test_a_room_that_nobody_joined_makes_place),
+    (a_place_is_not_given_back, test_limits.test_a_room_that_nobody_joined_loses_its_place),
     (chat_is_not_judged, test_room_chat.test_a_flood_is_refused),
-    (chat_is_judged_for_all_together, test_room_chat.test_it_holds_across_nodes_and_restarts),
-    (a_room_is_opened_without_a_note, test_expiry.test_somebody_opens_a_room_before_it_goes),
+    (
+        chat_is_judged_for_all_together,
+        test_room_chat.test_the_limit_holds_across_nodes_and_restarts,
+    ),
+    (a_room_is_opened_without_a_note, test_expiry.test_an_opened_room_does_not_expire),
     (open_rooms_are_not_noted, test_expiry.test_a_room_that_is_open_stays),
-    (the_nodes_own_clock_counts, test_expiry.test_a_clock_that_is_ahead_lets_nothing_go),
-    (who_stays_connected_is_not_noted, test_expiry.test_who_stays_connected_is_seen),
+    (the_nodes_own_clock_counts, test_expiry.test_a_clock_that_is_ahead_expires_nothing),
+    (who_stays_connected_is_not_noted, test_expiry.test_a_connected_guest_does_not_expire),
     (nobody_is_noted_to_have_sat, test_expiry.test_guests_who_sat_stay),
-    (who_has_gone_is_known, test_expiry.test_a_guest_who_says_hello_at_that_moment),
+    (who_has_gone_is_known, test_expiry.test_a_guest_who_is_deleted_during_hello),
 ]
 
 

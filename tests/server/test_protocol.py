@@ -55,7 +55,7 @@ def code_of(frame: str | bytes) -> Code:
         '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
-def test_what_is_no_json(frame: str | bytes) -> None:
+def test_frames_that_are_no_json(frame: str | bytes) -> None:
     """Broken or empty JSON, NaN, lone surrogates and other encodings are frame.malformed."""
     assert code_of(frame) is Code.FRAME_MALFORMED
 
@@ -75,7 +75,7 @@ def test_what_is_no_json(frame: str | bytes) -> None:
         '{"id":"1"}',
     ],
 )
-def test_what_is_json_but_no_message(frame: str) -> None:
+def test_json_that_is_no_message(frame: str) -> None:
     """JSON that is not an object, or whose `t` is not a text, is message.malformed."""
     assert code_of(frame) is Code.MESSAGE_MALFORMED
 
@@ -180,9 +180,7 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
         ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
-def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
-    id_text: str, answered: str | None
-) -> None:
+def test_an_error_carries_a_valid_id_of_the_bad_message(id_text: str, answered: str | None) -> None:
     """An error carries the message's id if that is a text of 1 to 36 characters, and null
     otherwise.
     """
@@ -194,7 +192,7 @@ def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
     )
 
 
-def test_an_id_is_found_wherever_it_stands() -> None:
+def test_an_id_is_found_anywhere_in_the_message() -> None:
     """The id is found before and behind the faulty field.
 
     Of two ids the last counts, as in a message.
@@ -204,7 +202,7 @@ def test_an_id_is_found_wherever_it_stands() -> None:
     assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
 
 
-def test_a_frame_has_a_size() -> None:
+def test_a_frame_that_is_too_long_is_refused() -> None:
     """A frame of 8192 bytes (not characters) is read; one more byte is frame.too_big, whatever its
     content.
     """
@@ -216,7 +214,7 @@ def test_a_frame_has_a_size() -> None:
     assert code_of("[" * (wire.MAX_FRAME_BYTES + 1)) is Code.FRAME_TOO_BIG
 
 
-def test_a_frame_has_a_depth() -> None:
+def test_a_frame_that_is_too_deep_is_refused() -> None:
     """Eight levels are read and nine are frame.too_deep.
 
     Brackets in texts, and brackets side by side, do not count.
@@ -237,7 +235,7 @@ def test_a_frame_has_a_depth() -> None:
 
 @given(st.text(alphabet='[]{}"\\a', max_size=60))
 @settings(max_examples=300)
-def test_depth_is_counted_outside_of_texts(text: str) -> None:
+def test_depth_is_counted_outside_strings(text: str) -> None:
     """The depth equals its definition: strip the texts, then count."""
     plain = re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text)
     depth = deepest = 0
@@ -247,7 +245,7 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
     assert nesting(text.encode()) == deepest
 
 
-def test_fields_that_are_not_known_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     """Unknown fields of a newer client are ignored."""
     assert parse_message(
         '{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}'
@@ -302,7 +300,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 
 @given(MESSAGES)
 @settings(max_examples=400)
-def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
+def test_client_messages_round_trip(message: wire.ClientMessage) -> None:
     """parse_message reverses format_message, for bytes and text, for compact JSON and any other."""
     frame = format_message(message)
     assert parse_message(frame) == message
@@ -312,7 +310,7 @@ def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
         assert parse_message(loose) == message
 
 
-def test_every_message_of_a_client_is_tried() -> None:
+def test_every_client_message_is_generated() -> None:
     """The strategy above generates every message of a client."""
     tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
@@ -384,7 +382,7 @@ EVENTS: list[wire.RoomEvent] = [
 
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
-def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
+def test_an_event_frame_is_the_event_with_room_v_and_time(event: wire.AnyEvent) -> None:
     """An event's frame is valid JSON: t, room, v, at, kind and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))

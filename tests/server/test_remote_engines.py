@@ -235,7 +235,9 @@ async def test_a_worker_answers(tmp_path: Path) -> None:
         assert not here.engines.is_warm("othello")
 
 
-async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_packets_are_sent_without_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nagle's algorithm is off at both ends, also in our own broker.
 
     With it an answer waits twice for 40 ms for the previous packet's acknowledgement.
@@ -254,7 +256,7 @@ async def test_no_packet_waits_for_another(tmp_path: Path, monkeypatch: pytest.M
     assert "set_tcp_nodelay true" in DEPLOYED.read_text("utf-8").splitlines()
 
 
-async def test_nobody_is_there(tmp_path: Path) -> None:
+async def test_no_suitable_worker(tmp_path: Path) -> None:
     """EngineUnavailable is raised at once without workers, with workers of other games or rules
     only, and while the broker is away.
     """
@@ -354,7 +356,7 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
         await first.until(lambda: bool(first.stopped))
 
 
-async def test_at_most_three_tries_then_the_pool_here(
+async def test_after_three_attempts_the_local_pool_plays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After three workers lose the search, the local pool plays the move; without it the
@@ -374,7 +376,7 @@ async def test_at_most_three_tries_then_the_pool_here(
 
 
 @virtual
-async def test_without_a_broker_the_pool_here_goes_on() -> None:
+async def test_without_a_broker_the_local_pool_continues() -> None:
     """The local pool takes over a remote search as soon as the broker is known to be away."""
     async with memory_network(broker := MemoryBroker(), Pool()) as here:
         worker = await here.add_worker()
@@ -401,7 +403,7 @@ async def test_cancelling_stops_the_worker(tmp_path: Path) -> None:
         assert here.engines.load().running == 0
 
 
-async def test_who_is_asked(tmp_path: Path) -> None:
+async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
     """The room's last worker comes first if it has a free core, then the least loaded one.
 
     The local pool comes before a queue elsewhere.
@@ -426,7 +428,7 @@ async def test_who_is_asked(tmp_path: Path) -> None:
         assert pool.times == [None]
 
 
-async def test_refusals(tmp_path: Path) -> None:
+async def test_busy_failed_and_mismatched_workers_are_replaced(tmp_path: Path) -> None:
     """A busy worker is replaced, or asked later.
 
     One with other rules is replaced. One that failed is replaced, and without another the search
@@ -473,7 +475,7 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
             assert (await here.search(job(secrets.token_hex(4), "sticks", level=3))).move == token
 
 
-async def test_nonsense_is_counted_and_dropped(tmp_path: Path) -> None:
+async def test_malformed_messages_are_counted_and_dropped(tmp_path: Path) -> None:
     """Malformed, huge and foreign adverts and messages are counted and dropped, and the search
     continues.
     """

@@ -40,7 +40,7 @@ async def add_cold_worker(
     return worker
 
 
-async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
+async def test_an_uncompiled_worker_searches_if_there_is_no_other(tmp_path: Path) -> None:
     """A worker searches uncompiled if there is no other one.
 
     One with other rules is not used, and one with the game compiled comes first.
@@ -59,7 +59,7 @@ async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) ->
         assert len(cold.orders) == 1
 
 
-async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
+async def test_the_local_pool_comes_before_an_uncompiled_worker(tmp_path: Path) -> None:
     """The local pool comes before workers that have not compiled the game, and after busy ones that
     have unless it has too.
     """
@@ -90,7 +90,7 @@ async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
         assert here.engines.warm_percent(GAME.id) == 100
 
 
-async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
+async def test_a_rooms_game_is_compiled_first_everywhere(tmp_path: Path) -> None:
     """The announcement reaches the local pool and the workers that have not compiled the game.
 
     Older workers receive nothing new.
@@ -104,9 +104,7 @@ async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
-async def test_a_cold_search_may_take_longer_than_its_time(
-    tmp_path: Path, is_compiled: bool
-) -> None:
+async def test_an_uncompiled_search_may_exceed_its_time(tmp_path: Path, is_compiled: bool) -> None:
     """An uncompiled search may exceed its time as long as its worker shows signs of life."""
     async with broker_network(tmp_path) as here:
         now_s = asyncio.get_running_loop().time()
@@ -150,7 +148,7 @@ class States(Pool):
         return {"warm": 100, "warming": 42}.get(self.states[game_id], 0)
 
 
-def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
+def test_an_advert_lists_what_is_compiled() -> None:
     """The advert lists compiled games and games in compilation, not failed ones.
 
     With all compiled, it has the format of earlier versions.

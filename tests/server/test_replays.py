@@ -160,7 +160,7 @@ class UnchangingPosition:
 
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
-async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
+async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> None:
     """Drawing is charged once per hundred plies or part of them, cached views are free, and a
     refusal draws nothing.
     """
@@ -234,7 +234,7 @@ async def test_drawing_is_limited_by_address() -> None:
         assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
 
 
-async def test_the_games_are_described_between_other_work(drawing: DrawingCounter) -> None:
+async def test_descriptions_of_games_are_drawn_one_per_iteration(drawing: DrawingCounter) -> None:
     """The first request for the games draws one board per iteration of the loop."""
     async with serve() as node, drawing.counting():
         await get(node, "/api/games")

@@ -57,7 +57,7 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
     assert wait_of(played, 25_000, identity="ben") is None
 
 
-def test_all_together(played: Played) -> None:
+def test_a_room_has_a_limit_for_all_speakers(played: Played) -> None:
     """The room has a limit for all speakers together."""
     say(played, *range(20_000, 20_020))
     assert (
@@ -67,14 +67,14 @@ def test_all_together(played: Played) -> None:
     assert wait_of(played, 30_000, identity="ben") is None
 
 
-def test_nought_is_no_limit(played: Played) -> None:
+def test_zero_is_no_limit_of_the_chat(played: Played) -> None:
     """0 switches off each limit."""
     say(played, *range(20_000, 20_064))
     assert wait_of(played, 21_000, lines=0, room_lines=0) is None
     assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
 
 
-def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
+def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
     """A clock set back by an hour mutes nobody.
 
     Set back a little, or another node's, it counts as standing still.
@@ -92,7 +92,7 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 
-def test_everybody_counts_alone(played: Played) -> None:
+def test_each_speaker_has_a_separate_limit(played: Played) -> None:
     """Lines to spectators count as well, each for its author."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
@@ -134,7 +134,7 @@ async def test_a_flood_is_refused() -> None:
 
 
 @virtual
-async def test_it_holds_across_nodes_and_restarts() -> None:
+async def test_the_limit_holds_across_nodes_and_restarts() -> None:
     """Lines on two nodes count together, even when the bus carries nothing, and for a node that
     opens the room later.
     """

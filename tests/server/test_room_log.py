@@ -120,7 +120,7 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
 
 
-def test_changed_rules_that_agree_go_on() -> None:
+def test_changed_rules_that_agree_continue_the_match() -> None:
     """Changed rules that lead to the same positions let the match continue."""
     played = seated()
     played.moves("a1 b1")
@@ -221,7 +221,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
 @pytest.mark.parametrize(
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
-def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
+def test_a_broken_view_is_a_game_fault(hook: str) -> None:
     """Any exception of a game's view is GameFault, or freezes the room.
 
     The description always works.
@@ -246,7 +246,7 @@ def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
     assert room.ai_to_move() is None
 
 
-def test_options_that_a_game_has_no_more() -> None:
+def test_options_that_a_game_no_longer_has() -> None:
     """A room whose options the game no longer has is frozen with option.unknown and starts no
     match.
     """

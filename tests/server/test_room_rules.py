@@ -63,9 +63,7 @@ def test_create_makes_a_room_with_its_host() -> None:
         ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
     ],
 )  # fmt: skip
-def test_create_fills_the_seats_that_were_asked_for(
-    seats: Any, taken: list[int], starts: bool
-) -> None:
+def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: bool) -> None:
     """The match starts at once when both seats are filled."""
     events = Played().create(ADA, seats=seats)
     assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
@@ -84,7 +82,7 @@ def test_create_fills_the_seats_that_were_asked_for(
         ({"seats": (ME, wire.AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
     ],
 )
-def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
+def test_create_refuses_invalid_fields(fields: dict[str, Any], code: Code) -> None:
     """Two own seats, unknown options or values, an unknown level, and a persona at a level are
     refused.
     """
@@ -172,7 +170,7 @@ def test_the_host_seats_a_persona() -> None:
     assert (job.level, job.persona) == (None, "swindler")
 
 
-def test_nobody_is_the_ai() -> None:
+def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can stand up or move for an AI seat, even one with the same name."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
@@ -212,7 +210,7 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     )
 
 
-def test_moves_that_cannot_be() -> None:
+def test_moves_that_are_refused() -> None:
     """Malformed, illegal, stale, early, out-of-turn and seatless moves each have their own code and
     change nothing.
     """
@@ -234,7 +232,7 @@ def test_moves_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
-def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
+def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
     """I13: spectators, including a host without a seat, cannot end a match between people."""
     played = Played()
     played.create(CYD, seats=(OPEN, OPEN))
@@ -420,7 +418,7 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
     assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
 
 
-def test_an_ai_owes_an_answer_to_an_offer() -> None:
+def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
     """A room is due until the AI answers an offer.
 
     No one else may answer, and a late answer is refused.
@@ -467,7 +465,7 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
     assert [one.kind for one in started.seats] == ["ai", "guest"]
 
 
-def test_rematches_that_cannot_be() -> None:
+def test_rematches_that_are_refused() -> None:
     """A rematch is refused before the first match, during one, without an opponent, and from a
     spectator.
     """
@@ -481,7 +479,7 @@ def test_rematches_that_cannot_be() -> None:
     assert played.refuse(ADA, plain(wire.Rematch)) is Code.SEAT_EMPTY
 
 
-def test_an_offer_ends() -> None:
+def test_an_offer_of_a_rematch_ends() -> None:
     """I18: an offer of a rematch ends when it is declined or withdrawn, or when a player leaves."""
     for actor in (ADA, BEN):
         played = finished()
@@ -538,7 +536,7 @@ def test_chat_is_cleaned(said: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_nothing_is_not_said(nothing: str) -> None:
+def test_an_empty_line_is_refused(nothing: str) -> None:
     """A line that is empty after that is refused."""
     assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
 
@@ -557,7 +555,7 @@ def test_a_room_keeps_its_last_lines() -> None:
     assert views.snapshot(played.room, player=True).chat == played.room.chat
 
 
-def test_what_spectators_say_is_not_for_players() -> None:
+def test_players_do_not_receive_spectators_lines() -> None:
     """I14: lines to spectators are in a spectator's snapshot, not in a player's."""
     played = seated()
     played.do(CYD, chat("he should take the middle", "spectators"))

@@ -36,7 +36,7 @@ async def test_nothing_is_sent_before_the_commit() -> None:
 
 
 @virtual
-async def test_a_move_is_told_with_picture_and_moves() -> None:
+async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
     """The mover receives ack, event and view; the opponent event, view and legal moves; in that
     order.
     """
@@ -61,7 +61,7 @@ async def test_a_move_is_told_with_picture_and_moves() -> None:
 
 
 @virtual
-async def test_a_refused_command_is_told_to_its_author_only() -> None:
+async def test_only_its_sender_receives_a_refusal() -> None:
     """I2: a refused command logs nothing, and only its sender receives the refusal."""
     async with playing() as (world, _, room, ada, ben):
         heard = len(ada.messages)
@@ -72,7 +72,7 @@ async def test_a_refused_command_is_told_to_its_author_only() -> None:
 
 
 @virtual
-async def test_one_need_not_follow_a_room_to_play_in_it() -> None:
+async def test_a_client_may_play_without_following_the_room() -> None:
     """A client that has not joined receives the answer and nothing else."""
     async with playing() as (_, hub, room, ada, _):
         again = Client(hub, "ada")
@@ -170,7 +170,7 @@ async def test_the_id_of_create_may_be_used_in_the_room() -> None:
 
 
 @virtual
-async def test_a_refused_command_is_judged_afresh() -> None:
+async def test_a_refused_command_does_not_use_up_its_id() -> None:
     """A refused command does not use up its id: a move that was too early is accepted later."""
     async with playing() as (_, _, room, ada, ben):
         assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
@@ -180,7 +180,7 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 
 
 @virtual
-async def test_old_ids_are_asked_of_the_store() -> None:
+async def test_old_ids_are_looked_up_in_the_store() -> None:
     """Keys that the runner no longer remembers are looked up in the store, even for a command that
     would be accepted again.
     """
@@ -197,7 +197,7 @@ async def test_old_ids_are_asked_of_the_store() -> None:
 
 
 @virtual
-async def test_a_mailbox_has_a_bound() -> None:
+async def test_a_mailbox_has_a_capacity() -> None:
     """I20: a command beyond the mailbox's capacity is refused at once with room.busy.
 
     Those inside are answered.

@@ -83,7 +83,7 @@ def test_the_ai_answers_an_offered_draw(
 
 
 @virtual
-async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
+async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
     """The offer is acknowledged once.
 
     The answer comes when the store is back, or from the node that takes the room over.
@@ -156,7 +156,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
 @virtual
-async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
+async def test_an_ai_move_that_cannot_be_played_ends_the_match(move: str) -> None:
     """An AI's move that cannot be played ends the match instead of leaving people waiting."""
     world = FakeServer()
 
@@ -203,7 +203,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
 
 
 @virtual
-async def test_a_search_that_is_not_wanted_is_stopped() -> None:
+async def test_a_resignation_cancels_the_search() -> None:
     """A resignation cancels the search."""
     world = FakeServer()
     never = asyncio.Event()
@@ -229,7 +229,7 @@ async def test_a_search_that_is_not_wanted_is_stopped() -> None:
 
 
 @virtual
-async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
+async def test_a_search_is_repeated_after_a_store_failure() -> None:
     """After a store failure the search is repeated by itself, unless the move had been written;
     then it is found.
     """
@@ -244,7 +244,7 @@ async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
 
 
 @virtual
-async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
+async def test_an_ai_moves_after_a_write_that_seemed_to_fail() -> None:
     """The AI answers a person's move whose write only seemed to fail."""
     world = FakeServer()
     async with against_ai(world) as (_, room, ada):
@@ -254,7 +254,7 @@ async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
 
 
 @virtual
-async def test_only_the_node_that_is_responsible_asks() -> None:
+async def test_only_the_responsible_node_searches() -> None:
     """Of two nodes with the room open, the one that wrote last runs the AI's search."""
     world = FakeServer()
     async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
@@ -271,7 +271,7 @@ async def test_only_the_node_that_is_responsible_asks() -> None:
 
 
 @virtual
-async def test_two_nodes_that_both_ask_make_one_move() -> None:
+async def test_two_nodes_that_both_search_make_one_move() -> None:
     """I16: when two nodes search, their answers have one id and the second one finds it used."""
     world = FakeServer()
     world.bus.cut = True  # type: ignore[attr-defined]
@@ -298,7 +298,7 @@ async def test_two_nodes_that_both_ask_make_one_move() -> None:
 
 
 @virtual
-async def test_the_ai_does_not_answer_at_once() -> None:
+async def test_the_ai_waits_before_it_moves() -> None:
     """The AI leaves 350 ms to see the previous move, and 700 ms between two AI seats."""
     world = FakeServer()
     world.settings = type(world.settings)(sole_node=False)
@@ -312,7 +312,7 @@ async def test_the_ai_does_not_answer_at_once() -> None:
 
 
 @virtual
-async def test_thinking_goes_to_all_and_to_late_comers() -> None:
+async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
     """`thinking` reaches every follower on every node and those who join later, but not after the
     move.
     """
@@ -342,7 +342,7 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 
 @virtual
-async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
+async def test_a_room_receives_the_progress_of_the_compilation() -> None:
     """The room receives the progress of the compilation with the search and between moves.
 
     A shortened search is marked.
@@ -384,7 +384,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 
 @virtual
-async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
+async def test_a_game_that_is_compiled_with_the_ais_move_is_reported() -> None:
     """A game that becomes ready together with the AI's move is reported ready last."""
     world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
@@ -397,7 +397,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
 
 
 @virtual
-async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
+async def test_a_returning_player_learns_that_the_game_is_compiled() -> None:
     """A player who was away when the game became ready is sent that it is."""
     world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True

@@ -63,7 +63,7 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
 
 @virtual
-async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
+async def test_spectators_lines_reach_no_player() -> None:
     """I14: lines to spectators reach no player live, on resuming or in a snapshot, and the
     numbering has no gap.
     """
@@ -83,7 +83,7 @@ async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
 
 
 @virtual
-async def test_standing_up_opens_the_ears() -> None:
+async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
     """A player who leaves their seat receives lines to spectators from then on; one who takes a
     seat no longer does.
     """
@@ -102,7 +102,7 @@ async def test_standing_up_opens_the_ears() -> None:
 
 
 @virtual
-async def test_far_behind_is_a_snapshot() -> None:
+async def test_a_client_far_behind_receives_a_snapshot() -> None:
     """A client more than 500 events behind, at since 0, or above the head (a restored backup)
     receives a snapshot.
     """
@@ -129,7 +129,7 @@ async def test_far_behind_is_a_snapshot() -> None:
 
 
 @virtual
-async def test_behind_the_tail_is_read_from_the_store() -> None:
+async def test_events_before_the_tail_are_read_from_the_store() -> None:
     """Events that memory no longer has come from the store."""
     async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, _):
         for number in range(3 * TAIL):
@@ -144,7 +144,7 @@ async def test_behind_the_tail_is_read_from_the_store() -> None:
 
 
 @virtual
-async def test_another_epoch_is_a_snapshot() -> None:
+async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
     """After a restore a version may mean something else: a client of another epoch gets a snapshot,
     one of the same epoch resumes.
     """
@@ -173,7 +173,7 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 
 @virtual
-async def test_a_joiner_sees_what_there_is_to_see() -> None:
+async def test_a_joining_client_receives_the_whole_room() -> None:
     """A joining client receives the description, its seat, the board, its legal moves and the
     presence.
     """

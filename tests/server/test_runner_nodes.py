@@ -45,7 +45,7 @@ class LateStore(FaultyStore):
 
 
 @virtual
-async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
+async def test_two_nodes_acknowledge_the_same_command() -> None:
     """I1: two nodes that receive the same command both acknowledge it, even if one has to catch up
     and finds it already committed.
     """
@@ -65,7 +65,7 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 
 
 @virtual
-async def test_of_two_nodes_at_once_one_wins() -> None:
+async def test_one_of_two_concurrent_nodes_wins() -> None:
     """Of two nodes that decide at the same version, the loser reads the winner's events and
     decides again. No version is missing.
     """
@@ -86,7 +86,7 @@ async def test_of_two_nodes_at_once_one_wins() -> None:
 
 
 @virtual
-async def test_a_node_that_always_loses_says_so() -> None:
+async def test_a_command_that_loses_five_times_is_refused() -> None:
     """After losing five times a command is refused with room.busy, and nothing is logged."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
@@ -138,7 +138,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 
 
 @virtual
-async def test_a_full_mailbox_does_not_lose_news() -> None:
+async def test_a_full_mailbox_loses_no_events() -> None:
     """A bus message that finds the mailbox full makes the room read the log."""
     async with (
         playing(world=FakeServer().unlimited()) as (world, _hub, room, ada, _),
@@ -193,7 +193,7 @@ async def test_a_write_whose_outcome_is_unknown() -> None:
 
 
 @virtual
-async def test_an_unknown_outcome_of_a_chat_line() -> None:
+async def test_a_chat_line_whose_outcome_is_unknown() -> None:
     """For a command that would be accepted twice, the key decides."""
     async with playing() as (world, _, room, ada, _):
         world.store.fail("append", Fault(after=True))
@@ -224,7 +224,7 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
 
 
 @virtual
-async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
+async def test_a_room_that_cannot_be_read_is_opened_later() -> None:
     """When the store fails while a room is opened, waiting requests get store.retry and the next
     one opens the room.
     """

@@ -41,7 +41,7 @@ def tables(path: Path) -> set[str]:
         }
 
 
-def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_migration_leaves_nothing(tmp_path: Path) -> None:
     """A migration that is interrupted at any statement leaves nothing behind, and the next start
     runs them all.
     """

@@ -236,7 +236,7 @@ async def test_the_lobby_by_socket() -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-async def test_too_many_messages() -> None:
+async def test_messages_beyond_the_rate_are_refused() -> None:
     """Each message beyond the burst is refused with its id.
 
     After a while messages are served again.
@@ -253,7 +253,7 @@ async def test_too_many_messages() -> None:
             pass
 
 
-async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not slow down is closed with 1008."""
     monkeypatch.setattr(session_module, "EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
@@ -273,7 +273,7 @@ async def test_bad_frames_count_as_messages() -> None:
         assert codes == [Code.FRAME_MALFORMED] * 5 + [Code.RATE_EXCEEDED] * 5
 
 
-async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
     Leaving one makes place; joining the same one again needs none.
@@ -289,7 +289,7 @@ async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         await one.ack("join", room=rooms[2])
 
 
-async def test_a_leave_that_was_refused_is_no_leave() -> None:
+async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
     """A client whose leave a busy room refused is still removed when its connection closes."""
     world = FakeServer()
     async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
@@ -336,7 +336,7 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
         writer.close()
 
 
-async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
+async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
     KiB. Others notice nothing.
     """
@@ -361,7 +361,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
+def test_shutdown_does_not_wait_for_a_slow_reader(loop: str) -> None:
     """A client that does not read does not delay the server's end."""
 
     async def main() -> None:
@@ -380,7 +380,7 @@ def wire_frame(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
+def test_only_a_silent_connection_is_closed(loop: str) -> None:
     """A silent connection is closed with 1008 and a reason, on either event loop; one that pings is
     not.
     """
@@ -411,7 +411,7 @@ def run_on(loop: str, main: Any) -> None:
         runner.run(asyncio.wait_for(main(), 60))
 
 
-async def test_no_secret_is_logged_or_told() -> None:
+async def test_no_secret_is_logged_or_sent() -> None:
     """I14: a token is in no log line, in no message except its `welcome`, and in no error."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:

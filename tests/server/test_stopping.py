@@ -42,7 +42,7 @@ class FakeSocket:
 
 @pytest.mark.parametrize("mute", [0, 1, 10])
 @virtual
-async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -> None:
+async def test_sessions_that_do_not_answer_their_close_are_aborted(mute: int) -> None:
     """All sessions are asked to reconnect, spread over the drain; those that answer close in order
     and the others are aborted, so that the end takes less than four seconds for any number of them.
     """
@@ -62,7 +62,7 @@ async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -
     assert GOODBYE_S + DRAIN_S <= STOPPED_S
 
 
-async def test_the_port_is_closed_before_the_first_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_port_is_closed_before_the_first_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that is asked to reconnect finds the port closed instead of being sent away
     twice.
     """

@@ -138,7 +138,7 @@ async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
     assert await store.rooms(9) == []
 
 
-async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
+async def test_one_of_many_writers_at_one_v_wins(store: Store) -> None:
     """With many concurrent appends, v has no gap and each loser gets its error."""
     await store.create_room(new_room("r1"))
     results = await asyncio.gather(
@@ -224,7 +224,7 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
     assert [one.summary for one in await store.rooms(1)] == [listing(ids[-1]).summary]
 
 
-async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
+async def test_a_key_belongs_to_a_room_and_an_identity(store: Store) -> None:
     """The same id from another identity, or in another room, is another command."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r2"))
@@ -352,7 +352,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
     assert await store.thoughts("m2") == []
 
 
-async def test_all_or_nothing(store: Store) -> None:
+async def test_an_append_is_all_or_nothing(store: Store) -> None:
     """If one row of an append cannot be written, none is: no event, key, head or projection."""
     await store.create_room(new_room("r1", projections=[started("m1")]))
     rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
@@ -437,7 +437,7 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
 
 
-async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) -> None:
+async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) -> None:
     """A wake-up that was due when the room's last event was written is due even if the taker's
     clock is behind; any other waits for the clock.
     """
@@ -527,7 +527,7 @@ async def test_identities_are_found_by_token(store: Store) -> None:
     assert await store.identity_by_token(b"\x00hash") is None
 
 
-async def test_a_token_belongs_to_one(store: Store) -> None:
+async def test_a_token_belongs_to_one_identity(store: Store) -> None:
     """A second identity with the same token or id is refused."""
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):

@@ -111,7 +111,7 @@ WAITING = (
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
-async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, database: str) -> None:
+async def test_rooms_are_locked_in_the_order_of_the_rows(postgres: Postgres, database: str) -> None:
     """The query plan that prevents deadlocks locks rooms by index, one after the other."""
     async with postgres.session(database) as session:
         for name, value in pg.WRITER_SETTINGS.items():

@@ -131,9 +131,7 @@ async def test_an_unusable_database_is_reported(postgres: Postgres, database: st
     assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
 
 
-async def test_of_several_hosts_the_one_that_takes_writes_is_used(
-    postgres: Postgres, database: str
-) -> None:
+async def test_the_writable_one_of_several_hosts_is_used(postgres: Postgres, database: str) -> None:
     """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_TIMING) as store:
@@ -262,7 +260,9 @@ async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) ->
         ]
 
 
-async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
+async def test_nodes_that_start_together_agree_on_one_epoch(
+    postgres: Postgres, database: str
+) -> None:
     """Nodes that start together agree on one epoch."""
     stores = [open_postgres(postgres.url(database)) for _ in range(4)]
     opened = await asyncio.gather(*(store.__aenter__() for store in stores))

@@ -80,7 +80,7 @@ def commits(path: Path) -> int:
 # --- the file -------------------------------------------------------------------------------------
 
 
-async def test_what_was_committed_is_there_after_a_restart(tmp_path: Path) -> None:
+async def test_committed_data_survives_a_restart(tmp_path: Path) -> None:
     """Events, keys, identities and the epoch outlive the store; missing folders are made, with any
     name.
     """
@@ -299,7 +299,7 @@ async def test_writes_that_come_together_share_commits(tmp_path: Path) -> None:
         assert set((await store.heads([f"r{n}" for n in range(300)])).values()) == {3}
 
 
-async def test_a_lone_write_is_one_commit(tmp_path: Path) -> None:
+async def test_a_single_write_is_one_commit(tmp_path: Path) -> None:
     """A single write is committed at once, without waiting for others."""
     path = new_database(tmp_path)
     async with open_sqlite(path) as store:
@@ -405,7 +405,7 @@ async def test_closing_fails_queued_writes() -> None:
         await writer.write(append("r1", 0))
 
 
-async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_write_beyond_the_queue_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the queue's capacity a write is refused at once instead of waiting."""
     assert MAX_QUEUED <= 20_000
     monkeypatch.setattr("server.store.writer.MAX_QUEUED", 3)
@@ -419,7 +419,7 @@ async def test_a_full_queue_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await asyncio.gather(*writes) == [None] * 3
 
 
-async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
+async def test_a_cancelled_caller_does_not_affect_others() -> None:
     """A write whose caller was cancelled is committed or not; the others of its group get their
     outcomes.
     """
@@ -434,7 +434,7 @@ async def test_a_caller_that_goes_away_disturbs_nobody() -> None:
     assert results[::2] == [None, None]
 
 
-async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
     """Reads and writes after the end fail as StoreUnavailable; the key finds out what a write
     during the closing did.
     """
@@ -552,7 +552,7 @@ async def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
         ]
 
 
-async def test_group_writers_take_rooms_and_appends_together(tmp_path: Path) -> None:
+async def test_new_rooms_and_appends_share_a_commit(tmp_path: Path) -> None:
     """New rooms and appends to older rooms share a commit, each with its own outcome."""
     path = tmp_path / "store.sqlite3"
     async with open_sqlite(path) as store:

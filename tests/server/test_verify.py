@@ -118,7 +118,7 @@ def store_file(sound_store: tuple[bytes, dict[str, str]], tmp_path: Path) -> Sql
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_what_is_wrong_is_found(
+async def test_each_planted_fault_is_found(
     store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
     """Each planted fault is found under its invariant, in its room."""
@@ -131,7 +131,7 @@ async def test_what_is_wrong_is_found(
     assert any(one.check == invariant and words in one.problem for one in problems), problems
 
 
-async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
+async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDatabase) -> None:
     """The moves of a missing game, or of rules that have changed, are not reported as illegal."""
 
     def without(game_id: str) -> Game:

@@ -39,7 +39,7 @@ async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPa
     assert [(line["event"], line["game"]) for line in lines] == [("event loop blocked", "sleepy")]
 
 
-async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_loop_that_only_waits_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that only waits is not reported, however long it waits, by a clock that advances only
     while the loop turns.
     """
