@@ -19,11 +19,11 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## this list
+help: ## show this list
 	@echo "Plyroom. Targets:"
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
-# ---------------------------------------------------------------- setting up (each step only once)
+# ---------------------------------------------------------------- set-up (each step runs once)
 
 $(BIN)/python:
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh server/deploy/setup/venv.sh
@@ -45,33 +45,33 @@ $(VENV)/.npm-$(TYPESCRIPT)-$(AXE): | $(BIN)/python
 		typescript@$(TYPESCRIPT) axe-core@$(AXE) >/dev/null
 	@touch $@
 
-# ---------------------------------------------------------------- playing
+# ---------------------------------------------------------------- play
 
 .PHONY: run
 run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C stops it
 	@exec $(BIN)/plyroom serve --port $(PORT) --data "$(DATA)"
 
 .PHONY: cluster
-cluster: $(VENV)/.dev ## the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
+cluster: $(VENV)/.dev ## start the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@exec $(BIN)/python -m tests.cluster
 
-# ---------------------------------------------------------------- checking
+# ---------------------------------------------------------------- checks and tests
 
 .PHONY: test
-test: check system ## everything: set up, check, then all tests, in a real Chromium too
+test: check system ## set up, check, then run all tests, some in a real Chromium
 	@echo "Running all tests ..."
 	@$(BIN)/python -m pytest -m "not long" -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: $(VENV)/.dev system ## the tests that take minutes
+test-long: $(VENV)/.dev system ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 
 .PHONY: check
-check: lint types types-js ## style, import rules, types of Python and JavaScript
+check: lint types types-js ## check style, import rules, types of Python and JavaScript
 
 .PHONY: lint
-lint: $(VENV)/.dev ## style and import rules only (seconds)
+lint: $(VENV)/.dev ## check style and import rules only (seconds)
 	@echo "Style (ruff) ..."
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -79,28 +79,28 @@ lint: $(VENV)/.dev ## style and import rules only (seconds)
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: types
-types: $(VENV)/.dev ## types of the Python code (mypy, strict)
+types: $(VENV)/.dev ## check the types of the Python code (mypy, strict)
 	@echo "Types (mypy) ..."
 	@$(BIN)/mypy
 
 .PHONY: types-js
-types-js: $(VENV)/.npm-$(TYPESCRIPT)-$(AXE) ## types of the browser client (TypeScript reads its JSDoc)
+types-js: $(VENV)/.npm-$(TYPESCRIPT)-$(AXE) ## check the types of the browser client (TypeScript reads its JSDoc)
 	@echo "Types of the browser client (tsc) ..."
 	@$(TSC) --project client/tsconfig.json
 
 .PHONY: fix
-fix: $(VENV)/.dev ## repair style where ruff can
+fix: $(VENV)/.dev ## fix the style where ruff can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
 .PHONY: system
-system: ## what the tests need from the system: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
+system: ## install what the tests need: Chromium, Mosquitto, PostgreSQL, HAProxy, Node, OpenSSL
 	@sh server/deploy/setup/system.sh chromium mosquitto postgresql haproxy node openssl
 
-# ---------------------------------------------------------------- measuring
+# ---------------------------------------------------------------- benchmarks
 
 .PHONY: bench
-bench: bench-engine ## the figures of docs/how-to/benchmarks.md
+bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.restart
@@ -112,17 +112,17 @@ BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIE
 	$(BIN)/python -m engine.bench.table --add - $(if $(SUITES),--suites "$(SUITES)")
 
 .PHONY: bench-engine
-bench-engine: $(VENV)/.dev ## the engine only, minutes (SUITES=DIR with files of positions, OPEN_SPIEL=DIR with its sources)
+bench-engine: $(VENV)/.dev ## run the engine's benchmarks only, minutes (SUITES=DIR with files of positions, OPEN_SPIEL=DIR with its sources)
 	@$(BENCH_TABLE)
 	@$(BIN)/python -m tests.engine.perft_peers
 
 .PHONY: bench-engine-long
-bench-engine-long: $(VENV)/.dev ## the same table with Othello's FFO 45 to 59 and draughts' tables: up to hours
+bench-engine-long: $(VENV)/.dev ## run the same with Othello's FFO 45 to 59 and draughts' tables: up to hours
 	@$(BENCH_TABLE) --long
 
-# ---------------------------------------------------------------- tidying
+# ---------------------------------------------------------------- cleaning
 
 .PHONY: clean
-clean: ## remove what was built or installed here (never data/)
+clean: ## remove everything that was built or installed here (never data/)
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,1 +1,1 @@
-"""The rules of the games, the search and its worker pool; nothing here talks to a network."""
+"""The rules of the games, the search and its worker pool, without any network code."""

@@ -1,4 +1,4 @@
-"""A deadline for a computation that another thread can end: a search, a solver."""
+"""A time limit for a search or a solver: a timer thread ends the computation."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from threading import TIMEOUT_MAX, Timer
 
 @contextmanager
 def expiring(expire: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Calls `expire` from another thread after this many seconds, unless the block ends first."""
+    """Calls `expire` from a timer thread after `seconds`, unless the block ends first."""
     timer = Timer(min(seconds, TIMEOUT_MAX), expire)
     timer.daemon = True
     timer.start()

@@ -1,4 +1,4 @@
-"""Lanes: four words that one machine instruction processes together.
+"""Lanes: four uint64 words that one vector instruction processes together.
 
 `engine.compiler.native_lanes` has the compiled form. Uncompiled, `Lanes` is an array of four words,
 for tests and for reading.
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 U = np.uint64
-#: Words of a `Lanes`.
+#: Words in a `Lanes`.
 COUNT = 4
 
 
 class Lanes:
-    """Four uint64 with bit operations lane by lane; sums and differences wrap."""
+    """Four uint64 words; operators work lane by lane, and sums and differences wrap."""
 
     __slots__ = ("words",)
 
@@ -49,30 +49,30 @@ class Lanes:
 
 
 def lanes(word: np.uint64) -> Lanes:
-    """The same word in all lanes."""
+    """Returns the same word in all lanes."""
     return Lanes([word] * COUNT)
 
 
 def lanes_of(first: np.uint64, second: np.uint64, third: np.uint64, fourth: np.uint64) -> Lanes:
-    """One word for each lane."""
+    """Returns lanes of four different words."""
     return Lanes([first, second, third, fourth])
 
 
 def lanes_at(memory: Any, index: int) -> Lanes:
-    """The four words from an index on."""
+    """Returns the four words that start at an index of the memory."""
     return Lanes(np.asarray(memory[index : index + COUNT]).view(np.uint64))
 
 
 def filled(x: Lanes) -> Lanes:
-    """All ones in each lane that is not 0."""
+    """Sets all bits of each lane that is not 0."""
     return Lanes(np.where(x.words != U(0), ~U(0), U(0)))
 
 
 def leading_zeros(x: Lanes) -> Lanes:
-    """The zeros above the highest one bit of each lane; no lane is 0."""
+    """Counts the zeros above the highest set bit of each lane; no lane may be 0."""
     return Lanes([64 - int(word).bit_length() for word in x.words])
 
 
 def joined(x: Lanes) -> np.uint64:
-    """The bits that are set in any lane."""
+    """Returns the bitwise or of the four lanes."""
     return U(np.bitwise_or.reduce(x.words))

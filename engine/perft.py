@@ -1,5 +1,5 @@
-"""python -m engine.perft GAME DEPTH: counts the move sequences of each length, for comparison with
-published tables.
+"""python -m engine.perft GAME DEPTH: counts the move sequences of each length up to a depth, for
+comparison with published tables.
 """
 
 import argparse
@@ -16,9 +16,9 @@ from engine.search import layout
 
 
 def perft(native: NativeGame, position: Position, depth: int) -> int:
-    """The number of move sequences of a length; ValueError for a depth that the search cannot hold.
+    """Counts the move sequences of `depth` plies; ValueError for a depth beyond the search's stack.
 
-    A finished game has no moves, so it counts for no greater length.
+    A sequence that ends the match earlier is not counted.
     """
     if not 0 <= depth < layout.MAX_PLY:
         raise ValueError(f"a depth is 0 to {layout.MAX_PLY - 1}")
@@ -45,9 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         native = compile_game(game)
         native.function("perft")
         for depth in range(1, args.depth + 1):
-            begun = time.perf_counter()
+            start = time.perf_counter()
             sequences = perft(native, position, depth)
-            print(f"{depth:3} {sequences:20,} {time.perf_counter() - begun:9.3f} s")
+            print(f"{depth:3} {sequences:20,} {time.perf_counter() - start:9.3f} s")
     except (GameError, ValueError) as error:
         print(f"perft: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,7 @@
 """python -m engine.solve GAME: the exact result of a position under best play.
 
-A game with its own solver uses that solver. Any other game uses the general search, which gives a
-result if it reaches the end of all lines within the limits.
+A game with its own solver uses that solver. Any other game uses the general search, which solves a
+position if it reaches the end of every line within the limits.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from statistics import fmean
 
 import msgspec
 
-from engine.command_line import count, count_or_none, option, positive
+from engine.command_line import count, count_or_zero, option, positive
 from engine.deadline import expiring
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.registry import load_game
@@ -31,14 +31,14 @@ from engine.solvers.base import (
     named_solver,
 )
 
-#: Plies of an opening book by default.
-BOOK_PLIES = 10
-#: Maximum number of plies of an opening book.
-MOST_BOOK_PLIES = 16
-#: The time limit of a position by default, in seconds.
-SECONDS = 60.0
-#: The tasks that each argument belongs to; "position" is the default task.
-BELONGS_TO = {
+#: Default length of an opening book, in plies.
+DEFAULT_BOOK_PLIES = 10
+#: Maximum length of an opening book, in plies.
+MAX_BOOK_PLIES = 16
+#: Default time limit for a position, in seconds.
+DEFAULT_SECONDS = 60.0
+#: The tasks in which each argument may be given; "position" is the default task.
+TASKS_OF_ARGUMENT = {
     "seconds": ("position", "file"),
     "nodes": ("position", "file"),
     "option": ("position", "file"),
@@ -51,9 +51,9 @@ BELONGS_TO = {
 
 @dataclass(frozen=True)
 class Suite:
-    """The results of a file of positions, with means for one position.
+    """The results of a file of positions, with the mean time and nodes of a position.
 
-    `wrong` and `open` are line numbers; open positions had no result within the limits.
+    `wrong` and `open` hold line numbers; an open position was not solved within the limits.
     """
 
     positions: int
@@ -65,28 +65,27 @@ class Suite:
 
 
 def solver_of(game: Game) -> Solver:
-    """The game's own solver, or else the general search as a solver."""
+    """Returns the game's own solver, or the general search if it has none."""
     from engine.solvers.general import SearchSolver
 
     return named_solver(game) or SearchSolver(game)
 
 
 def timed(solver: Solver, seconds: float) -> Timer:
-    """The context of a computation that expires after this many seconds."""
-
+    """Returns a timer that stops the solver after this many seconds."""
     return lambda: expiring(solver.expire, seconds)
 
 
 def read_problem(solver: Solver, text: str, options: Mapping[str, str]) -> Problem:
-    """The problem that a text states; ProblemError or another GameError says why it is none."""
+    """Parses a problem; raises ProblemError or another GameError if there is nothing to solve."""
     problem = solver.problem(text, options)
     if not problem.position.moves():
-        raise ProblemError(f"{text[:80]!r}: the match is over there, nothing is left to solve")
+        raise ProblemError(f"{text[:80]!r}: the match is already over, there is nothing to solve")
     return problem
 
 
 def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[int, Problem]:
-    """The problems of a file by line number; empty lines and # comments are left out."""
+    """Reads the problems of a file, by line number; skips empty lines and # comments."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -107,34 +106,34 @@ def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[i
 def solve_suite(
     solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float
 ) -> Suite:
-    """Solves all problems, in `seconds` each on average, and compares them with known scores."""
+    """Solves all problems within `seconds` each on average, and compares them with known scores."""
     from engine.search.driver import Control
 
     positions = [problem.position for problem in problems.values()]
-    around = timed(solver, seconds * len(positions))
-    batch = solver.solve_batch(positions, limit, Control(), around=around)
-    found = list(zip(problems.items(), batch.scores, strict=True))
+    timer = timed(solver, seconds * len(positions))
+    batch = solver.solve_batch(positions, limit, Control(), timer=timer)
+    scored = list(zip(problems.items(), batch.scores, strict=True))
     return Suite(
         positions=len(positions),
         checked=sum(p.score is not None for p in problems.values()),
-        wrong=[n for (n, p), score in found if None not in (p.score, score) and p.score != score],
-        open=[n for (n, _), score in found if score is None],
+        wrong=[n for (n, p), score in scored if None not in (p.score, score) and p.score != score],
+        open=[n for (n, _), score in scored if score is None],
         mean_us=batch.seconds / len(positions) * 1e6,
         mean_nodes=fmean(batch.nodes),
     )
 
 
 def moves_as_tokens(position: Position, solution: Solution) -> tuple[list[str], list[str]]:
-    """The best moves and the line of a solution, in tokens."""
-    line, here = [], position
+    """Returns the best moves and the line of a solution, as tokens."""
+    line, current = [], position
     for move in solution.line:
-        line.append(here.format_move(move))
-        here = here.play(move)
+        line.append(current.format_move(move))
+        current = current.play(move)
     return [position.format_move(move) for move in solution.best_moves], line
 
 
 def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str, object]:
-    """A solution as the fields of the JSON output."""
+    """Returns a solution as the fields of the JSON output."""
     best, line = moves_as_tokens(position, solution)
     return {
         "game": solver.game.id,
@@ -154,7 +153,7 @@ def as_dict(solver: Solver, position: Position, solution: Solution) -> dict[str,
 
 
 def as_text(solver: Solver, position: Position, solution: Solution) -> str:
-    """A solution as text for people."""
+    """Formats a solution as text."""
     signs = {"exact": "", "lower": ">= ", "upper": "<= "}
     best, line = moves_as_tokens(position, solution)
     moves = ", ".join(
@@ -196,76 +195,84 @@ def parser() -> argparse.ArgumentParser:
         "2 for a bad argument.",
     )
     parser.add_argument("game")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
+    task = parser.add_mutually_exclusive_group()
+    task.add_argument(
         "--position", metavar="TEXT", help="the position to solve; the start of the game by default"
     )
-    what.add_argument(
+    task.add_argument(
         "--file",
         metavar="F",
         type=Path,
         help="solve a position on each line and check the scores beside them",
     )
-    what.add_argument(
+    task.add_argument(
         "--make-tables",
         action="store_true",
-        help="make and store the game's endgame tables",
+        help="compute and store the game's endgame tables",
     )
-    what.add_argument("--make-book", action="store_true", help="make the game's opening book")
+    task.add_argument("--make-book", action="store_true", help="compute the game's opening book")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     solving = parser.add_argument_group("positions")
     solving.add_argument(
         "--option", type=option, action="append", metavar="NAME=VALUE", help="an option of the game"
     )
-    solving.add_argument("--seconds", type=positive, help=f"a position, {SECONDS:g} by default")
-    solving.add_argument("--nodes", type=count, help="the most nodes for a position")
+    solving.add_argument(
+        "--seconds",
+        type=positive,
+        help=f"time limit for a position, {DEFAULT_SECONDS:g} by default",
+    )
+    solving.add_argument("--nodes", type=count, help="node limit for a position")
     tables = parser.add_argument_group("endgame tables")
     tables.add_argument(
-        "--pieces", type=count, help="the most pieces, by default as many as the solver can"
+        "--pieces",
+        type=count,
+        help="maximum pieces on the board, by default the most that the solver supports",
     )
     book = parser.add_argument_group("opening book")
-    book.add_argument("--plies", type=count_or_none, help=f"of the book, {BOOK_PLIES} by default")
+    book.add_argument(
+        "--plies", type=count_or_zero, help=f"length of the book, {DEFAULT_BOOK_PLIES} by default"
+    )
     book.add_argument(
         "--work",
         type=Path,
         metavar="F",
-        help="the state of the work; an interrupted run continues from it",
+        help="file with the state of the work, from which an interrupted run continues",
     )
     book.add_argument(
-        "--out", type=Path, metavar="F", help="the book's file; the one beside the game by default"
+        "--out", type=Path, metavar="F", help="file of the book, by default the one beside the game"
     )
     return parser
 
 
 def parse_arguments(line: list[str] | None) -> argparse.Namespace:
-    """The arguments of a command line; exits if some do not belong together."""
-    made = parser()
-    args = made.parse_args(line)
+    """Parses a command line; exits with code 2 if its arguments do not belong together."""
+    built = parser()
+    args = built.parse_args(line)
     task = next(
         (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
-    for name, tasks in BELONGS_TO.items():
+    for name, tasks in TASKS_OF_ARGUMENT.items():
         if getattr(args, name) is not None and task not in tasks:
-            made.error(f"argument --{name}: not with --{task.replace('_', '-')}")
+            built.error(f"argument --{name}: not with --{task.replace('_', '-')}")
     args.option = dict(args.option or ())
-    args.seconds = args.seconds or SECONDS
+    args.seconds = args.seconds or DEFAULT_SECONDS
     return args
 
 
 def make_tables(game: Game, args: argparse.Namespace) -> int:
-    """Makes the endgame tables of a game that has some, and shows the progress."""
+    """Computes the endgame tables of a game and shows the progress; returns the exit code."""
     solver = named_solver(game)
     if not isinstance(solver, TableSolver):
         raise GameError(f"{game.title} has no endgame tables")
-    begun = time.perf_counter()
-    pieces = solver.most_pieces if args.pieces is None else args.pieces
-    if not 2 <= pieces <= solver.most_pieces:
+    start = time.perf_counter()
+    pieces = solver.max_pieces if args.pieces is None else args.pieces
+    if not 2 <= pieces <= solver.max_pieces:
         raise GameError(
-            f"the tables of {game.title} go up to 2 to {solver.most_pieces} pieces, not {pieces}"
+            f"the tables of {game.title} are for 2 to {solver.max_pieces} pieces, not {pieces}"
         )
     counts = solver.make_tables(pieces, show_progress)
-    end_progress()
-    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - begun, 1)}
+    end_line()
+    summary = {"pieces": pieces, **counts, "seconds": round(time.perf_counter() - start, 1)}
     if args.json:
         print(msgspec.json.encode(summary).decode())
     else:
@@ -274,28 +281,28 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
 
 
 def make_book(game: Game, args: argparse.Namespace) -> int:
-    """Makes the opening book of a game that has one; an interrupted run continues from its work."""
+    """Computes a game's opening book, continuing an interrupted run; returns the exit code."""
     solver = named_solver(game)
     if not isinstance(solver, BookSolver):
         raise GameError(f"{game.title} has no opening book")
-    plies = BOOK_PLIES if args.plies is None else args.plies
-    if plies > MOST_BOOK_PLIES:
-        raise GameError(f"a book has 0 to {MOST_BOOK_PLIES} plies, not {plies}")
+    plies = DEFAULT_BOOK_PLIES if args.plies is None else args.plies
+    if plies > MAX_BOOK_PLIES:
+        raise GameError(f"a book has 0 to {MAX_BOOK_PLIES} plies, not {plies}")
     if args.out is None and not game.rules.DATA:
-        raise GameError(f"{game.title} names no DATA file for its book: say --out")
+        raise GameError(f"{game.title} has no DATA file for its book: give --out")
     out = args.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
     work = args.work or out.with_suffix(".work")
     if not out.parent.is_dir() or out.is_dir():  # checked before the work, not after it
-        raise GameError(f"{out}: no file can be written there")
-    begun = time.perf_counter()
+        raise GameError(f"{out}: cannot write a file there")
+    start = time.perf_counter()
     solver.prepare()
     try:
         content = solver.make_book(plies, work, show_book_progress)
     except UnicodeDecodeError:
-        raise GameError(f"{work} is not the work on a book") from None
-    end_progress()
+        raise GameError(f"{work} is not the state of an interrupted book") from None
+    end_line()
     out.write_bytes(content)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     if args.json:
         summary = {
             "file": str(out),
@@ -312,28 +319,28 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
 def show_book_progress(plies: int, done: int, total: int) -> None:
     filled = 30 * done // max(1, total)
     bar = "#" * filled + "." * (30 - filled)
-    progress(f"{plies:2} plies [{bar}] {done:,} of {total:,} ")
+    show_line(f"{plies:2} plies [{bar}] {done:,} of {total:,} ")
     if done == total:
-        end_progress()
+        end_line()
 
 
 def show_progress(done: int, total: int) -> None:
-    progress(f"{done:,} of {total:,} entries ({done / total:.0%})")
+    show_line(f"{done:,} of {total:,} entries ({done / total:.0%})")
 
 
-def progress(text: str) -> None:
-    """Overwrites the last line of a terminal; writes nothing into a file."""
+def show_line(text: str) -> None:
+    """Overwrites the last line of the terminal; writes nothing if stderr is no terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
 
-def end_progress() -> None:
+def end_line() -> None:
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
 
 def solve_one(solver: Solver, args: argparse.Namespace) -> int:
-    """Solves one position, by default the start, and prints the result; returns the exit code."""
+    """Solves one position, by default the start, and prints the solution; returns the exit code."""
     from engine.search.driver import Control
 
     if args.position is not None:
@@ -341,9 +348,9 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
     else:
         position = solver.game.start(args.option)
     limit = Limit(nodes=args.nodes)
-    solution = solver.solve(position, limit, Control(), around=timed(solver, args.seconds))
+    solution = solver.solve(position, limit, Control(), timer=timed(solver, args.seconds))
     if solution is None:
-        print(f"solve: {why_not_solved(solver, position, args)}", file=sys.stderr)
+        print(f"solve: {explain_failure(solver, position, args)}", file=sys.stderr)
         return 1
     if args.json:
         print(msgspec.json.encode(as_dict(solver, position, solution)).decode())
@@ -352,26 +359,26 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
     return 0
 
 
-def why_not_solved(solver: Solver, position: Position, args: argparse.Namespace) -> str:
+def explain_failure(solver: Solver, position: Position, args: argparse.Namespace) -> str:
     if isinstance(solver, TableSolver) and not solver.reaches(position, None):
         return (
-            f"the endgame tables of {solver.game.title} do not tell this position "
-            "and all that it leads to"
+            f"the endgame tables of {solver.game.title} do not cover this position "
+            "and every position that it leads to"
         )
     nodes = f" and {args.nodes:,} nodes" if args.nodes else ""
     return f"not solved within {args.seconds:g} s{nodes}"
 
 
 def solve_file(solver: Solver, args: argparse.Namespace) -> int:
-    """Solves a file of positions and prints the means; returns the exit code."""
+    """Solves a file of positions and prints a summary; returns the exit code."""
     problems = read_suite(solver, args.file, args.option)
     suite = solve_suite(solver, problems, Limit(nodes=args.nodes), args.seconds)
     print(msgspec.json.encode(asdict(suite)).decode() if args.json else suite_as_text(suite))
     return 1 if suite.wrong or suite.open else 0
 
 
-def answer(args: argparse.Namespace) -> int:
-    """Runs the task of a command line; returns the exit code."""
+def run_task(args: argparse.Namespace) -> int:
+    """Runs the task that the command line names; returns the exit code."""
     game = load_game(args.game)
     if args.make_tables:
         return make_tables(game, args)
@@ -386,7 +393,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parse_arguments(arguments)
     code = 1
     try:
-        code = answer(args)
+        code = run_task(args)
         sys.stdout.flush()
     except (GameError, GameFault) as error:
         print(f"solve: {error}", file=sys.stderr)

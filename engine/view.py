@@ -1,27 +1,29 @@
-"""The board view, version 1: a generic board draws it, so that a new game needs no client code.
+"""The board view, version 1: clients draw any game from it, so a new game needs no client code.
 
-A game describes its board once for a room (`BoardView`) and each position (`PositionView`); the
-seat to move also gets its moves as click sequences (`MoveView`). Clients match prefixes of the
-paths, so one rule serves placements, from-to moves, multi-jumps and promotions. New fields may be
-added with defaults; a field is never removed and never changes its meaning.
+A game describes its board once for each room (`BoardView`) and then every position
+(`PositionView`). The player to move also receives the legal moves as click sequences (`MoveView`).
+Clients match prefixes of these sequences, so one rule serves placements, from-to moves, multiple
+jumps and promotions. A new field needs a default; a field is never removed and never changes its
+meaning.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-#: The look of a board; with "points" the cells of a grid are the crossings of its lines.
+#: The look of a board; with "points" the cells of a grid are the intersections of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
-#: The look of a piece without a sprite: a stack is two discs, a king of draughts; a stick stands
-#: upright; a line crosses its cell from the left edge to the right one.
+#: The look of a piece without a sprite: a stack is two discs, as for a king in draughts; a stick
+#: stands upright; a line crosses its cell from the left edge to the right edge.
 Shape = Literal["disc", "cross", "ring", "stick", "stack", "line"]
 Sprite = Literal["king", "queen", "rook", "bishop", "knight", "pawn"]
 SiteShape = Literal["square", "hex", "point", "round"]
 
 
 class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"):
-    """A rectangle of cells named a1, b1, … (column letter, row number)
-    or by `names[row][col]`, where None is no cell.
+    """A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`.
+
+    A name of None means that there is no cell.
     """
 
     cols: int
@@ -36,9 +38,7 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
-    """A site of a free-form board; x to the right and y downwards, one cell being one unit
-    wide.
-    """
+    """A cell of a free-form board; x grows to the right, y downwards, in cell widths."""
 
     id: str
     x: float
@@ -65,11 +65,10 @@ class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="site
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
-    """The look of a kind of piece, and its name for people and screen readers; `text` is its letter
-    on a terminal.
+    """The look of a kind of piece and its name, which screen readers speak.
 
-    `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90
-    goes up and down.
+    `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359:
+    a stick at 90 lies flat, a line at 90 is vertical.
     """
 
     name: str
@@ -82,16 +81,18 @@ class Kind(Struct, frozen=True, omit_defaults=True):
 
 
 class SeatView(Struct, frozen=True, omit_defaults=True):
-    """The name of a side and the colour that stands for it."""
+    """The name and the colour of a side."""
 
     name: str
     colour: str
 
 
 class BoardView(Struct, frozen=True, omit_defaults=True):
-    """The part of the view that stays the same for a whole room; `targets` maps a label (a column)
-    to the cells that a click may hit for it; a label without cells ("pass") is a button beside the
-    board. A move by such a button is played for a player who has no other move.
+    """The part of the view that stays the same for a whole room.
+
+    `targets` maps a label, such as a column, to the cells that count as clicks on it. A label
+    without cells, such as "pass", is a button beside the board. The server plays the move of such a
+    button for a player who has no other move.
     """
 
     board: Grid | Sites
@@ -102,12 +103,12 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
 
 class PositionView(Struct, frozen=True, omit_defaults=True):
     """One position: pieces by cell, the seat to move (None when finished), marks by name, the last
-    move's path, one line of text; `hands` counts the pieces of each kind that wait beside the
-    board.
+    move's path and one line of text.
 
-    `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands
-    for them, a label without cells is its button, and is shown beside the board. The clients draw
-    the mark `last`; where there is none, a terminal draws `last`.
+    `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name
+    cells or labels of `targets`: a label with cells stands for those cells, a label without cells
+    for its button. Clients draw the mark named "last"; without that mark, a terminal draws the
+    field `last`.
     """
 
     pieces: dict[str, str]
@@ -121,8 +122,9 @@ class PositionView(Struct, frozen=True, omit_defaults=True):
 
 
 class MoveView(Struct, frozen=True, omit_defaults=True):
-    """One legal move: its token, the clicks that make it, a label;
-    `choice` distinguishes moves with equal paths, the other fields are for hover previews.
+    """One legal move: its token, the clicks that make it and a label.
+
+    `choice` distinguishes moves with equal paths. `affects` and `ghost` are for hover previews.
     """
 
     id: str
@@ -134,7 +136,7 @@ class MoveView(Struct, frozen=True, omit_defaults=True):
 
 
 def cell_ids(board: Grid | Sites) -> tuple[str, ...]:
-    """Every cell of a board, row by row from its origin."""
+    """Returns the ids of all cells of a board; those of a grid row by row from its origin."""
     if isinstance(board, Sites):
         return tuple(site.id for site in board.sites)
     if board.names is not None:

@@ -1,5 +1,5 @@
-"""python -m engine.warm [GAME...]: compiles the search of the games, by default all, into the disk
-cache.
+"""python -m engine.warm [GAME...]: compiles the search for these games, by default for all, and
+stores it in the cache on disk.
 """
 
 import argparse
@@ -11,9 +11,9 @@ from engine.rules.registry import game_ids, load_game
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints one line for each game.
+    """Compiles the games and prints one line for each.
 
-    Returns 0 when all are ready, 1 when one does not compile, 2 for an unknown game.
+    Returns 0 if all compile, 1 if one does not, 2 for an unknown game.
     """
     parser = argparse.ArgumentParser(prog="python -m engine.warm", description=__doc__)
     parser.add_argument("game", nargs="*")
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     code = 0
     for game_id in args.game or game_ids():
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
             searcher = Searcher(load_game(game_id))
             searcher.prepare()
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"warm: {error}", file=sys.stderr)
             code = 1
         else:
-            print(f"{game_id}: ready in {time.perf_counter() - begun:.1f} s", flush=True)
+            print(f"{game_id}: ready in {time.perf_counter() - start:.1f} s", flush=True)
     return code
 
 

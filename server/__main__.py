@@ -111,7 +111,7 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
         _stop_at_eof(loop, stop)
     async with _pool(settings) as pool, open_server(settings, pool) as running:
         _announce(settings, running)
-        lean.settled()
+        lean.enable_gc()
         await stop.wait()
         stderr.write("Stopping.\n")
 

@@ -23,8 +23,8 @@ from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
-from server.limits.by_address import LimitExceeded, Sockets
-from server.net.listener import listen, plain
+from server.limits.by_address import LimitExceeded, SocketLimit
+from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import kill_at
@@ -239,7 +239,7 @@ def _serve_metrics_port(
 class Gate:
     """Admits connections, or refuses them at the handshake with a reason."""
 
-    def __init__(self, sockets: Sockets, proxies: Proxies, is_full: Callable[[], bool]) -> None:
+    def __init__(self, sockets: SocketLimit, proxies: Proxies, is_full: Callable[[], bool]) -> None:
         self._sockets = sockets
         self._proxies = proxies
         self._is_full = is_full
@@ -248,15 +248,15 @@ class Gate:
     def admit(self, socket: ServerConnection) -> Response | None:
         """The response that refuses the connection; None if it is admitted."""
         if self._is_full():
-            return plain(
+            return plain_response(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                "this server has no place for another connection now",
+                "this server has reached its limit of connections",
             )
         address = origin_of(socket, self._proxies).address
         try:
             self._sockets.enter(address)
         except LimitExceeded as limit:
-            return plain(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
+            return plain_response(HTTPStatus.TOO_MANY_REQUESTS, limit.message, limit.retry_s)
         self._entered[socket] = address
         return None
 

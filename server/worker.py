@@ -25,9 +25,9 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
 from server.bus import work
 from server.bus.broker import Broker, broker_of
-from server.bus.codec import NODES, node_topic
+from server.bus.codec import NODES_TOPIC, node_topic
 from server.bus.link import Link, open_link
-from server.bus.work import Malformed, Offer, Warming
+from server.bus.work import CompilingGame, Malformed, ReadyGame
 from server.process.logs import log_to_stderr
 from server.settings import SettingError, settings_from_env
 
@@ -60,8 +60,8 @@ class EngineWorker:
         self._seen: dict[tuple[str, int], None] = {}
         self._stopped: dict[tuple[str, int], None] = {}
         self._advert_changed = asyncio.Event()
-        link.subscribe(work.order_topic(link.name), self._on_order)
-        link.subscribe(f"{NODES}/+", self._on_node)
+        link.subscribe(work.commands_topic(link.name), self._on_order)
+        link.subscribe(f"{NODES_TOPIC}/+", self._on_node)
 
     # --- adverts
 
@@ -83,9 +83,11 @@ class EngineWorker:
     def advert(self) -> work.Advert:
         """The compiled games, the games still to compile, and this worker's load."""
         warm = [game for game in self._games if self._pool.is_warm(game)]
-        offers = {game: Offer(load_game(game).digest, self._speeds.get(game, 0)) for game in warm}
+        offers = {
+            game: ReadyGame(load_game(game).digest, self._speeds.get(game, 0)) for game in warm
+        }
         warming = {
-            game: Warming(load_game(game).digest, self._pool.warm_percent(game))
+            game: CompilingGame(load_game(game).digest, self._pool.warm_percent(game))
             for game in self._games
             if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
         }
@@ -106,7 +108,7 @@ class EngineWorker:
     def _on_order(self, topic: str, payload: bytes) -> None:
         """Handles an order that the broker delivers."""
         try:
-            order = work.parse_order(payload)
+            order = work.parse_command(payload)
         except Malformed as error:
             self.link.counts.refused += 1
             log.warning("order refused", reason=str(error)[:80], refused=self.link.counts.refused)
@@ -171,7 +173,7 @@ class EngineWorker:
             if result.info.nodes > 0 and result.info.time_ms > 0:
                 average = self._speeds.get(order.job.game, result.info.nps)
                 self._speeds[order.job.game] = (3 * average + result.info.nps) // 4
-            self._send(order, work.Answered(order.id, order.attempt, result), kept=True)
+            self._send(order, work.Answered(order.id, order.attempt, result), reliable=True)
         finally:
             alive.cancel()
             self._advert_changed.set()
@@ -197,10 +199,13 @@ class EngineWorker:
 
     def _refuse(self, order: work.Search, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)
-        self._send(order, work.Refused(order.id, order.attempt, reason, message[:1000]), kept=True)  # type: ignore[arg-type]
+        refusal = work.Refused(order.id, order.attempt, reason, message[:1000])  # type: ignore[arg-type]
+        self._send(order, refusal, reliable=True)
 
-    def _send(self, order: work.Search, message: work.WorkerMessage, kept: bool = False) -> None:
-        self.link.publish(work.news_topic(order.server), work.encode(message), kept=kept)
+    def _send(
+        self, order: work.Search, message: work.WorkerMessage, reliable: bool = False
+    ) -> None:
+        self.link.publish(work.answers_topic(order.server), work.encode(message), reliable=reliable)
 
     async def close(self) -> None:
         """Cancels all searches. The servers notice when the advert disappears."""

@@ -86,7 +86,7 @@ def test_a_start_loads_nothing_that_it_does_not_need() -> None:
         "import gc, sys; from server import __main__, app; from server.process import lean;"
         " app.load_games();"
         f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"
-        " lean.settled(); import rich.console;"
+        " lean.enable_gc(); import rich.console;"
         " print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )
     done = run(sys.executable, "-c", code)

@@ -211,7 +211,7 @@ export interface Joined {
     frozen?: Code | null;
 }
 
-/** What never changes during the life of a room. `view` is null when this server does not have the game. */
+/** The properties of a room that never change. `view` is null when this server does not have the game. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -424,7 +424,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match in words, counted as the game counts moves. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. */
 export interface RoomSummary {
     room: string;
     game: string;

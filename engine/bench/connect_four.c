@@ -1,5 +1,6 @@
-/* The search of engine/search/kernel.py with the rules of engine/games/connect_four.py, written in C by hand: the peer that
-   engine/bench/search.py compares with. Same steps, same memory, same nodes. */
+/* A C version of the search in engine/search/kernel.py with the rules of
+   engine/games/connect_four.py. engine/bench/search.py compares its speed with ours. It takes the
+   same steps on the same memory and visits the same nodes. */
 
 #include <stdint.h>
 
@@ -7,10 +8,20 @@ typedef int64_t i8;
 typedef uint64_t u8;
 typedef struct { u8 mine, all; } State;
 
-enum { MATE = 30000, INF = 32000, MAX_PLY = 128, DECIDED = MATE - 1000, POLL_NODES = 2048, COMPLETE = 255 };
+enum {
+    MATE = 30000,
+    INF = 32000,
+    MAX_PLY = 128,
+    MATE_BOUND = MATE - 1000,
+    POLL_NODES = 2048,
+    COMPLETE = 255
+};
 enum { EXACT, LOWER, UPPER };
-enum { GOES_ON, WON, LOST, DRAWN };
-enum { NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT, ROOT_COUNT };
+enum { ONGOING, WON, LOST, DRAWN };
+enum {
+    NODES, STOP, POLL, NODE_LIMIT, MAY_STOP, EXPIRED, HORIZONS, EXACT_DEPTH, TABLE_SHIFT,
+    ROOT_COUNT
+};
 enum {
     PV_LENGTH = 64,
     PV = PV_LENGTH + MAX_PLY + 1,
@@ -18,9 +29,9 @@ enum {
     HISTORY = KILLERS + 2 * MAX_PLY,
     HISTORY_MOVES = 4096,
     PATH = HISTORY + 2 * HISTORY_MOVES + 512,
-    MADE = PATH + 2 * (MAX_PLY + 1),
-    REPLIES = MADE + MAX_PLY + 1,
-    BUFFERS = REPLIES + HISTORY_MOVES,
+    CURRENT_MOVE = PATH + 2 * (MAX_PLY + 1),
+    COUNTER_MOVES = CURRENT_MOVE + MAX_PLY + 1,
+    BUFFERS = COUNTER_MOVES + HISTORY_MOVES,
     MAX_MOVES = 7
 };
 enum { CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV };
@@ -46,7 +57,7 @@ static int aligned(u8 p) {
 static int status(State s) {
     if (aligned(s.mine ^ s.all)) return LOST;
     if (s.all == BOARD) return DRAWN;
-    return GOES_ON;
+    return ONGOING;
 }
 
 static i8 moves(State s, i8 *buf) {
@@ -74,8 +85,10 @@ static u8 gaps(u8 p, u8 all) {
 
 static i8 evaluate(State s) {
     u8 other = s.mine ^ s.all;
-    i8 threats = __builtin_popcountll(gaps(s.mine, s.all)) - __builtin_popcountll(gaps(other, s.all));
-    return 10 * threats + 2 * (__builtin_popcountll(s.mine & CENTRE) - __builtin_popcountll(other & CENTRE));
+    i8 threats = __builtin_popcountll(gaps(s.mine, s.all));
+    threats -= __builtin_popcountll(gaps(other, s.all));
+    i8 centre = __builtin_popcountll(s.mine & CENTRE) - __builtin_popcountll(other & CENTRE);
+    return 10 * threats + 2 * centre;
 }
 
 static i8 end_value(i8 result, i8 ply) {
@@ -92,13 +105,13 @@ static i8 poll(i8 *W, i8 *C) {
     return W[STOP];
 }
 
-static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C) {
+static i8 alpha_beta(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C) {
     W[NODES]++;
     if (W[NODES] >= W[POLL] && poll(W, C) != 0) return 0;
     W[PV_LENGTH + ply] = 0;
 
     int result = status(s);
-    if (result != GOES_ON) return end_value(result, ply);
+    if (result != ONGOING) return end_value(result, ply);
     if (depth <= 0 || ply >= MAX_PLY - 1) {
         W[HORIZONS]++;
         return evaluate(s);
@@ -113,10 +126,11 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
         i8 known_depth = (i8)((entry >> 16) & 0xFF);
         if (known_depth == depth || (known_depth > depth && W[EXACT_DEPTH] == 0)) {
             i8 known = (i8)(entry & 0xFFFF) - 32768;
-            if (known > DECIDED) known -= ply;
-            else if (known < -DECIDED) known += ply;
+            if (known > MATE_BOUND) known -= ply;
+            else if (known < -MATE_BOUND) known += ply;
             i8 bound = (i8)((entry >> 24) & 0xFF);
-            if (bound == EXACT || (bound == LOWER && known >= beta) || (bound == UPPER && known <= alpha)) {
+            if (bound == EXACT || (bound == LOWER && known >= beta) ||
+                (bound == UPPER && known <= alpha)) {
                 if (known_depth != COMPLETE) W[HORIZONS]++;
                 return known;
             }
@@ -152,10 +166,11 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
         State child = play(s, move);
         i8 v;
         if (i == 0) {
-            v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C);
+            v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C);
         } else {
-            v = -nega(child, depth - 1, -low - 1, -low, ply + 1, W, T, C);
-            if (v > low && v < beta && W[STOP] == 0) v = -nega(child, depth - 1, -beta, -low, ply + 1, W, T, C);
+            v = -alpha_beta(child, depth - 1, -low - 1, -low, ply + 1, W, T, C);
+            if (v > low && v < beta && W[STOP] == 0)
+                v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C);
         }
         if (W[STOP] != 0) return 0;
         if (v > best) {
@@ -170,7 +185,8 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
                 W[PV_LENGTH + ply] = length + 1;
             }
             if (v >= beta) {
-                if (history[move & (HISTORY_MOVES - 1)] < 1ll << 40) history[move & (HISTORY_MOVES - 1)] += depth * depth;
+                if (history[move & (HISTORY_MOVES - 1)] < 1ll << 40)
+                    history[move & (HISTORY_MOVES - 1)] += depth * depth;
                 if (killer_1 != move) {
                     killers[1] = killers[0];
                     killers[0] = move;
@@ -181,12 +197,13 @@ static i8 nega(State s, i8 depth, i8 alpha, i8 beta, i8 ply, i8 *W, u8 *T, i8 *C
     }
 
     i8 stored = best;
-    if (best > DECIDED) stored += ply;
-    else if (best < -DECIDED) stored -= ply;
+    if (best > MATE_BOUND) stored += ply;
+    else if (best < -MATE_BOUND) stored -= ply;
     i8 bound = best >= beta ? LOWER : best <= alpha ? UPPER : EXACT;
     i8 stored_depth = W[HORIZONS] == horizons && W[EXACT_DEPTH] == 0 ? COMPLETE : depth;
     T[slot] = k;
-    T[slot + 1] = (u8)(stored + 32768) | ((u8)stored_depth << 16) | ((u8)bound << 24) | ((u8)best_index << 32);
+    T[slot + 1] = (u8)(stored + 32768) | ((u8)stored_depth << 16) | ((u8)bound << 24) |
+                  ((u8)best_index << 32);
     return best;
 }
 
@@ -199,8 +216,9 @@ i8 root(u8 mine, u8 all, i8 depth, i8 margin, i8 *W, u8 *T, i8 *C) {
         i8 move = root_moves[i];
         State child = play(s, move);
         i8 floor = best - margin, v = floor + 1;
-        if (i > 0) v = -nega(child, depth - 1, -floor - 1, -floor, 1, W, T, C);
-        if (v > floor && W[STOP] == 0) v = -nega(child, depth - 1, -INF, i == 0 ? INF : -floor, 1, W, T, C);
+        if (i > 0) v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C);
+        if (v > floor && W[STOP] == 0)
+            v = -alpha_beta(child, depth - 1, -INF, i == 0 ? INF : -floor, 1, W, T, C);
         if (W[STOP] != 0) return 0;
         scores[i] = v;
         bounds[i] = v > floor || i == 0 ? EXACT : UPPER;

@@ -35,10 +35,10 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A task with our median and the target: a minimum if the unit is a rate, else a maximum.
+    """A task with our median, the peers' figures and the target.
 
-    `wanted` is None for a task without a target. `is_right` says that every known result was
-    reproduced.
+    The target `wanted` is a minimum if the unit is a rate, else a maximum; None if there is none.
+    `is_right` says whether the task reproduced every known result.
     """
 
     task: str
@@ -55,6 +55,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def reached(self) -> bool | None:
+        """Whether the results are right and reach the target; None if right without a target."""
         if self.wanted is None:
             return None if self.is_right else False
         return self.is_right and (
@@ -62,7 +63,7 @@ class Row(msgspec.Struct, frozen=True):
         )
 
     def ratio(self, peer: Peer) -> float:
-        """Our figure relative to the peer's; above 1 we are better."""
+        """How many times better our figure is than the peer's; above 1 ours is better."""
         return self.ours / peer.value if self.is_rate else peer.value / self.ours
 
 
@@ -88,12 +89,12 @@ CONNECT_FOUR_FILES = (
 )
 
 C_PROGRAM = "the same search in C, gcc -O3"
-NO_COMPILER = "there is no gcc, and so no C to compare with"
+NO_COMPILER = "there is no gcc to compile the C program"
 
 
 def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
     """Solves positions with known scores in one call, from an empty table and without the book."""
-    name, wanted_us, theirs_us, nodes = CONNECT_FOUR_FILES[number]
+    name, target_us, published_us, nodes = CONNECT_FOUR_FILES[number]
     solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
     positions = [problem.position for problem in problems]
     solver.solve_batch(positions[:1], Limit(), Control())
@@ -105,44 +106,44 @@ def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
         f"connect four, solving {name}",
         "us",
         ours_us,
-        (Peer(f"best C++ solver{nodes}", theirs_us),),
-        wanted_us,
+        (Peer(f"best C++ solver{nodes}", published_us),),
+        target_us,
         all(list(batch.scores) == known for batch in batches),
         f"mean of {len(positions)} positions, {mean_nodes:,.1f} nodes",
     )
 
 
 def alpha_beta(depth: int, rounds: int) -> Row:
-    """Iterative deepening with a table from the start to a depth, beside the same search in C."""
-    found = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
-    if found.ratio is None:
+    """Times iterative deepening from the start to a depth, for our search and the one in C."""
+    comparison = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
+    if comparison.ratio is None:
         raise Missing(NO_COMPILER)
-    peer = median(lap.seconds for lap in found.peers) * 1e3
-    note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
+    peer = median(lap.seconds for lap in comparison.peers) * 1e3
+    note = f"{sum(comparison.ours[0].nodes):,} nodes on both sides"
     return Row(
         f"connect four, alpha-beta to depth {depth}",
         "ms",
-        peer / found.ratio,
+        peer / comparison.ratio,
         (Peer(C_PROGRAM, peer, False),),
-        peer / bench.WANTED,
+        peer / bench.TARGET_RATIO,
         note=note,
     )
 
 
 def node_speed(rounds: int) -> Row:
-    """Nodes per second of the connect four searches of the bench, ours and the same search in C."""
-    found = bench.compare(rounds)
-    if found.ratio is None:
+    """Measures nodes per second in the bench's connect four cases, ours and the search in C."""
+    comparison = bench.compare(rounds)
+    if comparison.ratio is None:
         raise Missing(NO_COMPILER)
-    peer = median(lap.speed for lap in found.peers) / 1e6
-    ours = peer * found.ratio  # the ratio is the median of interleaved pairs
-    note = f"{sum(found.ours[0].nodes):,} nodes on both sides"
+    peer = median(lap.speed for lap in comparison.peers) / 1e6
+    ours = peer * comparison.ratio  # the ratio is the median of interleaved pairs
+    note = f"{sum(comparison.ours[0].nodes):,} nodes on both sides"
     return Row(
         "connect four, search",
         "Mn/s",
         ours,
         (Peer(C_PROGRAM, peer, False),),
-        bench.WANTED * peer,
+        bench.TARGET_RATIO * peer,
         note=note,
     )
 
@@ -155,7 +156,10 @@ FFO_FILE = "othello-ffo-40-59.obf"
 
 
 def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row:
-    """Solves positions of the FFO suite exactly, each from an empty table; sums their times."""
+    """Solves positions of the FFO suite exactly, each from an empty table, and sums their times.
+
+    Raises Missing if a position takes more than `seconds` on average.
+    """
     solver, problems = suite(suites / FFO_FILE, "othello")
     chosen = problems[first - FFO_FIRST : last - FFO_FIRST + 1]
     if len(chosen) != last - first + 1:
@@ -167,7 +171,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
             [problem.position for problem in chosen],
             Limit(),
             Control(),
-            around=timed(solver, seconds * len(chosen)),
+            timer=timed(solver, seconds * len(chosen)),
         )
         laps.append(time.process_time() - begun)
         if None in batch.scores:
@@ -180,13 +184,13 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
         ("plain C", 15.3),
         ("Egaroucid", 16.4),
     )
-    is_first = (first, last) == (40, 44)
+    has_published = (first, last) == (40, 44)
     return Row(
         f"othello, FFO {first}-{last}" if last > first else f"othello, FFO {first}",
         "s",
         median(laps),
-        tuple(Peer(name, value) for name, value in published) if is_first else (),
-        15.0 if is_first else None,
+        tuple(Peer(name, value) for name, value in published) if has_published else (),
+        15.0 if has_published else None,
         is_right,
         f"{nodes / 1e6:,.1f} M nodes, {len(chosen)} positions",
     )
@@ -197,10 +201,12 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
 
 def draughts(depth: int, rounds: int) -> list[Row]:
     """Searches from the start with an empty table, without endgame tables."""
-    found = bench.deepen("draughts", depth, rounds)
-    last, before = found[-1], found[min(16, depth) - 1]
+    depths = bench.deepen("draughts", depth, rounds)
+    last, shallower = depths[-1], depths[min(16, depth) - 1]
     return [
-        Row(f"draughts, to depth {before.depth}", "s", before.seconds, (Peer("GuiNN", 0.37),)),
+        Row(
+            f"draughts, to depth {shallower.depth}", "s", shallower.seconds, (Peer("GuiNN", 0.37),)
+        ),
         Row(
             f"draughts, to depth {depth}",
             "s",
@@ -224,7 +230,7 @@ def draughts_tables() -> Row:
     solver = solver_of(load_game("draughts"))
     assert isinstance(solver, TableSolver)
     begun = time.process_time()
-    counts = solver.make_tables(solver.most_pieces, lambda done, total: None)
+    counts = solver.make_tables(solver.max_pieces, lambda done, total: None)
     seconds = time.process_time() - begun
     note = ", ".join(f"{number:,} {name}" for name, number in counts.items())
     return Row("draughts, tables of 4 pieces", "s", seconds, (Peer("C", 19.0),), 60.0, note=note)
@@ -250,7 +256,7 @@ PROGRAMS = ("stockfish", "toga2")
 def chess(
     nodes: int, rounds: int, movetime_ms: int, programs: Sequence[str]
 ) -> tuple[Row, list[LeftOut]]:
-    """Nodes per second over the positions, and the programs that could not run.
+    """Measures nodes per second over the positions; returns also the programs that did not run.
 
     Our search spends `nodes` on each position, a UCI program `movetime_ms`.
     """
@@ -271,12 +277,12 @@ def chess(
             / sum(report.seconds for report in reports)
             / 1e6
         )
-    peers, lacking = [], []
+    peers, left_out = [], []
     for name in programs:
         try:
             peers.append(Peer(name, uci_speed(name, positions, movetime_ms) / 1e6, False))
         except Missing as missing:
-            lacking.append(LeftOut(f"chess, search: {name} beside ours", str(missing)))
+            left_out.append(LeftOut(f"chess, search: {name} beside ours", str(missing)))
     peers += [Peer(name, value) for name, value in CHESS_PUBLISHED]
     return Row(
         f"chess, search, {nodes:,} nodes a position",
@@ -285,7 +291,7 @@ def chess(
         tuple(peers),
         2.5,
         note=f"{len(positions)} positions",
-    ), lacking
+    ), left_out
 
 
 def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> float:
@@ -294,11 +300,11 @@ def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> flo
     if command is None:
         raise Missing("it is not installed")
 
-    def searched(these: Sequence[Position]) -> tuple[int, float]:
+    def measure(chosen: Sequence[Position]) -> tuple[int, float]:
         before, nodes = children_seconds(), 0
         player = UciPlayer(parse_description(f"uci={command},time_ms={movetime_ms}"))
         try:
-            for position in these:
+            for position in chosen:
                 player.begin(position.turn)
                 nodes += player.choose(Situation(position, (), position, 0)).nodes
         except PlayerFailed as error:
@@ -307,8 +313,8 @@ def uci_speed(name: str, positions: Sequence[Position], movetime_ms: int) -> flo
             player.close()
         return nodes, children_seconds() - before
 
-    first_nodes, first_seconds = searched(positions[:1])
-    nodes, seconds = searched(positions)
+    first_nodes, first_seconds = measure(positions[:1])
+    nodes, seconds = measure(positions)
     if nodes <= first_nodes or seconds <= first_seconds:
         raise Missing("it reports no nodes")
     return (nodes - first_nodes) / (seconds - first_seconds)

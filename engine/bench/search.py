@@ -5,8 +5,8 @@ start.
 
 The signature is the node count of a fixed set of searches. A change that is not meant to alter the
 search keeps the signature; any other change states why it differs. If gcc is installed, the C
-program is compiled here and run in turn with ours, in this process and on the same memory. Both
-must visit exactly the same nodes.
+program is compiled and the two run alternately, in this process and on the same memory. Both must
+visit exactly the same nodes.
 """
 
 import argparse
@@ -35,12 +35,14 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from engine.search.report import Report
 
+#: The C program.
 SOURCE = Path(__file__).with_name("connect_four.c")
 #: Default size of the table, as a power of two of entries.
 TABLE_BITS = 20
-MOST_TABLE_BITS = 28
+#: Maximum of --table-bits.
+MAX_TABLE_BITS = 28
 #: The target: our nodes per second as a share of the C program's.
-WANTED = 0.8
+TARGET_RATIO = 0.8
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dic
 def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
     """The nodes of the connect four searches with one feature disabled at a time.
 
-    The first count is with all other features, the second with those alone that keep the tree,
-    where fewer nodes do the same work.
+    The first count is with all other features. The second is with only the sound features, which do
+    not change the tree, so that fewer nodes do the same work.
     """
 
     def nodes(features: int) -> int:
@@ -105,10 +107,12 @@ def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
     }
 
 
+#: Searches a position to a depth on the given work memory, table and control block.
 Root = Callable[[Position, int, Any, Any, Any], int]
 
 
 def our_root(searcher: Searcher) -> Root:
+    """Our compiled root search."""
     function = searcher.native.function("root")
 
     def root(position: Position, depth: int, work: Any, table: Any, control: Any) -> int:
@@ -185,10 +189,10 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         for deeper in range(1, depth + 1):
             work[at : at + count] = order
             score = root(position, deeper, work, table, control)
-            found = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
+            values = work[at + position.game.rules.MAX_MOVES :][:count].tolist()
             order = [
                 move
-                for _, move in sorted(zip(found, order, strict=True), key=lambda pair: -pair[0])
+                for _, move in sorted(zip(values, order, strict=True), key=lambda pair: -pair[0])
             ]
         seconds += time.thread_time() - begun
         nodes.append(int(work[layout.NODES]))
@@ -207,7 +211,7 @@ class Comparison:
     def ratio(self) -> float | None:
         """The median ratio of our speed to that of C; None without gcc."""
         pairs = zip(self.ours, self.peers, strict=False)
-        return median(one.speed / other.speed for one, other in pairs) if self.peers else None
+        return median(ours.speed / peer.speed for ours, peer in pairs) if self.peers else None
 
 
 def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
@@ -227,42 +231,46 @@ def compare(rounds: int, cases: Sequence[Case] = CASES) -> Comparison:
             (lap(ours, searches, *memories), lap(peer, searches, *memories) if peer else None)
             for _ in range(rounds)
         ]
-    if any(other and (one.nodes, one.scores) != (other.nodes, other.scores) for one, other in laps):
+    if any(
+        peer_lap and (our_lap.nodes, our_lap.scores) != (peer_lap.nodes, peer_lap.scores)
+        for our_lap, peer_lap in laps
+    ):
         raise AssertionError(
             "the C program does not visit the same nodes: it no longer follows the kernel"
         )
     return Comparison(
-        tuple(one for one, _ in laps), tuple(other for _, other in laps if other is not None)
+        tuple(our_lap for our_lap, _ in laps),
+        tuple(peer_lap for _, peer_lap in laps if peer_lap is not None),
     )
 
 
-def speed_dict(found: Comparison) -> dict[str, Any]:
+def speed_dict(comparison: Comparison) -> dict[str, Any]:
     """A comparison as JSON values; speeds are medians in nodes per second."""
     return {
-        "nodes": sum(found.ours[0].nodes),
-        "nodes_per_second": round(median(one.speed for one in found.ours)),
-        "c_nodes_per_second": round(median(one.speed for one in found.peers))
-        if found.peers
+        "nodes": sum(comparison.ours[0].nodes),
+        "nodes_per_second": round(median(lap.speed for lap in comparison.ours)),
+        "c_nodes_per_second": round(median(lap.speed for lap in comparison.peers))
+        if comparison.peers
         else None,
-        "ratio": found.ratio,
-        "wanted": WANTED,
-        "reached": None if found.ratio is None else found.ratio >= WANTED,
+        "ratio": comparison.ratio,
+        "wanted": TARGET_RATIO,
+        "reached": None if comparison.ratio is None else comparison.ratio >= TARGET_RATIO,
     }
 
 
-def speed_text(found: Comparison) -> str:
+def speed_text(comparison: Comparison) -> str:
     lines = [f"{'connect-four search':32} {'median nodes/s':>16} {'best':>14}"]
-    for name, laps in ("ours", found.ours), ("C, gcc -O3 -march=native", found.peers):
+    for name, laps in ("ours", comparison.ours), ("C, gcc -O3 -march=native", comparison.peers):
         if laps:
-            speeds = [one.speed for one in laps]
+            speeds = [lap.speed for lap in laps]
             lines.append(f"{name:32} {median(speeds):16,.0f} {max(speeds):14,.0f}")
-    if found.ratio is None:
-        return "\n".join([*lines, "no gcc here: nothing to compare with"])
-    reached = "yes" if found.ratio >= WANTED else "no"
+    if comparison.ratio is None:
+        return "\n".join([*lines, "there is no gcc: nothing to compare with"])
+    reached = "yes" if comparison.ratio >= TARGET_RATIO else "no"
     lines.append(
-        f"ratio, median of {len(found.ours)} interleaved rounds: {found.ratio:.2f}"
-        f" (wanted {WANTED:.2f}, reached: {reached});"
-        f" the same {sum(found.ours[0].nodes):,} nodes"
+        f"ratio, median of {len(comparison.ours)} interleaved rounds: {comparison.ratio:.2f}"
+        f" (wanted {TARGET_RATIO:.2f}, reached: {reached});"
+        f" the same {sum(comparison.ours[0].nodes):,} nodes"
     )
     return "\n".join(lines)
 
@@ -287,14 +295,14 @@ def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
     """
     searcher = Searcher(load_game(game_id))
     runs: list[list[Report]] = []
-    for _ in range(rounds + 1):  # the first one warms up
-        found: list[Report] = []
+    for _ in range(rounds + 1):  # the first run warms up
+        reports: list[Report] = []
         start = searcher.game.start()
         limit, table = Limit(depth=depth), Table(DEEPEN_BITS)
         searcher.search(
-            start, limit, table, Control(), on_depth=found.append, clock=time.process_time
+            start, limit, table, Control(), on_depth=reports.append, clock=time.process_time
         )
-        runs.append(found)
+        runs.append(reports)
     laps = zip(*runs[1:], strict=True)
     return [
         Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same))
@@ -317,7 +325,7 @@ def ablation_text(args: argparse.Namespace) -> str:
 def depths_text(args: argparse.Namespace) -> str:
     depths = deepen(args.deepen, args.depth, args.rounds)
     if args.json:
-        return as_json({"game": args.deepen, "depths": [asdict(one) for one in depths]})
+        return as_json({"game": args.deepen, "depths": [asdict(depth) for depth in depths]})
     head = f"{args.deepen:>5} {'nodes':>16} {'seconds':>10} {'nodes/s':>14}"
     rows = (
         f"{d.depth:5} {d.nodes:16,} {d.seconds:10.3f} {d.nodes / d.seconds:14,.0f}" for d in depths
@@ -338,23 +346,23 @@ def as_json(value: object) -> str:
 
 def signature_and_speed(args: argparse.Namespace) -> int:
     """Prints signature and speed; returns 1 if the measured ratio misses the target, else 0."""
-    here = {
+    versions = {
         "machine": platform.machine(),
         "python": platform.python_version(),
         "numba": sys.modules["numba"].__version__,
     }
     every, basic = node_counts(layout.ALL), node_counts(layout.BASIC)
     if not args.json:
-        print(f"{here['machine']}, Python {here['python']}, numba {here['numba']}")
+        print(f"{versions['machine']}, Python {versions['python']}, numba {versions['numba']}")
         print(signature_text(every, basic), flush=True)
-    found = compare(args.rounds)
+    comparison = compare(args.rounds)
     signature = {"all": every, "basic": basic}
     print(
-        as_json({**here, "signature": signature, "speed": speed_dict(found)})
+        as_json({**versions, "signature": signature, "speed": speed_dict(comparison)})
         if args.json
-        else speed_text(found)
+        else speed_text(comparison)
     )
-    return 0 if found.ratio is None or found.ratio >= WANTED else 1
+    return 0 if comparison.ratio is None or comparison.ratio >= TARGET_RATIO else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -362,20 +370,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--rounds", type=count, default=9, help="runs that each median is taken over (9)"
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
         "--ablation",
         action="store_true",
         help="only print the nodes with one feature disabled at a time",
     )
-    what.add_argument(
+    mode.add_argument(
         "--deepen",
         metavar="GAME",
         help="only search a game from the start and print each depth up to --depth",
     )
     parser.add_argument(
         "--table-bits",
-        type=between(1, MOST_TABLE_BITS),
+        type=between(1, MAX_TABLE_BITS),
         default=TABLE_BITS,
         help=f"size of the ablation's table, as a power of two of entries ({TABLE_BITS})",
     )

@@ -31,10 +31,10 @@ ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5
 CHESS_NODES = 4_000_000
 #: Milliseconds that a UCI program spends on each chess position.
 MOVETIME_MS = 1500
-#: Seconds that one of the hard positions of --long may take by default.
+#: Default time limit of a hard position of --long, in seconds.
 LONG_SECONDS = 600.0
-#: Why the row of other programs is left out without --add.
-ELSEWHERE = "no --add names the JSON of tests.engine.search_peers"
+#: Why the table leaves out the rows of other programs without --add.
+NOT_ADDED = "no --add names the JSON of tests.engine.search_peers"
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -44,7 +44,9 @@ class Added(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOut, ...] = ()
 
 
+#: A line of the table.
 Entry = Row | LeftOut
+#: The name of a task, and the function that measures it.
 Task = tuple[str, Callable[[], Iterable[Entry]]]
 
 
@@ -61,10 +63,10 @@ def tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
         return [bench_rows.ffo(_folder(args), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
-        row, lacking = bench_rows.chess(
+        row, left_out = bench_rows.chess(
             CHESS_NODES, runs("chess"), MOVETIME_MS, bench_rows.PROGRAMS
         )
-        return [row, *lacking]
+        return [row, *left_out]
 
     for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
         yield f"connect four, solving {name}", partial(file, number)
@@ -92,7 +94,7 @@ def read_added(paths: list[str]) -> list[Entry]:
 
     A file that cannot be read or has no rows becomes a `LeftOut`.
     """
-    entries: list[Entry] = [] if paths else [LeftOut("beside OpenSpiel and easyAI", ELSEWHERE)]
+    entries: list[Entry] = [] if paths else [LeftOut("beside OpenSpiel and easyAI", NOT_ADDED)]
     for path in paths:
         try:
             content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -106,7 +108,7 @@ def read_added(paths: list[str]) -> list[Entry]:
     return entries
 
 
-def measured(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
+def measure_tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
     """Measures the selected tasks and yields their entries one by one."""
     for name, measure in tasks(args, added):
         if args.only and not any(words in name for words in args.only):
@@ -117,7 +119,7 @@ def measured(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entry]:
             yield LeftOut(name, str(error))
 
 
-# --- where it was measured
+# --- the context of the figures
 
 
 def machine() -> dict[str, Any]:
@@ -166,7 +168,9 @@ def figure(number: float, unit: str = "") -> str:
     return f"{number:,.{digits}f} {unit}".rstrip()
 
 
+#: The column heads of the table.
 HEAD = ("task", "ours", "peer (* as published)", "peer's", "ratio", "wanted", "reached")
+#: The widths of the columns, in characters.
 WIDTHS = (48, 11, 34, 10, 7, 10, 7)
 
 
@@ -203,40 +207,40 @@ def as_dict(row: Row) -> dict[str, Any]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
-    made.add_argument(
+    command = argparse.ArgumentParser(prog="python -m engine.bench.table", description=__doc__)
+    command.add_argument(
         "--suites", metavar="DIR", type=Path, help="the folder with the files of positions"
     )
-    made.add_argument(
+    command.add_argument(
         "--add",
         metavar="FILE",
         action="append",
         default=[],
         help="rows of another command's JSON; - is the standard input",
     )
-    made.add_argument(
+    command.add_argument(
         "--only",
         metavar="WORDS",
         action="append",
         default=[],
         help="only tasks whose name has these words",
     )
-    made.add_argument(
+    command.add_argument(
         "--rounds", type=count, help="runs that each median is taken over (by default 3 to 31)"
     )
-    made.add_argument(
+    command.add_argument(
         "--long",
         action="store_true",
         help="also FFO 45 to 59 and the tables of draughts, which may take hours",
     )
-    made.add_argument(
+    command.add_argument(
         "--seconds",
         type=positive,
         default=LONG_SECONDS,
         help=f"seconds that a position from FFO 45 on may take ({LONG_SECONDS:g})",
     )
-    made.add_argument("--json", action="store_true", help="print one line of JSON")
-    return made
+    command.add_argument("--json", action="store_true", help="print one line of JSON")
+    return command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -245,23 +249,24 @@ def main(arguments: list[str] | None = None) -> int:
     A task that misses its target is marked in the table and does not change the exit code.
     """
     args = parser().parse_args(arguments)
-    added = read_added(args.add)  # a command that pipes its JSON measures until then
-    here = machine()
+    # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
+    added = read_added(args.add)
+    context = machine()
     signature = {"all": bench.node_counts(layout.ALL), "basic": bench.node_counts(layout.BASIC)}
     if not args.json:
         print(
-            f"{here['machine']}, Python {here['python']}, numba {here['numba']},"
-            f" load {here['load']}"
+            f"{context['machine']}, Python {context['python']}, numba {context['numba']},"
+            f" load {context['load']}"
         )
         print(
-            f"commit {here['commit']}",
+            f"commit {context['commit']}",
             bench.signature_text(signature["all"], signature["basic"]),
             "",
             sep="\n",
         )
         print(line(HEAD), line("-" * width for width in WIDTHS), sep="\n", flush=True)
     rows, left_out = [], []
-    for entry in measured(args, added):
+    for entry in measure_tasks(args, added):
         if isinstance(entry, LeftOut):
             left_out.append(entry)
         else:
@@ -270,14 +275,14 @@ def main(arguments: list[str] | None = None) -> int:
                 print(*lines(entry), sep="\n", flush=True)
     if args.json:
         table = {
-            **here,
+            **context,
             "signature": signature,
             "rows": [as_dict(row) for row in rows],
             "left_out": left_out,
         }
         print(bench.as_json({**table, "is_complete": not left_out}))
     else:
-        print(*(f"left out: {one.task}: {one.why}" for one in left_out), sep="\n")
+        print(*(f"left out: {entry.task}: {entry.why}" for entry in left_out), sep="\n")
         end = f"{len(left_out)} left out: the table is incomplete" if left_out else "complete"
         print(f"{len(rows)} rows, {end}")
     return 0 if all(row.is_right for row in rows) else 1

@@ -1,9 +1,9 @@
-"""python -m engine.conformance GAME...: the checks that every game must pass, yours included.
+"""python -m engine.conformance GAME...: runs the checks that every game must pass, yours included.
 
-Each check takes a game, plays a few hundred random positions of it (with a fixed seed) and raises
-ConformanceError with the position when a promise of `engine.game.Rules` is broken. CHECKS need the
-rules only, TIMED_CHECKS measure them, and NATIVE_CHECKS compile them as well. The command runs all
-of them, in a separate process (see `engine.conformance.run`).
+Each check plays random matches of a game with a fixed seed and raises ConformanceError with the
+position in which the game breaks a promise of `engine.game.Rules`. CHECKS need the rules only,
+TIMED_CHECKS measure them, and NATIVE_CHECKS also compile them. The command runs all checks in a
+separate process (see `engine.conformance.run`).
 """
 
 import argparse
@@ -18,7 +18,12 @@ from typing import Any
 import numpy as np
 
 from engine.conformance.draws import check_claims, check_draws, check_repetition
-from engine.conformance.native import check_compiled_rules, check_no_floats, check_search, data_of
+from engine.conformance.native import (
+    cached_data,
+    check_compiled_rules,
+    check_no_floats,
+    check_search,
+)
 from engine.conformance.playouts import (
     PLAYOUTS,
     ConformanceError,
@@ -46,42 +51,41 @@ __all__ = [
     "positions",
 ]
 
-#: Positions on which every token is read back.
-READ_POSITIONS = 300
-#: Positions on which every notation is read back.
-NOTED_POSITIONS = 120
-#: Positions on which every move is played to check the turn, besides the moves of the random
-#: matches.
-PLAYED_POSITIONS = 12
-#: The length that RULES may have, in characters.
+#: Positions in which every token is read back.
+TOKEN_POSITIONS = 300
+#: Positions in which the notation of every move is read back.
+NOTATION_POSITIONS = 120
+#: Positions in which every legal move is played to check the turn, besides the random matches.
+TURN_POSITIONS = 12
+#: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)
 
 
 def check_style(game: Game) -> None:
-    """The rules are written so that compiled code does what they say."""
+    """The style check finds no code that would behave differently when compiled."""
     module: Any = game.rules
     faults = [
-        f"{fault.file}:{fault.line}: {fault.what}; {fault.cure}" for fault in style_faults(module)
+        f"{fault.file}:{fault.line}: {fault.what}; {fault.fix}" for fault in style_faults(module)
     ]
-    expect(not faults, "rules are written for compiled words", *faults)
+    expect(not faults, "rules behave the same when compiled", *faults)
 
 
 def check_declarations(game: Game) -> None:
-    """Names, numbers and options are as `Rules` says, and every offered option starts a match."""
+    """Names, numbers and options are as `Rules` requires, and a match starts with each option."""
     rules = game.rules
-    name_form = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rules.NAME)
-    expect(name_form, "NAME is lower case words joined by hyphens", rules.NAME)
+    is_slug = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rules.NAME)
+    expect(is_slug, "NAME is lower case words joined by hyphens", rules.NAME)
     expect(
         0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(),
         "TITLE is one short line",
         rules.TITLE,
     )
-    words = len(rules.RULES.strip())
+    length = len(rules.RULES.strip())
     is_page = all(line.isprintable() for line in rules.RULES.splitlines())
     expect(
-        words in RULES_LENGTH and is_page,
+        length in RULES_LENGTH and is_page,
         "RULES explains the game in 100 to 8000 characters",
-        f"{words} characters",
+        f"{length} characters",
     )
     expect(1 <= rules.LEVELS <= 8, "LEVELS is 1 to 8", rules.LEVELS)
     expect(
@@ -90,17 +94,15 @@ def check_declarations(game: Game) -> None:
         rules.MAX_MOVES,
     )
     for name, option in game.options.items():
-        expect(option.default in option.offered, "a default is on offer", name)
+        expect(option.default in option.offered, "a default is an offered value", name)
     for options in option_sets(game):
         start = game.start(options)
-        expect(legal_moves(start), "a match starts with a move to make", options)
+        expect(legal_moves(start), "a match starts with a legal move", options)
         check_state(start)
 
 
 def check_states_and_ends(game: Game) -> None:
-    """States keep their form; an ongoing match has moves, a finished one has an outcome; the seats
-    are 0 and 1.
-    """
+    """States are tuples of words; an ongoing match has moves, a finished one has an outcome."""
     for position in positions(game):
         check_state(position)
         expect(
@@ -110,7 +112,7 @@ def check_states_and_ends(game: Game) -> None:
         moves = position.moves()
         expect(
             (outcome is None) == bool(moves),
-            "no moves and an outcome go together",
+            "a position has legal moves or an outcome, not both",
             position.text(),
             outcome,
         )
@@ -122,7 +124,7 @@ def check_states_and_ends(game: Game) -> None:
             )
         else:
             with np.errstate(over="ignore"):
-                score = int(game.rules.evaluate(position.state, data_of(game)))
+                score = int(game.rules.evaluate(position.state, cached_data(game)))
             expect(
                 abs(score) <= 20_000,
                 "an evaluation is within 20000 either way",
@@ -132,31 +134,30 @@ def check_states_and_ends(game: Game) -> None:
 
 
 def check_turns(game: Game) -> None:
-    """Every move gives the turn to the other side: the search negates the score at each move."""
+    """Every move passes the turn to the other side: the search negates the score at each move."""
     for line in playouts(game):
         for before, after in pairwise(line):
             check_turn(before, after)
-    for position in spread(list(positions(game)), PLAYED_POSITIONS):
+    for position in spread(list(positions(game)), TURN_POSITIONS):
         for move in position.moves():
             check_turn(position, position.play(move))
 
 
 def check_turn(before: Position, after: Position) -> None:
-    """Checks that one move passed the turn."""
+    """Checks that one move passes the turn."""
     assert after.last is not None, "the position was reached by a move"
-    assert after.last is not None, "it was played"
     if after.turn != 1 - before.turn:
-        cure = (
-            "where a side goes on, all of its steps are one move, "
-            "or the other side gets a move that passes"
+        fix = (
+            "if a side continues its turn, all of its steps are one move, "
+            "or the other side has a move that passes"
         )
         where = f"{before.text()} | {before.format_move(after.last[1])} | {after.text()}"
-        raise ConformanceError(f"play gives the turn to the other side ({cure}): {where}")
+        raise ConformanceError(f"play passes the turn to the other side ({fix}): {where}")
 
 
 def check_moves(game: Game) -> None:
-    """Moves are at most MAX_MOVES different ints of 63 bits, and each has its own token, which is
-    read back.
+    """A position has at most MAX_MOVES different moves of 63 bits; each token is read back as its
+    move.
     """
     for position in positions(game):
         moves = position.moves()
@@ -167,14 +168,14 @@ def check_moves(game: Game) -> None:
             where,
             len(moves),
         )
-        expect(len(set(moves)) == len(moves), "no move is there twice", where, moves)
+        expect(len(set(moves)) == len(moves), "no move is listed twice", where, moves)
         expect(
             all(0 <= move < 1 << 63 for move in moves),
             "a move is an int of at most 63 bits",
             where,
             moves,
         )
-    for position in spread(list(positions(game)), READ_POSITIONS):
+    for position in spread(list(positions(game)), TOKEN_POSITIONS):
         tokens = position.tokens()
         where = position.text()
         expect(len(set(tokens)) == len(tokens), "no two moves share a token", where, tokens)
@@ -190,7 +191,7 @@ def check_moves(game: Game) -> None:
 
 
 def check_texts(game: Game) -> None:
-    """Position text is one complete line that is read back as the same state."""
+    """The text of a position is one line that is read back as the same state."""
     seen: dict[str, Any] = {}
     for position in positions(game):
         text = position.text()
@@ -201,7 +202,7 @@ def check_texts(game: Game) -> None:
         expect(again == position, "a position is read back", text, again.state, position.state)
         expect(
             again.digest() == position.digest() and again.text() == text,
-            "and has the same text and digest",
+            "a position that is read back has the same text and digest",
             text,
         )
         where = f"{text} {sorted(position.options.items())}"
@@ -213,15 +214,13 @@ def check_texts(game: Game) -> None:
 
 
 def check_bad_texts(game: Game) -> None:
-    """Any text that a client sends as a move or a position gets a typed error, never an error of
-    the rules.
-    """
-    chance = random.Random(2)
+    """Invalid text for a move or a position raises GameError, not an error of the rules."""
+    rng = random.Random(2)
     for line in playouts(game, 3, seed=2):
-        position = chance.choice(line)
+        position = rng.choice(line)
         for text in [
-            *damaged(position.text(), chance),
-            *damaged(chance.choice(line[0].tokens()), chance),
+            *damaged(position.text(), rng),
+            *damaged(rng.choice(line[0].tokens()), rng),
         ]:
             for read in (position.parse_move, partial(game.position, options=position.options)):
                 try:
@@ -229,46 +228,48 @@ def check_bad_texts(game: Game) -> None:
                 except GameError:
                     pass
                 except GameFault as error:
-                    raise ConformanceError(f"{text!r} is answered by a defect: {error}") from error
+                    raise ConformanceError(
+                        f"{text!r} raises an error of the rules: {error}"
+                    ) from error
 
 
-def damaged(text: str, chance: random.Random, count: int = 30) -> Iterator[str]:
-    """The text with characters changed, dropped and doubled, and texts that never were valid."""
+def damaged(text: str, rng: random.Random, count: int = 30) -> Iterator[str]:
+    """Yields invalid texts, then `text` with characters changed, dropped and doubled."""
     yield from ("", " ", "\0", "\n", "٣", "é", "-1", "99999999999999999999", "a" * 4096, text * 50)
     for _ in range(count):
-        at = chance.randrange(len(text) + 1)
-        new = chance.choice(
-            ["", text[at:][:1] * 2, chr(chance.randrange(32, 127)), chr(chance.randrange(0x3000))]
+        index = rng.randrange(len(text) + 1)
+        replacement = rng.choice(
+            ["", text[index:][:1] * 2, chr(rng.randrange(32, 127)), chr(rng.randrange(0x3000))]
         )
-        yield text[:at] + new + text[at + 1 :]
+        yield text[:index] + replacement + text[index + 1 :]
 
 
 def check_notation(game: Game) -> None:
-    """A move as players write it is printable, names one legal move and is read back as that."""
+    """The notation of a move is short and printable, and is read back as that move."""
     if not hasattr(game.rules, "notation"):
         return
-    for position in spread(list(positions(game)), NOTED_POSITIONS):
+    for position in spread(list(positions(game)), NOTATION_POSITIONS):
         where = position.text()
         moves = position.moves()
         written = [position.notation(move) for move in moves]
-        expect(len(set(written)) == len(written), "no two moves are written alike", where, written)
+        expect(len(set(written)) == len(written), "no two moves share a notation", where, written)
         for move, text in zip(moves, written, strict=True):
             expect(
                 0 < len(text) <= 32 and text.isprintable(),
-                "a move is written in a few characters",
+                "a notation is 1 to 32 printable characters",
                 where,
                 text,
             )
             expect(
-                reads(position, text) == move,
-                "a move as players write it is read back",
+                parse_or_none(position, text) == move,
+                "a notation is read back as its move",
                 where,
                 text,
             )
 
 
-def reads(position: Position, text: str) -> int | None:
-    """The move that a text names, or None."""
+def parse_or_none(position: Position, text: str) -> int | None:
+    """Returns the move that a text names, or None."""
     try:
         return position.parse_move(text)
     except GameError:
@@ -276,19 +277,24 @@ def reads(position: Position, text: str) -> int | None:
 
 
 def check_keys(game: Game) -> None:
-    """States that are different positions have different keys, and no key is 0."""
+    """Different positions have different keys, and no key is 0."""
     states: dict[int, Any] = {}
     rules: Any = game.rules
     with np.errstate(over="ignore"):
         for position in positions(game, 3 * PLAYOUTS):
             state = position.state
-            found = int(rules.key(state))
-            expect(0 < found < 1 << 64, "a key is a word other than 0", position.text(), found)
-            # States that differ in their move counters only may share a key.
-            what = int(rules.repetition(state)) if hasattr(rules, "repetition") else state
-            expect(states.setdefault(found, what) == what, "states differ in key", position.text())
+            key = int(rules.key(state))
+            expect(0 < key < 1 << 64, "a key is a word other than 0", position.text(), key)
+            # States that differ only in their move counters may share a key.
+            identity = int(rules.repetition(state)) if hasattr(rules, "repetition") else state
+            expect(
+                states.setdefault(key, identity) == identity,
+                "different positions have different keys",
+                position.text(),
+            )
 
 
+#: Checks that need the uncompiled rules only, by name.
 CHECKS: dict[str, Callable[[Game], None]] = {
     "style": check_style,
     "declarations": check_declarations,
@@ -304,8 +310,9 @@ CHECKS: dict[str, Callable[[Game], None]] = {
     "claims": check_claims,
     "views": check_views,
 }
-#: Checks that depend on the machine: the command runs them, no test does.
+#: Checks that depend on the speed of the machine: the command runs them, the tests do not.
 TIMED_CHECKS: dict[str, Callable[[Game], None]] = {"budget": check_budget}
+#: Checks that compile the game, by name.
 NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
     "no floats": check_no_floats,
     "compiled rules": check_compiled_rules,
@@ -314,14 +321,15 @@ NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints one line for each check; returns 0 when all pass, 1 when one fails, 2 for an unknown
-    game.
+    """Runs the checks and prints a line for each.
+
+    Returns 0 if all pass, 1 if one fails, 2 for an unknown game.
     """
     parser = argparse.ArgumentParser(
         prog="python -m engine.conformance",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit codes: 0 all checks pass, 1 one fails, 2 for a game that is not there.",
+        epilog="Exit codes: 0 all checks pass, 1 one fails, 2 for an unknown game.",
     )
     parser.add_argument("game", nargs="*", help="the ids of games, all by default")
     code = 0

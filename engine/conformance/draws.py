@@ -1,4 +1,4 @@
-"""Checks of the other ends of a match: draws by rule, repetition, claims
+"""Checks of the optional ends of a match: draws by rule, repetitions and claims
 (`engine.game.OptionalRules`).
 """
 
@@ -11,17 +11,17 @@ import numpy as np
 from engine.conformance.playouts import expect, playouts, positions, spread
 from engine.game import DRAWN, ONGOING, Game, Position, State
 
-#: Positions from which a way back to the same position is searched.
-SHUFFLED_POSITIONS = 40
-#: Moves that are tried at each ply of that search.
-TRIED_MOVES = 4
-#: The answer of `reversible` in a game without irreversible moves; the search does not look
-#: farther back.
+#: Positions from which a cycle of moves back to the same position is searched.
+CYCLE_POSITIONS = 40
+#: Moves that are tried at each of the first two plies of such a cycle.
+CYCLE_MOVES = 4
+#: The value of `reversible` in a game without irreversible moves, and the plies that the search
+#: compares at most.
 EVERY_POSITION = 512
 
 
 def check_draws(game: Game) -> None:
-    """`drawn` is 0 or 1; where no move is left it is 0, unless `no_moves_result` is a draw too."""
+    """`drawn` is 0 or 1; without legal moves it is 0, unless `no_moves_result` is also a draw."""
     rules: Any = game.rules
     if not hasattr(rules, "drawn"):
         return
@@ -35,14 +35,14 @@ def check_draws(game: Game) -> None:
                 is_draw = int(rules.no_moves_result(position.state)) == DRAWN
                 expect(
                     is_draw,
-                    "where no move is left and no_moves_result is no draw, drawn is 0: "
+                    "if there are no moves and no_moves_result is no draw, drawn is 0: "
                     "look for a move first",
                     where,
                 )
 
 
 def check_claims(game: Game) -> None:
-    """A claim is a reason in words, or None; a finished match has none."""
+    """A claim is a short reason, or None; a finished match has none."""
     for position in positions(game):
         claim: object = position.claim()
         where = position.text()
@@ -50,62 +50,62 @@ def check_claims(game: Game) -> None:
         expect(claim is None or is_text, "a claim is a short line, or None", where, repr(claim))
         expect(
             claim is None or position.outcome() is None,
-            "nothing is claimed after the end",
+            "a finished match has no claim",
             where,
             claim,
         )
 
 
 def check_repetition(game: Game) -> None:
-    """Positions with equal repetition keys are the same to play; none repeats across the last
-    irreversible move; and the declared number of occurrences ends a match.
+    """Positions with equal repetition keys are the same; none repeats across an irreversible move;
+    and the declared occurrence ends the match.
     """
     rules: Any = game.rules
     if not hasattr(rules, "repetition"):
         return
     seen: dict[tuple[object, int], tuple[object, ...]] = {}
     for line in playouts(game):
-        first: dict[int, int] = {}
-        floor = 0
+        first_plies: dict[int, int] = {}
+        oldest = 0
         for ply, position in enumerate(line):
             with np.errstate(over="ignore"):
-                key, back = (
+                key, reversible_plies = (
                     int(rules.repetition(position.state)),
                     int(rules.reversible(position.state)),
                 )
-                alike = what_counts(position)
+                identity = identity_of(position)
             where = position.text()
-            is_known = 0 <= back <= ply or back >= EVERY_POSITION
+            is_known = 0 <= reversible_plies <= ply or reversible_plies >= EVERY_POSITION
             expect(
                 is_known,
-                "reversible is no more than the plies that were made, or 512 for all",
+                "reversible is at most the number of plies so far, or 512 for all",
                 where,
-                back,
+                reversible_plies,
                 ply,
             )
-            floor = max(floor, ply - back)
-            before = first.setdefault(key, ply)
+            oldest = max(oldest, ply - reversible_plies)
+            first_ply = first_plies.setdefault(key, ply)
             expect(
-                before >= floor,
-                "what reversible rules out does not come again",
+                first_ply >= oldest,
+                "a position does not repeat across an irreversible move",
                 where,
-                f"plies {before} and {ply}",
+                f"plies {first_ply} and {ply}",
             )
             options = tuple(sorted(position.options.items()))
-            same = seen.setdefault((options, key), alike)
+            earlier = seen.setdefault((options, key), identity)
             expect(
-                same == alike,
-                "equal keys of repetition are the same position to play",
+                earlier == identity,
+                "positions with equal repetition keys are the same",
                 where,
-                same,
-                alike,
+                earlier,
+                identity,
             )
     if game.repetition_times or game.claim_repetition:
         check_repetition_ends(game)
 
 
-def what_counts(position: Position) -> tuple[object, ...]:
-    """The features that make two positions the same: the side to move, the pieces and the moves."""
+def identity_of(position: Position) -> tuple[object, ...]:
+    """Returns what two equal positions share: the side to move, the pieces and the legal moves."""
     rules: Any = position.game.rules
     moves: list[int] = []
     if int(rules.status(position.state)) == ONGOING:
@@ -116,19 +116,19 @@ def what_counts(position: Position) -> tuple[object, ...]:
 
 
 def check_repetition_ends(game: Game) -> None:
-    """Where both sides can move to and fro, the match ends, and a draw may be claimed, at the
-    declared occurrence.
+    """Repeats a cycle of moves: at the declared occurrence of a position the match ends, or a draw
+    may be claimed.
     """
-    found = next(shuffles(game), None)
-    if found is None:
+    cycle = next(find_cycles(game), None)
+    if cycle is None:
         return
-    begin, moves = found
-    position = begin
+    start, moves = cycle
+    position = start
     for ply in range(1, len(moves) * max(game.repetition_times, game.claim_repetition) + 1):
         position = position.play(moves[(ply - 1) % len(moves)])
         times = 1 + ply // len(moves) if ply % len(moves) == 0 else 0
         outcome = position.outcome()
-        where = f"{begin.text()}, then {' '.join(map(str, moves))} to and fro"
+        where = f"{start.text()}, then {' '.join(map(str, moves))} repeatedly"
         if times and times == game.claim_repetition and outcome is None:
             expect(
                 position.claim(), "a draw may be claimed at the declared occurrence", where, times
@@ -144,71 +144,75 @@ def check_repetition_ends(game: Game) -> None:
             is_draw = outcome.winner is None and not position.moves()
             expect(
                 is_draw and position.view().turn is None,
-                "a repetition is a draw and the end",
+                "a repetition ends the match as a draw",
                 where,
                 outcome,
             )
             return
 
 
-def shuffles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
-    """Positions, without their past, with moves that lead back to them."""
-    yield from _cycles(game)
+def find_cycles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
+    """Yields positions without their history, each with a cycle of moves that leads back to it."""
+    yield from _played_cycles(game)
     rules: Any = game.rules
-    chance = random.Random(4)
+    rng = random.Random(4)
     live = [position for position in positions(game) if position.moves()]
-    for position in reversed(spread(live, SHUFFLED_POSITIONS)):
-        own = OwnPieces(position)
+    for position in reversed(spread(live, CYCLE_POSITIONS)):
+        own_pieces = OwnPieces(position)
         with np.errstate(over="ignore"):
-            home = int(rules.repetition(position.state))
-            for a, after_a in _steps(rules, position.state, chance, TRIED_MOVES):
-                for b, after_b in _steps(rules, after_a, chance, TRIED_MOVES):
-                    for c, after_c in _steps(rules, after_b, chance, rules.MAX_MOVES):
-                        if own.of(after_c) != own.at_home:
+            key = int(rules.repetition(position.state))
+            for a, after_a in _reversible_moves(rules, position.state, rng, CYCLE_MOVES):
+                for b, after_b in _reversible_moves(rules, after_a, rng, CYCLE_MOVES):
+                    for c, after_c in _reversible_moves(rules, after_b, rng, rules.MAX_MOVES):
+                        if own_pieces.find(after_c) != own_pieces.pieces:
                             continue  # the first move was not taken back
-                        for d, after_d in _steps(rules, after_c, chance, rules.MAX_MOVES):
-                            if int(rules.repetition(after_d)) == home:
+                        for d, after_d in _reversible_moves(rules, after_c, rng, rules.MAX_MOVES):
+                            if int(rules.repetition(after_d)) == key:
                                 yield Position(game, position.options, position.state), (a, b, c, d)
 
 
-def _cycles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
-    """The cycles of the random matches: the moves from one occurrence of a position to another."""
+def _played_cycles(game: Game) -> Iterator[tuple[Position, tuple[int, ...]]]:
+    """Yields the cycles of the random matches: from one occurrence of a position to another."""
     rules: Any = game.rules
     for line in playouts(game):
-        first: dict[int, int] = {}
+        first_plies: dict[int, int] = {}
         with np.errstate(over="ignore"):
             keys = [int(rules.repetition(position.state)) for position in line]
         for ply, key in enumerate(keys):
-            begin = first.setdefault(key, ply)
-            if begin < ply and line[ply].moves():
+            start = first_plies.setdefault(key, ply)
+            if start < ply and line[ply].moves():
                 moves = tuple(
                     position.last[1]
-                    for position in line[begin + 1 : ply + 1]
+                    for position in line[start + 1 : ply + 1]
                     if position.last is not None
                 )
-                yield Position(game, line[begin].options, line[begin].state), moves
+                yield Position(game, line[start].options, line[start].state), moves
 
 
 class OwnPieces:
-    """The pieces of the side to move in a position, found there and in other states."""
+    """The pieces of a position's side to move; `find` returns them in other states."""
 
     def __init__(self, position: Position) -> None:
         self._rules: Any = position.game.rules
         kinds = position.game.board(position.options).kinds
         self._kinds = {name for name, kind in kinds.items() if kind.side == position.turn}
-        self.at_home = self.of(position.state)
+        self.pieces = self.find(position.state)
 
-    def of(self, state: State) -> dict[str, str]:
+    def find(self, state: State) -> dict[str, str]:
         pieces = self._rules.view(state, None).pieces
         return {cell: kind for cell, kind in pieces.items() if kind in self._kinds}
 
 
-def _steps(rules: Any, state: State, chance: random.Random, count: int) -> list[tuple[int, State]]:
-    """Some moves that can be taken back, and the states that they lead to."""
+def _reversible_moves(
+    rules: Any, state: State, rng: random.Random, count: int
+) -> list[tuple[int, State]]:
+    """Returns up to `count` random reversible moves with the states that they lead to."""
     if int(rules.status(state)) != ONGOING or (hasattr(rules, "drawn") and rules.drawn(state)):
         return []
     buffer = [0] * rules.MAX_MOVES
     moves = [int(move) for move in buffer[: int(rules.moves(state, buffer))]]
-    chance.shuffle(moves)
+    rng.shuffle(moves)
     after = [(move, rules.play(state, move)) for move in moves[:count]]
-    return [(move, there) for move, there in after if int(rules.reversible(there)) > 0]
+    return [
+        (move, state_after) for move, state_after in after if int(rules.reversible(state_after)) > 0
+    ]

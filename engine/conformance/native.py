@@ -1,4 +1,4 @@
-"""Checks of a compiled game: its rules and search give the same results as uncompiled."""
+"""Checks of a compiled game: compiled rules and search return what the uncompiled ones do."""
 
 import random
 from collections.abc import Callable
@@ -16,173 +16,183 @@ from engine.search.report import Report
 if TYPE_CHECKING:
     from engine.compiler.native import NativeGame
 
-#: Leaves of the plain minimax at the deepest depth that is checked.
-SEARCH_LEAVES = 60_000
-#: The deepest depth that is checked, in plies.
+#: Maximum leaves of the plain minimax search with which a search is compared.
+MAX_SEARCH_LEAVES = 60_000
+#: Maximum depth of that minimax search, in plies.
 MAX_SEARCH_DEPTH = 15
-#: Positions in which every move is played, compiled and uncompiled.
-MOVED_POSITIONS = 400
+#: Positions in which every move is played by compiled and by uncompiled rules.
+MOVE_POSITIONS = 400
 
 
 def check_compiled_rules(game: Game) -> None:
-    """The compiled rules do exactly what the uncompiled ones do."""
-    both = Both(game)
-    everywhere = list(positions(game))
+    """The compiled rules return what the uncompiled rules return."""
+    pair = RulesPair(game)
+    sample = list(positions(game))
     with np.errstate(over="ignore"):
-        for position in everywhere:
-            both.check_values(position)
-        for position in spread(everywhere, MOVED_POSITIONS):
+        for position in sample:
+            pair.check_values(position)
+        for position in spread(sample, MOVE_POSITIONS):
             if game.rules.status(position.state) == ONGOING:
-                both.check_moves(position)
+                pair.check_moves(position)
 
 
-class Both:
-    """A game's rules, compiled and uncompiled side by side."""
+class RulesPair:
+    """A game's compiled and uncompiled rules, for comparison."""
 
     def __init__(self, game: Game) -> None:
         from engine.compiler.native import OPTIONAL_HOOKS, Memory, compile_game
 
         self.rules: Any = game.rules
-        self.data = data_of(game)
+        self.data = cached_data(game)
         native = compile_game(game)
         self.native_data = native.data
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
-        self.optional = [
+        self.optional_hooks = [
             name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)
         ]
         required = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
         self.compiled = {
-            name: native.function(f"rule_{name}") for name in (*required, *self.optional)
+            name: native.function(f"rule_{name}") for name in (*required, *self.optional_hooks)
         }
-        of_any = [name for name in self.optional if name in ("drawn", "repetition", "reversible")]
-        self.of_a_state = ("status", "key", *of_any)
+        optional_state_hooks = [
+            name for name in self.optional_hooks if name in ("drawn", "repetition", "reversible")
+        ]
+        self.state_hooks = ("status", "key", *optional_state_hooks)
 
     def check_values(self, position: Position) -> None:
-        state, words, where = position.state, _ints(position.state), position.text()
-        for name in self.of_a_state:
+        state, words, text = position.state, _as_ints(position.state), position.text()
+        for name in self.state_hooks:
             expected = int(getattr(self.rules, name)(state))
-            found = self.compiled[name](words)
-            expect(found == expected, f"{name}: compiled = uncompiled", where, found, expected)
+            compiled_value = self.compiled[name](words)
+            expect(
+                compiled_value == expected,
+                f"{name}: compiled = uncompiled",
+                text,
+                compiled_value,
+                expected,
+            )
         value = int(self.rules.evaluate(state, self.data))
-        found = self.compiled["evaluate"](words, self.native_data)
-        expect(found == value, "evaluate: compiled = uncompiled", where, found, value)
+        compiled_value = self.compiled["evaluate"](words, self.native_data)
+        expect(
+            compiled_value == value, "evaluate: compiled = uncompiled", text, compiled_value, value
+        )
 
     def check_moves(self, position: Position) -> None:
-        state, words, where = position.state, _ints(position.state), position.text()
-        mine = [0] * self.rules.MAX_MOVES
-        number = int(self.rules.moves(state, mine))
+        state, words, text = position.state, _as_ints(position.state), position.text()
+        buffer = [0] * self.rules.MAX_MOVES
+        count = int(self.rules.moves(state, buffer))
         expect(
-            self.compiled["count"](words, self.memory) == number,
+            self.compiled["count"](words, self.memory) == count,
             "count is the number of moves",
-            where,
-            number,
+            text,
+            count,
         )
         if hasattr(self.rules, "count"):
-            counted = int(self.rules.count(state, [0] * self.rules.MAX_MOVES))
+            hook_count = int(self.rules.count(state, [0] * self.rules.MAX_MOVES))
             expect(
-                counted == number,
+                hook_count == count,
                 "count is the number of moves, uncompiled",
-                where,
-                counted,
-                number,
+                text,
+                hook_count,
+                count,
             )
         expect(
-            self.compiled["moves"](words, self.memory) == number,
+            self.compiled["moves"](words, self.memory) == count,
             "moves: compiled = uncompiled",
-            where,
+            text,
         )
-        expected = [int(move) for move in mine[:number]]
-        expect(self.buffer[:number].tolist() == expected, "moves: the same order", where, expected)
+        expected = [int(move) for move in buffer[:count]]
+        expect(self.buffer[:count].tolist() == expected, "moves: the same order", text, expected)
         for move in expected:
-            after = _ints(self.rules.play(state, move))
+            after = _as_ints(self.rules.play(state, move))
             expect(
                 self.compiled["play"](words, move) == after,
                 "play: compiled = uncompiled",
-                where,
+                text,
                 move,
             )
-        self.check_hints(position, expected)
-        if number == 0:
+        self.check_optional_hooks(position, expected)
+        if count == 0:
             result = int(self.rules.no_moves_result(state))
             expect(
                 self.compiled["no_moves_result"](words) == result,
                 "no_moves_result: compiled = uncompiled",
-                where,
+                text,
             )
 
-    def check_hints(self, position: Position, moves: list[int]) -> None:
-        """The optional hooks of an ongoing state: tactical moves, stability, move order, passes."""
-        rules, state, words, where = (
+    def check_optional_hooks(self, position: Position, moves: list[int]) -> None:
+        """Compares the optional hooks of an ongoing state."""
+        rules, state, words, text = (
             self.rules,
             position.state,
-            _ints(position.state),
+            _as_ints(position.state),
             position.text(),
         )
         for name in ("unstable", "may_pass"):
-            if name in self.optional:
-                hint = int(getattr(rules, name)(state))
-                expect(hint in (0, 1), f"{name} is 0 or 1", where, hint)
-                expect(self.compiled[name](words) == hint, f"{name}: compiled = uncompiled", where)
+            if name in self.optional_hooks:
+                value = int(getattr(rules, name)(state))
+                expect(value in (0, 1), f"{name} is 0 or 1", text, value)
+                expect(self.compiled[name](words) == value, f"{name}: compiled = uncompiled", text)
         for name in ("tactical", "evasions") if moves else ():
-            if name in self.optional:
+            if name in self.optional_hooks:
                 buffer = [0] * rules.MAX_MOVES
-                number = int(getattr(rules, name)(state, buffer))
-                some = [int(move) for move in buffer[:number]]
+                count = int(getattr(rules, name)(state, buffer))
+                listed = [int(move) for move in buffer[:count]]
                 expect(
-                    len(set(some)) == len(some) and set(some) <= set(moves),
+                    len(set(listed)) == len(listed) and set(listed) <= set(moves),
                     f"{name} moves are legal",
-                    where,
-                    some,
+                    text,
+                    listed,
                 )
                 expect(
-                    self.compiled[name](words, self.memory) == number,
+                    self.compiled[name](words, self.memory) == count,
                     f"{name}: compiled = uncompiled",
-                    where,
+                    text,
                 )
                 expect(
-                    self.buffer[:number].tolist() == some,
+                    self.buffer[:count].tolist() == listed,
                     f"{name}: compiled = uncompiled",
-                    where,
-                    some,
+                    text,
+                    listed,
                 )
-        if "evasions" in self.optional and moves and int(rules.unstable(state)):
+        if "evasions" in self.optional_hooks and moves and int(rules.unstable(state)):
             self.check_evasions(position, moves)
-        if "probe" in self.optional:
-            known = int(rules.probe(state, self.data))
+        if "probe" in self.optional_hooks:
+            value = int(rules.probe(state, self.data))
             expect(
-                self.compiled["probe"](words, self.native_data) == known,
+                self.compiled["probe"](words, self.native_data) == value,
                 "probe: compiled = uncompiled",
-                where,
+                text,
             )
-        for move in moves if "rank" in self.optional else ():
-            place = int(rules.rank(state, move))
-            expect(abs(place) < 1 << 40, "a rank is within 2**40", where, move, place)
+        for move in moves if "rank" in self.optional_hooks else ():
+            rank = int(rules.rank(state, move))
+            expect(abs(rank) < 1 << 40, "a rank is within 2**40", text, move, rank)
             expect(
-                self.compiled["rank"](words, move) == place,
+                self.compiled["rank"](words, move) == rank,
                 "rank: compiled = uncompiled",
-                where,
+                text,
                 move,
-                place,
+                rank,
             )
-        if "pass_turn" in self.optional and moves and int(rules.may_pass(state)):
+        if "pass_turn" in self.optional_hooks and moves and int(rules.may_pass(state)):
             passed = rules.pass_turn(state)
             expect(
                 rules.turn(passed) == 1 - rules.turn(state),
-                "passing gives the turn to the other side",
-                where,
+                "pass_turn passes the turn to the other side",
+                text,
             )
             expect(
-                self.compiled["pass_turn"](words) == _ints(passed),
+                self.compiled["pass_turn"](words) == _as_ints(passed),
                 "pass_turn: compiled = uncompiled",
-                where,
+                text,
             )
 
     def check_evasions(self, position: Position, moves: list[int]) -> None:
-        """Where an unstable state lists its evasions, every other move loses at once."""
+        """Checks that in an unstable state every move but the evasions loses at once."""
         buffer = [0] * self.rules.MAX_MOVES
-        left = buffer[: int(self.rules.evasions(position.state, buffer))]
-        for move in spread([move for move in moves if left and move not in left], 8):
+        evasions = buffer[: int(self.rules.evasions(position.state, buffer))]
+        for move in spread([move for move in moves if evasions and move not in evasions], 8):
             after = position.play(move)
             replies = (after.play(reply).outcome() for reply in after.moves())
             is_lost = any(
@@ -196,15 +206,15 @@ class Both:
             )
 
 
-def _ints(state: State) -> tuple[int, ...]:
+def _as_ints(state: State) -> tuple[int, ...]:
     return tuple(int(word) for word in state)
 
 
 def check_no_floats(game: Game) -> None:
-    """No variable of the compiled search is floating point: that is always a mix-up of signed and
-    unsigned.
+    """No variable of the compiled search is floating point: a float is always a mix of word and
+    number.
 
-    It shows only when code is compiled, or in the record of that compilation in the cache.
+    The types are known when code is compiled, and later from the record of that in the cache.
     """
     from engine.compiler.native import compile_game
 
@@ -214,24 +224,24 @@ def check_no_floats(game: Game) -> None:
 
 
 def check_search(game: Game, template: ModuleType | None = None) -> None:
-    """In its exact profile the search returns the values of a plain minimax, at each depth and with
-    any table.
+    """In its exact profile the search returns the values of plain minimax at each depth, with an
+    empty and with a filled table.
     """
     from engine.search.driver import Control, Searcher, Table
     from engine.search.job import Limit
 
     searcher = Searcher(game) if template is None else Searcher(game, template)
-    chance = random.Random(3)
-    used = Table(9)
+    rng = random.Random(3)
+    small_table = Table(9)
     plain = plain_minimax(game)
     for line in playouts(game, PLAYOUTS, seed=3):
-        position = chance.choice([earlier for earlier in line if earlier.moves()])
+        position = rng.choice([earlier for earlier in line if earlier.moves()])
         check_plain(position, plain)
-        depth = depth_of_leaves(searcher.native, position)
+        depth = searchable_depth(searcher.native, position)
         for margin, table in (
             (0, Table(14)),
-            (0, used),
-            (chance.choice([1, 10, 30, 4 * 30_000]), used),
+            (0, small_table),
+            (rng.choice([1, 10, 30, 4 * 30_000]), small_table),
         ):
             reports: list[Report] = []
             searcher.search(
@@ -247,11 +257,12 @@ def check_search(game: Game, template: ModuleType | None = None) -> None:
                 check_report(position, report, plain)
 
 
-Plain = Callable[[Position, int, int], int]
+#: Returns the value of a position, given the depth and the ply of its node.
+PlainSearch = Callable[[Position, int, int], int]
 
 
-def plain_minimax(game: Game) -> Plain:
-    """The kernel's plain search, compiled: the value of a position to a depth, at a ply."""
+def plain_minimax(game: Game) -> PlainSearch:
+    """Compiles the kernel's plain search; returns it as a function of position, depth and ply."""
     from engine.compiler.native import Memory, compile_game
     from engine.search.layout import work_words
 
@@ -267,23 +278,23 @@ def plain_minimax(game: Game) -> Plain:
     return plain
 
 
-def check_plain(position: Position, plain: Plain) -> None:
-    """The compiled plain search returns the values of the uncompiled one."""
+def check_plain(position: Position, plain: PlainSearch) -> None:
+    """Checks that the compiled plain search returns the values of the uncompiled one."""
     for depth in range(4):
         if len(position.moves()) ** depth < 400:
-            found, expected = plain(position, depth, 0), minimax(position, depth, 0)
+            value, expected = plain(position, depth, 0), minimax(position, depth, 0)
             expect(
-                found == expected,
+                value == expected,
                 "plain search: compiled = uncompiled",
                 position.text(),
                 depth,
-                found,
+                value,
                 expected,
             )
 
 
-def check_report(position: Position, report: Report, plain: Plain) -> None:
-    """A report of the exact profile agrees with the plain values."""
+def check_report(position: Position, report: Report, plain: PlainSearch) -> None:
+    """Checks that a report of the exact profile agrees with plain search."""
     values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
     where = (position.text(), f"depth {report.depth}")
     expect(
@@ -294,7 +305,7 @@ def check_report(position: Position, report: Report, plain: Plain) -> None:
         values,
     )
     best = report.moves[0][0]
-    expect(values[best] == report.score, "the first move is a best one", *where, best, values)
+    expect(values[best] == report.score, "the first move has the best value", *where, best, values)
     for move, score, bound in report.moves:
         is_right = values[move] == score if bound == 0 else values[move] <= score
         expect(
@@ -308,23 +319,24 @@ def check_report(position: Position, report: Report, plain: Plain) -> None:
         )
 
 
-def depth_of_leaves(native: "NativeGame", position: Position) -> int:
-    """The greatest depth at which a plain search has at most SEARCH_LEAVES leaves.
+def searchable_depth(native: "NativeGame", position: Position) -> int:
+    """Returns the greatest depth at which plain search has at most MAX_SEARCH_LEAVES leaves.
 
-    The leaves are counted: where a capture is forced, the number of moves at the root says little
-    about the size of the tree.
+    It counts the leaves: with forced captures, the number of moves at the root says little about
+    the size of the tree.
     """
     from engine.perft import perft
 
     depth = 1
-    while depth < MAX_SEARCH_DEPTH and perft(native, position, depth + 1) <= SEARCH_LEAVES:
+    while depth < MAX_SEARCH_DEPTH and perft(native, position, depth + 1) <= MAX_SEARCH_LEAVES:
         depth += 1
     return depth
 
 
 def minimax(position: Position, depth: int, ply: int) -> int:
-    """The value of a position for its side to move, by a minimax without pruning, as the kernel's
-    contract defines it.
+    """Returns the value of a position for its side to move by uncompiled plain minimax.
+
+    It defines the values of the search.
     """
     rules, state = position.game.rules, position.state
     with np.errstate(over="ignore"):
@@ -333,7 +345,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
             if position.game.drawn is not None and position.game.drawn(state):
                 return 0
             if depth == 0:
-                return int(rules.evaluate(state, data_of(position.game)))
+                return int(rules.evaluate(state, cached_data(position.game)))
     if result == ONGOING:
         result, moves = position.game.settle(state)
         if moves:
@@ -342,6 +354,6 @@ def minimax(position: Position, depth: int, ply: int) -> int:
 
 
 @cache
-def data_of(game: Game) -> Any:
-    """The game's DATA as its uncompiled rules receive it."""
+def cached_data(game: Game) -> Any:
+    """Returns the game's DATA as its uncompiled rules receive it."""
     return load_data(game)

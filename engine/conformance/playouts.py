@@ -1,5 +1,5 @@
-"""Positions of a game for its checks: random matches with a fixed seed; and the error that names a
-broken promise.
+"""Positions for the checks of a game, from random matches with a fixed seed; and the error of a
+failed check.
 """
 
 import random
@@ -11,14 +11,14 @@ import numpy as np
 
 from engine.game import Game, GameFault, Position
 
-#: Random matches for each set of options.
+#: Maximum random matches for each set of options.
 PLAYOUTS = 12
-#: The longest random match, in plies.
+#: Maximum length of a random match, in plies.
 MAX_PLIES = 300
-#: Plies of all random matches together, so that a game with long matches plays fewer of them.
+#: Plies in all random matches of a game; a game with long matches gets fewer of them.
 TOTAL_PLIES = 1800
-#: Random matches for each set of options, however long they are.
-LEAST_PLAYOUTS = 2
+#: Minimum random matches for each set of options, even if they are long.
+MIN_PLAYOUTS = 2
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def expect(is_kept: object, promise: str, *where: object) -> None:
 
 
 def option_sets(game: Game) -> list[dict[str, str]]:
-    """The defaults, and for each other value on offer the defaults with that value."""
+    """Returns the default options, then the defaults with each other offered value."""
     sets = [game.check_options({})]
     for name, option in game.options.items():
         sets += [
@@ -43,10 +43,8 @@ def option_sets(game: Game) -> list[dict[str, str]]:
 
 
 def playouts(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[list[Position]]:
-    """Random matches, each as its positions from the start to the end: up to `count` for each set
-    of options.
-    """
-    yield from _played(game, count, seed)
+    """Yields random matches as lists of positions: up to `count` for each set of options."""
+    yield from _play_matches(game, count, seed)
 
 
 def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Position]:
@@ -55,53 +53,53 @@ def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Posi
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
-    """At most `count` of the items, evenly spaced from the first to the last."""
+    """Returns at most `count` of the items, evenly spaced from the first to the last."""
     if len(items) <= count:
         return list(items)
     return [items[i * (len(items) - 1) // (count - 1)] for i in range(count)]
 
 
 @lru_cache(maxsize=8)
-def _played(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
-    chance = random.Random(seed)
+def _play_matches(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
+    rng = random.Random(seed)
     sets = option_sets(game)
-    plies = TOTAL_PLIES * count // PLAYOUTS // len(sets)
+    plies_per_set = TOTAL_PLIES * count // PLAYOUTS // len(sets)
     lines = []
     for options in sets:
-        left = plies
+        plies_left = plies_per_set
         for number in range(count):
-            if left <= 0 and number >= LEAST_PLAYOUTS:
+            if plies_left <= 0 and number >= MIN_PLAYOUTS:
                 break
             line = [game.start(options)]
             check_state(line[0])
             while len(line) <= MAX_PLIES and (moves := legal_moves(line[-1])):
-                line.append(line[-1].play(chance.choice(moves)))
+                line.append(line[-1].play(rng.choice(moves)))
                 check_state(line[-1])
-            left -= len(line)
+            plies_left -= len(line)
             lines.append(line)
     return tuple(lines)
 
 
 def check_state(position: Position) -> None:
-    """A state is a tuple of WORDS words; ConformanceError names the function that broke this."""
+    """Checks that a state is a tuple of WORDS words; the error names the function at fault."""
     words = position.game.rules.WORDS
     state: object = position.state
-    made_by = "init" if position.last is None else "play"
+    function = "init" if position.last is None else "play"
     form = f"a state is a tuple of WORDS = {words} words, each np.uint64"
-    expect(isinstance(state, tuple), f"{form}; {made_by} returns {type(state).__name__}", state)
+    expect(isinstance(state, tuple), f"{form}; {function} returns {type(state).__name__}", state)
     assert isinstance(state, tuple)
-    cure = f"{made_by} returns {len(state)}: return one for each of WORDS, or correct WORDS"
-    expect(len(state) == words, f"{form}; {cure}", state)
+    fix = f"{function} returns {len(state)}: return one for each of WORDS, or correct WORDS"
+    expect(len(state) == words, f"{form}; {fix}", state)
     others = [type(word).__name__ for word in state if type(word) is not np.uint64]
     expect(
         not others,
-        f"{form}; {made_by} returns {', '.join(others)} among them: write U(...) around it",
+        f"{form}; {function} returns {', '.join(others)} among them: write U(...) around it",
         state,
     )
 
 
 def legal_moves(position: Position) -> list[int]:
-    """The legal moves; ConformanceError says which MAX_MOVES is needed when there are more."""
+    """Returns the legal moves; if there are too many, the error says which MAX_MOVES to set."""
     try:
         return position.moves()
     except GameFault as error:
@@ -112,10 +110,10 @@ def legal_moves(position: Position) -> list[int]:
             count = int(rules.moves(position.state, [0] * (64 * rules.MAX_MOVES + 4096)))
         if count <= rules.MAX_MOVES:
             raise
-        cure = (
+        fix = (
             f"the position {position.text()} has {count}: "
-            f"write MAX_MOVES = {count} or more, compiled memory has it"
+            f"write MAX_MOVES = {count} or more, the size of compiled buffers"
         )
         raise ConformanceError(
-            f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {cure}"
+            f"no state has more than MAX_MOVES = {rules.MAX_MOVES} moves: {fix}"
         ) from error

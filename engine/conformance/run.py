@@ -1,10 +1,10 @@
-"""Runs the checks of a game in a separate process: a rule that hangs or crashes fails its check and
-no other.
+"""Runs the checks of a game in a separate process: a rule that hangs or crashes fails its own check
+only.
 
-Three things end a check that does not return. A rule that takes RULE_S of processor time in one
-call is interrupted and named. A check that takes CHECK_S altogether, in code that cannot be
-interrupted, is ended with its process, and the running rule is read from the traceback. A process
-that dies fails its check. The remaining checks run in another process.
+A call of a rule that takes MAX_CALL_S of processor time is interrupted, and the check reports the
+rule. A check that takes MAX_CHECK_S, in code that cannot be interrupted, ends with its process; the
+traceback of the process names the running rule. A process that dies also fails its check. The
+remaining checks run in a new process.
 """
 
 import faulthandler
@@ -25,26 +25,26 @@ from engine.game import Game, GameError
 from engine.rules.parts import files_of
 from engine.rules.registry import load_game
 
+#: A check of a game, which raises an error if it fails.
 Check = Callable[[Game], None]
-#: Processor time that one call of a rule may take, in seconds: 400 times the budget of a move list
-#: and a view.
-RULE_S = 2
-#: Processor time from one look at the running rule to the next, in seconds.
+#: Maximum processor time of one call of a rule, in seconds; 400 times the budget of a move list and
+#: a view.
+MAX_CALL_S = 2
+#: Processor time between two inspections of the running rule, in seconds.
 TICK_S = 0.5
-#: The time that one check may take, in seconds, compilation included. Rules that hang are found
-#: long before.
-CHECK_S = 900
-#: A line of a traceback by faulthandler.
-FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
+#: Maximum time of one check, in seconds, compilation included.
+MAX_CHECK_S = 900
+#: A frame in a traceback of faulthandler.
+TRACEBACK_FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
-class RuleHangs(BaseException):
-    """One call of a rule takes too long. Not an Exception, so that no rule or check catches it."""
+class RuleTimeout(BaseException):
+    """One call of a rule took too long. It is no Exception, so that no rule or check catches it."""
 
 
-class Ticker:
-    """Checks every TICK_S of processor time which rule is running, and interrupts one that runs too
-    long.
+class CallWatchdog:
+    """Checks every TICK_S of processor time which rule is running, and interrupts a call that takes
+    too long.
     """
 
     def __init__(self, game: Game) -> None:
@@ -59,24 +59,24 @@ class Ticker:
             frame = frame.f_back
         self._ticks = self._ticks + 1 if call is not None and call is self._call else 0
         self._call = call
-        if call is not None and self._ticks * TICK_S >= RULE_S:
+        if call is not None and self._ticks * TICK_S >= MAX_CALL_S:
             self._call = None
             state = tuple(map(int, call.f_locals.get("s", ())))
-            where = _place(call.f_code.co_filename, call.f_lineno, call.f_code.co_name)
-            raise RuleHangs(
-                f"{where} does not return: "
-                f"{RULE_S} s of processor time in one call, with state {state}"
+            place = _format_place(call.f_code.co_filename, call.f_lineno, call.f_code.co_name)
+            raise RuleTimeout(
+                f"{place} does not return: "
+                f"{MAX_CALL_S} s of processor time in one call, with state {state}"
             )
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        before = signal.signal(signal.SIGPROF, self.tick)
+    def install(self) -> Iterator[None]:
+        previous = signal.signal(signal.SIGPROF, self.tick)
         signal.setitimer(signal.ITIMER_PROF, TICK_S, TICK_S)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
+            signal.signal(signal.SIGPROF, previous)
 
 
 def game_files(game: Game) -> set[str]:
@@ -84,97 +84,104 @@ def game_files(game: Game) -> set[str]:
     return {str(file.__file__) for file in files_of(module)}
 
 
-def verdict(game: Game, check: Check) -> str | None:
-    """The line that a check reports, or None if it passes; errors of the rules come with their
-    place.
+def run_check(game: Game, check: Check) -> str | None:
+    """Runs a check; returns its fault as one line, or None if it passes.
+
+    The line of an error in the rules names its function and line number.
     """
     try:
         check(game)
-    except (ConformanceError, GameError, RuleHangs) as error:
+    except (ConformanceError, GameError, RuleTimeout) as error:
         return str(error)
     except Exception as error:
-        return defect(game, error.__cause__ or error)
+        return describe_error(game, error.__cause__ or error)
     return None
 
 
-def defect(game: Game, error: BaseException) -> str:
-    """A line for an error that the rules should not raise: place, error, and the cure if known."""
+def describe_error(game: Game, error: BaseException) -> str:
+    """Formats an error that the rules should not raise: its place, the error, the fix if known."""
     frames = [
         (frame.f_code.co_filename, line, frame.f_code.co_name)
         for frame, line in walk_tb(error.__traceback__)
     ]
     files = game_files(game)
-    inside = [frame for frame in frames if frame[0] in files]
-    where = (
-        _place(*inside[-1])
-        if inside
-        else f"the check, in {_place(*frames[-1])}"
+    rule_frames = [frame for frame in frames if frame[0] in files]
+    place = (
+        _format_place(*rule_frames[-1])
+        if rule_frames
+        else f"the check, in {_format_place(*frames[-1])}"
         if frames
         else "the check"
     )
     rules = game.rules
     sizes = f"buf has MAX_MOVES = {rules.MAX_MOVES} places, a state WORDS = {rules.WORDS} words"
-    cure = (
-        f"; {sizes}: correct what is too small, or write less"
+    fix = (
+        f"; {sizes}: correct the one that is too small, or write less"
         if isinstance(error, IndexError)
         else ""
     )
-    return f"{where} raised {type(error).__name__}: {error}{cure}"
+    return f"{place} raised {type(error).__name__}: {error}{fix}"
 
 
-def _place(file: str, line: int, name: str) -> str:
+def _format_place(file: str, line: int, name: str) -> str:
     return f"{name} ({Path(file).name}:{line})"
 
 
 def run_checks(
-    game_id: str, checks: Mapping[str, Check], check_s: float = CHECK_S
+    game_id: str, checks: Mapping[str, Check], check_s: float = MAX_CHECK_S
 ) -> Iterator[tuple[str, str | None]]:
-    """Yields the name of each check with its fault, None if it passes, as soon as it is known."""
-    left = list(checks.items())
+    """Yields the name of each check with its fault, or None if it passes, when the check ends."""
+    remaining = list(checks.items())
     context = multiprocessing.get_context("spawn")
     with TemporaryDirectory() as folder:
         trace = Path(folder, "trace")
-        while left:
-            ours, theirs = context.Pipe(duplex=False)
+        while remaining:
+            receiver, sender = context.Pipe(duplex=False)
             process = context.Process(
-                target=work, args=(game_id, left, check_s, str(trace), theirs), daemon=True
+                target=run_in_process,
+                args=(game_id, remaining, check_s, str(trace), sender),
+                daemon=True,
             )
             process.start()
-            theirs.close()
+            sender.close()
             try:
                 while True:
-                    fault: str | None = ours.recv()
-                    yield left.pop(0)[0], fault
+                    fault: str | None = receiver.recv()
+                    yield remaining.pop(0)[0], fault
             except EOFError:
                 process.join()
             finally:
                 process.kill()
                 process.join()
-                ours.close()
-            if left:
+                receiver.close()
+            if remaining:
                 yield (
-                    left.pop(0)[0],
-                    _ended(load_game(game_id), process.exitcode or 0, trace, check_s),
+                    remaining.pop(0)[0],
+                    _exit_reason(load_game(game_id), process.exitcode or 0, trace, check_s),
                 )
 
 
-def work(
-    game_id: str, checks: list[tuple[str, Check]], check_s: float, trace: str, faults: Connection
+def run_in_process(
+    game_id: str,
+    checks: list[tuple[str, Check]],
+    check_s: float,
+    trace: str,
+    connection: Connection,
 ) -> None:
-    """Runs the checks in the process; sends the fault or None of each check that returns."""
-    # The parent is interrupted as well, and ends this process.
+    """Runs the checks in this process; sends the fault or None of each check that returns."""
+    # An interrupt also reaches the parent, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     game = load_game(game_id)
-    with open(trace, "wb") as file, Ticker(game).running():
+    with open(trace, "wb") as file, CallWatchdog(game).install():
         for _, check in checks:
             faulthandler.dump_traceback_later(check_s, exit=True, file=file)
-            found = verdict(game, check)
+            fault = run_check(game, check)
             faulthandler.cancel_dump_traceback_later()
-            faults.send(found)
+            connection.send(fault)
 
 
-def _ended(game: Game, code: int, trace: Path, check_s: float) -> str:
-    """The reason why a process ended within a check."""
+def _exit_reason(game: Game, code: int, trace: Path, check_s: float) -> str:
+    """Returns the reason why a process ended during a check."""
     if code < 0:
         name = signal.Signals(-code).name
         return (
@@ -183,15 +190,19 @@ def _ended(game: Game, code: int, trace: Path, check_s: float) -> str:
         )
     frames = [
         (file, int(line), name)
-        for file, line, name in FRAME.findall(trace.read_text("utf-8", "replace"))
+        for file, line, name in TRACEBACK_FRAME.findall(trace.read_text("utf-8", "replace"))
     ]
     if not frames:
         return (
             f"its process ended by itself, with code {code}: "
-            "rules are pure functions, they end no process"
+            "rules are pure functions and must not end the process"
         )
     files = game_files(game)
-    inside = [frame for frame in frames if frame[0] in files]
+    rule_frames = [frame for frame in frames if frame[0] in files]
     # The innermost function comes first; the engine called the outermost function of the game.
-    where = _place(*inside[-1]) if inside else f"compiled code, called by {_place(*frames[0])},"
-    return f"{where} does not return: the check was ended after {check_s:g} s"
+    place = (
+        _format_place(*rule_frames[-1])
+        if rule_frames
+        else f"compiled code, called by {_format_place(*frames[0])},"
+    )
+    return f"{place} does not return: the check was ended after {check_s:g} s"

@@ -1,4 +1,4 @@
-"""Checks of what players see and click: views, the clicks that make moves, and their time."""
+"""Checks of the board view: its encoding, its cells, the clicks that make moves, and its time."""
 
 import time
 from collections.abc import Callable
@@ -12,26 +12,29 @@ from engine.conformance.playouts import expect, playouts, positions, spread
 from engine.game import Game, Position
 from engine.view import BoardView, MoveView, PositionView, cell_ids
 
-#: The time for the move list and view of a position, in seconds.
-BUDGET_S = 0.005
+#: Maximum time for the move list and view of a position, in seconds.
+MAX_VIEW_S = 0.005
 #: Positions that are timed.
 TIMED_POSITIONS = 60
-#: Tries on each of these positions; the fastest one counts.
-REPEATS = 7
+#: Maximum tries for each of these positions; the fastest one counts.
+MAX_TRIES = 7
 
 
 def check_views(game: Game) -> None:
-    """Views survive encoding and stay on the board; clicks lead to every legal move and to nothing
-    else.
+    """Views survive encoding and name cells of the board only; clicks lead to every legal move and
+    to nothing else.
     """
     for line in playouts(game):
         board = game.board(line[0].options)
-        expect(survives(board, BoardView), "a board view is what it is on the wire", board)
+        expect(survives_encoding(board, BoardView), "a board view survives encoding", board)
         cells = set(cell_ids(board.board))
-        expect(len(board.seats) == 2, "there are two seats", board.seats)
-        for label, hit in board.targets.items():
+        expect(len(board.seats) == 2, "a board has two seats", board.seats)
+        for label, target_cells in board.targets.items():
             expect(
-                label not in cells and set(hit) <= cells, "a target stands for cells", label, hit
+                label not in cells and set(target_cells) <= cells,
+                "a target is a label for cells",
+                label,
+                target_cells,
             )
         for kind in board.kinds.values():
             expect(kind.side in (None, 0, 1), "a kind belongs to a seat or to none", kind)
@@ -44,7 +47,7 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     """Checks one position's view and clicks."""
     view = position.view()
     where = position.text()
-    expect(survives(view, PositionView), "a view is what it is on the wire", where, view)
+    expect(survives_encoding(view, PositionView), "a view survives encoding", where, view)
     expect(set(view.pieces) <= cells, "pieces stand on cells", where, view.pieces)
     expect(
         set(view.pieces.values()) <= set(board.kinds),
@@ -54,15 +57,15 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
     )
     expect(
         set(view.hands) <= set(board.kinds),
-        "what waits beside the board is of its kinds",
+        "hands are of the board's kinds",
         where,
         view.hands,
     )
-    places = cells | set(board.targets)
-    is_placed = all(set(marked) <= places for marked in view.marks.values())
-    expect(is_placed, "marks are on cells, or on labels of targets", where, view.marks)
+    cells_and_labels = cells | set(board.targets)
+    are_known = all(set(mark_cells) <= cells_and_labels for mark_cells in view.marks.values())
+    expect(are_known, "marks are on cells, or on labels of targets", where, view.marks)
     expect(
-        set(view.last) <= places,
+        set(view.last) <= cells_and_labels,
         "the last move is on cells, or on labels of targets",
         where,
         view.last,
@@ -73,13 +76,11 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
         where,
         view.last,
     )
-    expect(
-        view.text and view.text.isprintable(), "a view says in a line what there is to see", where
-    )
+    expect(view.text and view.text.isprintable(), "a view has a line of text", where)
     is_over = position.outcome() is not None
     expect(
         view.turn == (None if is_over else position.turn),
-        "a view tells whose turn it is",
+        "a view names the seat to move",
         where,
         view.turn,
     )
@@ -87,12 +88,10 @@ def check_view(position: Position, board: BoardView, cells: set[str]) -> None:
 
 
 def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
-    """Checks the clicks of one position: from every start, each click that a player may make next
-    leads to legal moves only.
-    """
+    """Checks the clicks of one position: they are on the board and lead to every legal move."""
     where = position.text()
     clicks = position.move_views()
-    expect(survives(clicks, list[MoveView]), "moves are what they are on the wire", where, clicks)
+    expect(survives_encoding(clicks, list[MoveView]), "move views survive encoding", where, clicks)
     expect(
         [click.id for click in clicks] == position.tokens(), "each legal move has its clicks", where
     )
@@ -116,43 +115,47 @@ def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
             click.ghost[0] in cells and click.ghost[1] in board.kinds
         )
         expect(is_ghost, "a ghost is a kind on a cell", where, click)
-    found = finished_moves(clicks, board.targets, where)
-    expect(found == {click.id for click in clicks}, "clicks lead to every legal move", where, found)
+    clickable = clickable_moves(clicks, board.targets, where)
+    expect(
+        clickable == {click.id for click in clicks},
+        "clicks lead to every legal move",
+        where,
+        clickable,
+    )
 
 
 @dataclass(slots=True)
 class Selection:
-    """A sequence of clicked cells: the moves that it completes, and the selections after one more
-    click.
-    """
+    """A node of the tree of clicks: the moves completed there, and its children by clicked cell."""
 
-    ending: list[MoveView] = field(default_factory=list)
-    further: dict[str, "Selection"] = field(default_factory=dict)
+    completed: list[MoveView] = field(default_factory=list)
+    next: dict[str, "Selection"] = field(default_factory=dict)
 
 
-def finished_moves(
+def clickable_moves(
     clicks: list[MoveView], targets: dict[str, tuple[str, ...]], where: str
 ) -> set[str]:
-    """The moves that can be made by clicking, as the clients match clicks: a cell matches a path's
-    element when it is that cell or one of the element's cells.
+    """Returns the tokens of the moves that can be made by clicking, as the clients match clicks.
+
+    A clicked cell matches an element of a path that is that cell, or a label for it.
     """
     start = Selection()
     for click in clicks:
         paths = [start]
         for element in click.path:
             hits = targets.get(element) or (element,)
-            paths = [path.further.setdefault(cell, Selection()) for path in paths for cell in hits]
+            paths = [path.next.setdefault(cell, Selection()) for path in paths for cell in hits]
         for path in paths:
-            path.ending.append(click)
-    found: set[str] = set()
+            path.completed.append(click)
+    tokens: set[str] = set()
     waiting = [start]
     while waiting:
         selection = waiting.pop()
-        waiting += selection.further.values()
-        if not selection.ending:
+        waiting += selection.next.values()
+        if not selection.completed:
             continue
-        moves = [(move.id, move.path, move.choice) for move in selection.ending]
-        expect(not selection.further, "no move's clicks begin another's", where, moves)
+        moves = [(move.id, move.path, move.choice) for move in selection.completed]
+        expect(not selection.next, "no move's path is a prefix of another's", where, moves)
         expect(
             len({path for _, path, _ in moves}) == 1,
             "the same clicks belong to one path",
@@ -162,36 +165,37 @@ def finished_moves(
         choices = {choice for _, _, choice in moves}
         is_clear = len(moves) == 1 or (len(choices) == len(moves) and all(choices))
         expect(is_clear, "moves of one path differ in their choice", where, moves)
-        found |= {token for token, _, _ in moves}
-    return found
+        tokens |= {token for token, _, _ in moves}
+    return tokens
 
 
-def survives(value: Any, kind: Any) -> bool:
+def survives_encoding(value: Any, kind: Any) -> bool:
     return bool(msgspec.json.decode(msgspec.json.encode(value), type=kind) == value)
 
 
 def check_budget(game: Game, clock: Callable[[], float] = time.thread_time) -> None:
-    """Move list and view of a position take less than 5 ms uncompiled: a server does nothing else
-    meanwhile.
+    """The move list and view of a position take less than 5 ms, since they block the event loop.
 
-    It measures processor time, and the fastest of several tries counts: a busy machine is not the
-    game's fault.
+    The check measures processor time, and the fastest of several tries counts, so that a busy
+    machine does not fail a game.
     """
     for position in spread(list(positions(game)), TIMED_POSITIONS):
-        times = [shown_in(position, clock)]
-        while min(times) >= BUDGET_S and len(times) < REPEATS:
-            times.append(shown_in(position, clock))
-        took = (
+        times = [time_view(position, clock)]
+        while min(times) >= MAX_VIEW_S and len(times) < MAX_TRIES:
+            times.append(time_view(position, clock))
+        timing = (
             f"{position.text()} took {min(times) * 1000:.2f} ms at best, "
-            f"{median(times) * 1000:.2f} ms in the middle"
+            f"{median(times) * 1000:.2f} ms in the median"
         )
-        expect(min(times) < BUDGET_S, "move list and view take less than 5 ms", took)
+        expect(min(times) < MAX_VIEW_S, "move list and view take less than 5 ms", timing)
 
 
-def shown_in(position: Position, clock: Callable[[], float]) -> float:
-    """The seconds that it takes to show a position for the first time."""
-    fresh = Position(position.game, position.options, position.state, position.last, position.past)
-    begun = clock()
-    fresh.view()
-    fresh.move_views()
-    return clock() - begun
+def time_view(position: Position, clock: Callable[[], float]) -> float:
+    """Returns the seconds that the view and move list of a position take without any cache."""
+    uncached = Position(
+        position.game, position.options, position.state, position.last, position.past
+    )
+    start = clock()
+    uncached.view()
+    uncached.move_views()
+    return clock() - start

@@ -1,4 +1,4 @@
-"""Breakthrough: two rows of men each; the first man to reach the far side wins."""
+"""Breakthrough: each side has two rows of men; the first man to reach the far side wins."""
 
 import re
 from collections.abc import Mapping
@@ -40,37 +40,44 @@ captures all men of the other side wins as well. There are no draws: the man tha
 ahead can always move."""
 
 ONE, NONE = U(1), U(0)
+#: All squares but those of column a.
 NOT_A = U(0xFEFEFEFEFEFEFEFE)
+#: All squares but those of column h.
 NOT_H = U(0x7F7F7F7F7F7F7F7F)
 ROW_1, ROW_2, ROW_7, ROW_8 = U(0xFF), U(0xFF << 8), U(0xFF << 48), U(0xFF << 56)
-# Offsets of the weights in data/breakthrough.txt. Each multiplies a count of White's men less the
-# same count of Black's.
-#: A man, by the rows behind it and the columns to the nearer side: 7 rows of 4 weights.
-PLACE = 0
-#: A man that another man guards, by the rows behind it: 7 weights.
+# Offsets of the weights in data/breakthrough.txt. Each weight multiplies the difference between a
+# count of White's men and the same count of Black's.
+#: A man, by its row from its own side and its columns to the nearer edge: 7 rows of 4 weights.
+MAN = 0
+#: A guarded man, by its row from its own side: 7 weights.
 GUARDED = 28
-#: Two men side by side, two men one behind the other, and a man with any man straight ahead.
+#: Two men side by side; two men one behind the other; a man with any man straight ahead.
 PAIR, FILE, BLOCKED = 35, 36, 37
-#: Likely winning the race of the men that can no longer be stopped.
+#: A likely win of the race between men that can no longer be stopped.
 RUNNER = 38
 #: Having the move.
 TEMPO = 39
-#: Men that are attacked and not guarded, and men that are attacked twice and guarded once: each for
-#: the side that has just moved, then for the side to move.
+#: LOOSE: men that are attacked and not guarded; WEAK: men that are attacked twice and guarded once.
+#: The first weight of each is for the side that has just moved, the next for the side to move.
 LOOSE, WEAK = 40, 42
-#: The value of a race that is certainly won, before its plies are subtracted.
-SURE = 15_000
-#: Rows to go for a side without a runner: more than any runner has.
-NEVER = 99
+#: The value of a certainly won race, before `race_value` subtracts the moves to the goal.
+WON_RACE = 15_000
+#: The distance of a side without a runner: more rows than any runner has to go.
+NO_RUNNER = 99
 
+#: The name of each square, by bit.
 SQUARES = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+#: The name and the mask of each square.
 BITS = tuple((square, 1 << bit) for bit, square in enumerate(SQUARES))
-#: The squares of each place for White.
-PLACES = np.array([(1 << c | 128 >> c) << 8 * row for row in range(7) for c in range(4)], np.uint64)
-#: The squares of each place for Black.
-FAR_PLACES = np.array(
+#: For White, the squares that each weight from MAN on applies to.
+WHITE_SQUARES = np.array(
+    [(1 << c | 128 >> c) << 8 * row for row in range(7) for c in range(4)], np.uint64
+)
+#: The same for Black.
+BLACK_SQUARES = np.array(
     [(1 << c | 128 >> c) << 8 * (7 - row) for row in range(7) for c in range(4)], np.uint64
 )
+#: The bits of each row of a position text, row 8 first.
 TEXT_ROWS = tuple(tuple(range(8 * row, 8 * row + 8)) for row in reversed(range(8)))
 POSITION_TEXT = re.compile(r"([WB.]{8}(?:/[WB.]{8}){7}) (white|black)")
 MOVE_TEXT = re.compile(r"([a-h][1-8])([a-h][1-8])")
@@ -89,10 +96,10 @@ def status(s: State) -> int:
 
 
 @rule
-def write(targets: np.uint64, step: int, side: int, buf: Any, n: int) -> int:
-    """Writes the moves to `targets`, the farthest ahead first, each from `step` bits before.
+def add_moves(targets: np.uint64, step: int, side: int, buf: Any, n: int) -> int:
+    """Writes the moves to `targets`, the farthest ahead first, and returns the new number of moves.
 
-    Returns the new number of moves in the buffer.
+    Each move starts `step` bits before its target.
     """
     while targets:
         to = msb(targets) if side == 0 else lsb(targets)
@@ -113,11 +120,11 @@ def moves(s: State, buf: Any) -> int:
         mine, other = s[1], s[0]
         steps = (-8, -9, -7)
     empty = ~(mine | other)
-    n = write(left & other, steps[1], side, buf, 0)
-    n = write(right & other, steps[2], side, buf, n)
-    n = write(ahead & empty, steps[0], side, buf, n)
-    n = write(left & empty, steps[1], side, buf, n)
-    return write(right & empty, steps[2], side, buf, n)
+    n = add_moves(left & other, steps[1], side, buf, 0)
+    n = add_moves(right & other, steps[2], side, buf, n)
+    n = add_moves(ahead & empty, steps[0], side, buf, n)
+    n = add_moves(left & empty, steps[1], side, buf, n)
+    return add_moves(right & empty, steps[2], side, buf, n)
 
 
 @rule
@@ -142,16 +149,16 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def below(p: np.uint64) -> np.uint64:
-    """The squares that men on `p` can ever reach by moving down the board, with their own."""
+def reachable_down(p: np.uint64) -> np.uint64:
+    """The squares of `p` and all that men on them can ever reach, moving down the board."""
     for _ in range(7):
         p |= (p >> U(8)) | ((p & NOT_A) >> U(9)) | ((p & NOT_H) >> U(7))
     return p
 
 
 @rule
-def above(p: np.uint64) -> np.uint64:
-    """The squares that men on `p` can ever reach by moving up the board, with their own."""
+def reachable_up(p: np.uint64) -> np.uint64:
+    """The squares of `p` and all that men on them can ever reach, moving up the board."""
     for _ in range(7):
         p |= (p << U(8)) | ((p & NOT_A) << U(7)) | ((p & NOT_H) << U(9))
     return p
@@ -179,46 +186,48 @@ def below_right(p: np.uint64) -> np.uint64:
 
 
 @rule
-def hits_up(p: np.uint64) -> np.uint64:
+def attacks_up(p: np.uint64) -> np.uint64:
     """The squares that White's men on `p` guard or attack."""
     return above_left(p) | above_right(p)
 
 
 @rule
-def hits_down(p: np.uint64) -> np.uint64:
+def attacks_down(p: np.uint64) -> np.uint64:
     return below_left(p) | below_right(p)
 
 
 @rule
-def race(s: State) -> int:
-    """Who wins the race of the men that can no longer be stopped, positive for White.
+def race_value(s: State) -> int:
+    """The value of the race between men that can no longer be stopped, positive if White wins it.
 
-    SURE less the moves to the goal when the result is certain, 1 when it is only likely, 0 when
-    neither side has such a man.
+    It is WON_RACE minus the moves to the goal if the result is certain, 1 if it is only likely, and
+    0 if neither side has such a man.
     """
-    white, black = s[0] & ~below(s[1]), s[1] & ~above(s[0])
+    white, black = s[0] & ~reachable_down(s[1]), s[1] & ~reachable_up(s[0])
     if white == NONE and black == NONE:
         return 0
-    white_run = 7 - (msb(white) >> 3) if white else NEVER
-    black_run = lsb(black) >> 3 if black else NEVER
-    # The rows that the foremost man of each side has to go, if nothing stops it.
-    white_first, black_first = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3
+    white_runner = 7 - (msb(white) >> 3) if white else NO_RUNNER
+    black_runner = lsb(black) >> 3 if black else NO_RUNNER
+    # The distance of the most advanced man of each side, if nothing stops it.
+    white_distance, black_distance = 7 - (msb(s[0]) >> 3), lsb(s[1]) >> 3
     white_moves = 1 if s[2] == NONE else 0
-    if white_run < black_first + white_moves:
-        return SURE - white_run
-    if black_run < white_first + 1 - white_moves:
-        return black_run - SURE
-    return 1 if white_run < black_run + white_moves else -1
+    if white_runner < black_distance + white_moves:
+        return WON_RACE - white_runner
+    if black_runner < white_distance + 1 - white_moves:
+        return black_runner - WON_RACE
+    return 1 if white_runner < black_runner + white_moves else -1
 
 
 @rule
-def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
-    """The value of White's men less that of Black's, by place and by their neighbours."""
+def structure_value(white: np.uint64, black: np.uint64, data: Any) -> int:
+    """The value of White's men minus that of Black's, by square and by neighbours."""
     total = 0
     for i in range(28):
-        total += data[PLACE + i] * (popcount(white & PLACES[i]) - popcount(black & FAR_PLACES[i]))
-    white_guarded = white & hits_up(white)
-    black_guarded = black & hits_down(black)
+        total += data[MAN + i] * (
+            popcount(white & WHITE_SQUARES[i]) - popcount(black & BLACK_SQUARES[i])
+        )
+    white_guarded = white & attacks_up(white)
+    black_guarded = black & attacks_down(black)
     for row in range(1, 7):
         guarded = popcount(white_guarded & (ROW_1 << U(8 * row))) - popcount(
             black_guarded & (ROW_8 >> U(8 * row))
@@ -235,36 +244,44 @@ def shape(white: np.uint64, black: np.uint64, data: Any) -> int:
 
 
 @rule
-def loose(
-    men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
+def count_loose(
+    men: np.uint64,
+    attacks_1: np.uint64,
+    attacks_2: np.uint64,
+    guards_1: np.uint64,
+    guards_2: np.uint64,
 ) -> int:
     """The number of men that are attacked and not guarded."""
-    return popcount(men & (hit_1 | hit_2) & ~(guard_1 | guard_2))
+    return popcount(men & (attacks_1 | attacks_2) & ~(guards_1 | guards_2))
 
 
 @rule
-def weak(
-    men: np.uint64, hit_1: np.uint64, hit_2: np.uint64, guard_1: np.uint64, guard_2: np.uint64
+def count_weak(
+    men: np.uint64,
+    attacks_1: np.uint64,
+    attacks_2: np.uint64,
+    guards_1: np.uint64,
+    guards_2: np.uint64,
 ) -> int:
     """The number of men that are attacked twice and guarded once."""
-    return popcount(men & hit_1 & hit_2 & (guard_1 ^ guard_2))
+    return popcount(men & attacks_1 & attacks_2 & (guards_1 ^ guards_2))
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
     if s[0] == NONE or s[1] == NONE:
         return 0
-    run = race(s)
-    if run > 1 or run < -1:
-        return run if s[2] == NONE else -run
+    race = race_value(s)
+    if race > 1 or race < -1:
+        return race if s[2] == NONE else -race
     white, black = s[0], s[1]
-    total = shape(white, black, data) + data[RUNNER] * run
+    total = structure_value(white, black, data) + data[RUNNER] * race
     up_1, up_2 = above_left(white), above_right(white)
     down_1, down_2 = below_left(black), below_right(black)
-    white_loose = loose(white, down_1, down_2, up_1, up_2)
-    white_weak = weak(white, down_1, down_2, up_1, up_2)
-    black_loose = loose(black, up_1, up_2, down_1, down_2)
-    black_weak = weak(black, up_1, up_2, down_1, down_2)
+    white_loose = count_loose(white, down_1, down_2, up_1, up_2)
+    white_weak = count_weak(white, down_1, down_2, up_1, up_2)
+    black_loose = count_loose(black, up_1, up_2, down_1, down_2)
+    black_weak = count_weak(black, up_1, up_2, down_1, down_2)
     if s[2] == NONE:
         total += data[LOOSE] * black_loose + data[WEAK] * black_weak + data[TEMPO]
         return int(total + data[LOOSE + 1] * white_loose + data[WEAK + 1] * white_weak)
@@ -277,61 +294,61 @@ def evaluate(s: State, data: Any) -> int:
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Captures and steps to the goal row."""
+    """Writes the captures and the steps to the goal row."""
     if s[2] == NONE:
         goals = ROW_8 & ~s[0]
-        n = write(above_left(s[0]) & (s[1] | goals), 7, 0, buf, 0)
-        n = write(above_right(s[0]) & (s[1] | goals), 9, 0, buf, n)
-        return write((s[0] << U(8)) & goals & ~s[1], 8, 0, buf, n)
+        n = add_moves(above_left(s[0]) & (s[1] | goals), 7, 0, buf, 0)
+        n = add_moves(above_right(s[0]) & (s[1] | goals), 9, 0, buf, n)
+        return add_moves((s[0] << U(8)) & goals & ~s[1], 8, 0, buf, n)
     goals = ROW_1 & ~s[1]
-    n = write(below_left(s[1]) & (s[0] | goals), -9, 1, buf, 0)
-    n = write(below_right(s[1]) & (s[0] | goals), -7, 1, buf, n)
-    return write((s[1] >> U(8)) & goals & ~s[0], -8, 1, buf, n)
+    n = add_moves(below_left(s[1]) & (s[0] | goals), -9, 1, buf, 0)
+    n = add_moves(below_right(s[1]) & (s[0] | goals), -7, 1, buf, n)
+    return add_moves((s[1] >> U(8)) & goals & ~s[0], -8, 1, buf, n)
 
 
 @rule
 def unstable(s: State) -> int:
-    """1 when a man of the other side is one step from its goal and has to be captured."""
+    """1 if a man of the other side is one step from its goal and must be captured, else 0."""
     return int((s[1] & ROW_2 if s[2] == NONE else s[0] & ROW_7) != NONE)
 
 
 @rule
 def evasions(s: State, buf: Any) -> int:
-    """The captures of the man that is one step from its goal; 0 moves where a step wins at once."""
+    """Writes the captures of a man that is one step from its goal; none if a step wins at once."""
     if s[2] == NONE:
-        last, near = s[0] & ROW_7, s[1] & ROW_2
-        if last:
+        winning_men, threats = s[0] & ROW_7, s[1] & ROW_2
+        if winning_men:
             return 0
-        n = write(above_left(s[0]) & near, 7, 0, buf, 0)
-        return write(above_right(s[0]) & near, 9, 0, buf, n)
-    last, near = s[1] & ROW_2, s[0] & ROW_7
-    if last:
+        n = add_moves(above_left(s[0]) & threats, 7, 0, buf, 0)
+        return add_moves(above_right(s[0]) & threats, 9, 0, buf, n)
+    winning_men, threats = s[1] & ROW_2, s[0] & ROW_7
+    if winning_men:
         return 0
-    n = write(below_left(s[1]) & near, -9, 1, buf, 0)
-    return write(below_right(s[1]) & near, -7, 1, buf, n)
+    n = add_moves(below_left(s[1]) & threats, -9, 1, buf, 0)
+    return add_moves(below_right(s[1]) & threats, -7, 1, buf, n)
 
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Wins first, then captures, of the farthest man first; a step that loses a man comes last."""
+    """Ranks wins first, then captures of advanced men; moves that lose a man come last."""
     start, to = m & 63, m >> 6
     target = ONE << U(to)
     is_white = s[2] == NONE
     if target & (ROW_1 | ROW_8):
         return 1000
     mine, other = (s[0], s[1]) if is_white else (s[1], s[0])
-    behind = to >> 3 if is_white else 7 - (to >> 3)
+    rows_behind = to >> 3 if is_white else 7 - (to >> 3)
     if other & target:
-        return 20 + 10 * (7 - behind) - behind
-    left = mine & ~(ONE << U(start))
-    guarded = (hits_up(left) if is_white else hits_down(left)) & target
-    hit = (hits_down(other) if is_white else hits_up(other)) & target
-    return -1 if hit and not guarded else 0
+        return 20 + 10 * (7 - rows_behind) - rows_behind
+    remaining = mine & ~(ONE << U(start))
+    is_guarded = (attacks_up(remaining) if is_white else attacks_down(remaining)) & target
+    is_attacked = (attacks_down(other) if is_white else attacks_up(other)) & target
+    return -1 if is_attacked and not is_guarded else 0
 
 
 @rule
 def may_pass(s: State) -> int:
-    """1 while each side has more than five men: with fewer, zugzwang becomes possible."""
+    """1 if each side has more than five men, else 0: with fewer men zugzwang is possible."""
     return int(popcount(s[0]) > 5 and popcount(s[1]) > 5)
 
 
@@ -408,8 +425,10 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
     marks: dict[str, tuple[str, ...]] = {"last": path}
     side = turn(s)
     if status(s) == LOST:
-        far = (int(ROW_1), int(ROW_8))[side]
-        marks["win"] = tuple(square for square, bit in BITS if (white, black)[1 - side] & far & bit)
+        goal_row = (int(ROW_1), int(ROW_8))[side]
+        marks["win"] = tuple(
+            square for square, bit in BITS if (white, black)[1 - side] & goal_row & bit
+        )
         return PositionView(pieces, None, f"{NAMES[1 - side]} wins", marks, path)
     return PositionView(pieces, side, f"{NAMES[side]} to move", marks, path)
 

@@ -1,6 +1,6 @@
 """Chess with castling, en passant, promotion, and draws by material, repetition and move count.
 
-The rules are in the PARTS; this file collects them, in the order of `engine.game.Rules`.
+The rules are in the PARTS; this file collects them.
 """
 
 from collections.abc import Mapping

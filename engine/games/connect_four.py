@@ -11,8 +11,8 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "connect-four"
 TITLE = "Connect four"
-#: The discs of the side to move, then all discs; bit = row + 7 * column. The bit above each column
-#: stays empty.
+#: The discs of the side to move, then all discs; bit = row + 7 * column. The seventh bit of each
+#: column stays empty.
 WORDS = 2
 MAX_MOVES = 7
 LEVELS = 8
@@ -36,17 +36,23 @@ Red begins. The first player with four discs in a row, across, up or diagonally,
 A full board without such a row is a draw."""
 
 ONE = U(1)
+#: The bottom cells of all columns.
 BOTTOM = U(0x0040810204081)
+#: The top cells of all columns.
 TOP = U(0x0040810204081 << 5)
+#: All cells.
 BOARD = U(0x0040810204081 * 63)
+#: The middle column.
 CENTRE = U(63 << 21)
-ORDER = (3, 2, 4, 1, 5, 0, 6)  # the middle first: it is part of most rows of four
+COLUMN_ORDER = (3, 2, 4, 1, 5, 0, 6)  # from the centre: most rows of four pass through it
 
 COLUMNS = "abcdefg"
+#: The name and the bit of each cell.
 BITS = tuple(
     (f"{column}{row + 1}", row + 7 * i) for i, column in enumerate(COLUMNS) for row in range(6)
 )
-CELL_AT = {bit: cell for cell, bit in BITS}
+CELL_OF_BIT = {bit: cell for cell, bit in BITS}
+#: The bits of each row of a position text, the top row first.
 TEXT_BITS = tuple(tuple(row + 7 * column for column in range(7)) for row in reversed(range(6)))
 STEPS = (1, 6, 7, 8)  # up, down to the right, across, up to the right
 
@@ -56,7 +62,7 @@ def init(options: Mapping[str, str]) -> State:
 
 
 @rule
-def aligned(p: np.uint64) -> bool:
+def has_four(p: np.uint64) -> bool:
     """True if `p` has four discs in a row."""
     m = p & (p >> U(7))
     if m & (m >> U(14)):
@@ -73,7 +79,7 @@ def aligned(p: np.uint64) -> bool:
 
 @rule
 def status(s: State) -> int:
-    if aligned(s[0] ^ s[1]):
+    if has_four(s[0] ^ s[1]):
         return LOST
     if s[1] == BOARD:
         return DRAWN
@@ -83,7 +89,7 @@ def status(s: State) -> int:
 @rule
 def moves(s: State, buf: Any) -> int:
     n = 0
-    for column in ORDER:
+    for column in COLUMN_ORDER:
         if not s[1] & (ONE << U(column * 7 + 5)):
             buf[n] = column
             n += 1
@@ -106,34 +112,34 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def gaps(p: np.uint64, all_discs: np.uint64) -> np.uint64:
-    """The free cells that would complete a row of four of `p`."""
-    r = (p << U(1)) & (p << U(2)) & (p << U(3))
-    t = (p << U(7)) & (p << U(14))
-    r |= t & (p << U(21))
-    r |= t & (p >> U(7))
-    t = (p >> U(7)) & (p >> U(14))
-    r |= t & (p << U(7))
-    r |= t & (p >> U(21))
-    t = (p << U(6)) & (p << U(12))
-    r |= t & (p << U(18))
-    r |= t & (p >> U(6))
-    t = (p >> U(6)) & (p >> U(12))
-    r |= t & (p << U(6))
-    r |= t & (p >> U(18))
-    t = (p << U(8)) & (p << U(16))
-    r |= t & (p << U(24))
-    r |= t & (p >> U(8))
-    t = (p >> U(8)) & (p >> U(16))
-    r |= t & (p << U(8))
-    r |= t & (p >> U(24))
-    return r & (BOARD ^ all_discs)
+def winning_cells(p: np.uint64, all_discs: np.uint64) -> np.uint64:
+    """The empty cells where a disc would complete a row of four of `p`."""
+    cells = (p << U(1)) & (p << U(2)) & (p << U(3))
+    pairs = (p << U(7)) & (p << U(14))
+    cells |= pairs & (p << U(21))
+    cells |= pairs & (p >> U(7))
+    pairs = (p >> U(7)) & (p >> U(14))
+    cells |= pairs & (p << U(7))
+    cells |= pairs & (p >> U(21))
+    pairs = (p << U(6)) & (p << U(12))
+    cells |= pairs & (p << U(18))
+    cells |= pairs & (p >> U(6))
+    pairs = (p >> U(6)) & (p >> U(12))
+    cells |= pairs & (p << U(6))
+    cells |= pairs & (p >> U(18))
+    pairs = (p << U(8)) & (p << U(16))
+    cells |= pairs & (p << U(24))
+    cells |= pairs & (p >> U(8))
+    pairs = (p >> U(8)) & (p >> U(16))
+    cells |= pairs & (p << U(8))
+    cells |= pairs & (p >> U(24))
+    return cells & (BOARD ^ all_discs)
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
     other = s[0] ^ s[1]
-    threats = popcount(gaps(s[0], s[1])) - popcount(gaps(other, s[1]))
+    threats = popcount(winning_cells(s[0], s[1])) - popcount(winning_cells(other, s[1]))
     return 10 * threats + 2 * (popcount(s[0] & CENTRE) - popcount(other & CENTRE))
 
 
@@ -166,11 +172,11 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     red, yellow = (sum(bit for bit, c in cells if c == mark) for mark in "RY")
     discs = red | yellow
     if (discs + int(BOTTOM)) & discs:
-        raise ValueError("a disc hangs in the air")
+        raise ValueError("a disc has an empty cell below it")
     if red.bit_count() - yellow.bit_count() not in (0, 1):
         raise ValueError("there are as many red discs as yellow ones, or one more")
     mine = red if discs.bit_count() % 2 == 0 else yellow
-    if aligned(U(mine)):
+    if has_four(U(mine)):
         raise ValueError("the side to move has four in a row already")
     return (U(mine), U(discs))
 
@@ -204,14 +210,14 @@ def board(options: Mapping[str, str]) -> BoardView:
 
 def _rows_of_four(p: int) -> int:
     """The discs of `p` that are part of a row of four."""
-    found = 0
+    discs = 0
     for step in STEPS:
         starts = p & p >> step & p >> 2 * step & p >> 3 * step
-        found |= starts | starts << step | starts << 2 * step | starts << 3 * step
-    return found
+        discs |= starts | starts << step | starts << 2 * step | starts << 3 * step
+    return discs
 
 
-def _landing(discs: int, column: int) -> str:
+def _landing_cell(discs: int, column: int) -> str:
     """The cell that the next disc dropped into a column reaches."""
     return f"{COLUMNS[column]}{(discs >> 7 * column & 63).bit_length() + 1}"
 
@@ -222,11 +228,11 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         cell: "R" if red >> bit & 1 else "Y" for cell, bit in BITS if (red | yellow) >> bit & 1
     }
     side = (red | yellow).bit_count() & 1
-    last_path = (_landing(int(last[0][1]), last[1]),) if last else ()
+    last_path = (_landing_cell(int(last[0][1]), last[1]),) if last else ()
     names = ("Red", "Yellow")
-    won = _rows_of_four(yellow if side == 0 else red)
-    if won:
-        win = tuple(cell for cell, bit in BITS if won >> bit & 1)
+    winning_discs = _rows_of_four(yellow if side == 0 else red)
+    if winning_discs:
+        win = tuple(cell for cell, bit in BITS if winning_discs >> bit & 1)
         return PositionView(
             pieces, None, f"{names[1 - side]} wins", {"last": last_path, "win": win}, last_path
         )
@@ -238,5 +244,5 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 def move_view(s: State, m: int) -> MoveView:
     column = COLUMNS[m]
     return MoveView(
-        id=column, path=(column,), text=column, ghost=(_landing(int(s[1]), m), "RY"[turn(s)])
+        id=column, path=(column,), text=column, ghost=(_landing_cell(int(s[1]), m), "RY"[turn(s)])
     )

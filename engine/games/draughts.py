@@ -1,4 +1,4 @@
-"""English draughts (American checkers) on 64 squares: short kings, capturing is compulsory."""
+"""English draughts (American checkers): short kings on 64 squares, compulsory captures."""
 
 import re
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from engine.games.draughts_parts.evaluation import evaluate
 from engine.games.draughts_parts.movement import (
     MAX_MOVES,
     can_move,
+    captured_squares,
     count,
     moves,
     play,
     rank,
     tactical,
-    taken,
     unstable,
 )
 from engine.games.draughts_parts.notation import (
@@ -44,7 +44,7 @@ from engine.games.draughts_parts.tables import (
     SLICES,
     TABLE_BYTES,
     TABLE_PIECES,
-    TABLES_AT,
+    TABLES_OFFSET,
     probe,
     table_index,
 )
@@ -54,7 +54,7 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 __all__ = [
     "MAX_MOVES",
     "SLICES",
-    "TABLES_AT",
+    "TABLES_OFFSET",
     "TABLE_BYTES",
     "TABLE_PIECES",
     "count",
@@ -76,8 +76,8 @@ __all__ = [
 
 NAME = "draughts"
 TITLE = "Draughts"
-#: The pieces of the side to move, those of the other side, the kings of both; then the side to move
-#: in bit 0 (0 Black) and from bit 1 the quiet plies by kings.
+#: The pieces of the side to move, those of the other side, the kings of both; then in bit 0 the
+#: side to move (0 Black) and from bit 1 the plies since a capture or a man's move.
 WORDS = 4
 LEVELS = 8
 LEVEL_TABLE = (
@@ -94,8 +94,8 @@ DATA = ("data/draughts.txt",)
 PARTS = (board_part, movement, evaluation, tables, notation_part)
 SOLVER = "engine.solvers.draughts"
 REPETITION = 3
-#: The quiescence search plays captures out, and a ply of extension for each made the tree 15 times
-#: as large. A table probe at each quiescence node costs more time than it saves. For the rest see
+#: Quiescence already plays out captures; with extensions for them the tree was 15 times as large. A
+#: table probe at each quiescence node costs more time than it saves. For malus see
 #: docs/reference/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player.
@@ -120,6 +120,7 @@ they are automatic.
 
 A move is written with the numbers of its squares: 11-15, and 22x15 for a capture, 1x10x17 with
 two jumps."""
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("Black", "White")
@@ -146,22 +147,22 @@ def drawn(s: State) -> int:
 
 
 @rule
-def mixed(s: State, last: np.uint64) -> np.uint64:
+def hash_state(s: State, counts: np.uint64) -> np.uint64:
     h = s[0] * MIX_1
     h = ((h ^ (h >> U(32))) + s[1]) * MIX_2
-    h = ((h ^ (h >> U(29))) + s[2] + (last << U(40))) * MIX_1
+    h = ((h ^ (h >> U(29))) + s[2] + (counts << U(40))) * MIX_1
     h ^= h >> U(32)
     return h if h != ZERO else ONE
 
 
 @rule
 def key(s: State) -> np.uint64:
-    return mixed(s, s[3] if (s[3] >> ONE) >= U(COUNTED_PLIES) else s[3] & ONE)
+    return hash_state(s, s[3] if (s[3] >> ONE) >= U(COUNTED_PLIES) else s[3] & ONE)
 
 
 @rule
 def repetition(s: State) -> np.uint64:
-    return mixed(s, s[3] & ONE)
+    return hash_state(s, s[3] & ONE)
 
 
 @rule
@@ -220,5 +221,5 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 def move_view(s: State, m: int) -> MoveView:
     token = format_move(s, m)
-    affects = tuple([str(number) for number, _ in numbers_of(int(taken(m)))])
+    affects = tuple([str(number) for number, _ in numbers_of(int(captured_squares(m)))])
     return MoveView(id=token, path=tuple(re.split("[-x]", token)), text=token, affects=affects)

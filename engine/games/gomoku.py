@@ -1,4 +1,4 @@
-"""Gomoku: five stones in a row on the crossings of 15 by 15 lines."""
+"""Gomoku: five stones in a row on the intersections of 15 by 15 lines."""
 
 import re
 from collections.abc import Mapping
@@ -21,17 +21,17 @@ from engine.games.gomoku_parts.board import (
     STEPS,
     STONE,
     Quad,
-    common,
-    spread,
-    without,
+    intersect,
+    subtract,
+    with_neighbours,
 )
 from engine.games.gomoku_parts.lines import (
     MIDDLE,
     ON_BOARD,
-    count_of,
+    count_rows,
     has_five,
     play,
-    rows_of,
+    row_count,
     star,
 )
 from engine.games.gomoku_parts.threats import fours, fours_of_other, threats, wins
@@ -43,10 +43,10 @@ TITLE = "Gomoku"
 #: Words 0 to 3 hold the stones of the side to move, 4 to 7 those of the other side; bit = column +
 #: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 says that exactly
 #: five wins, bit 1 that the last stone has won, and from bit 8 stands the number of stones. Words 9
-#: to 11 hold counts of 16 bits each, which `play` updates. Word 9: the lines of five crossings with
-#: one, two, three and four stones of the side to move and none of the other side. Word 10: the same
-#: for the other side. Word 11: the lines of four crossings between two empty ones with two and
-#: three stones, of the side to move and then of the other side.
+#: to 11 hold counts of 16 bits each, which `play` updates. Word 9: the lines of five intersections
+#: with one, two, three and four stones of the side to move and none of the other side. Word 10: the
+#: same for the other side. Word 11: the lines of four intersections between two empty ones with two
+#: and three stones, of the side to move and then of the other side.
 WORDS = 12
 MAX_MOVES = 225
 LEVELS = 5
@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, Option] = {
 }
 DATA = ("data/gomoku.txt",)
 PARTS = (board_part, lines, threats_part)
-RULES = """Black and White take turns to put a stone on any empty crossing of the lines. Black
+RULES = """Black and White take turns to put a stone on any empty intersection of the lines. Black
 begins. Stones never move.
 
 The first player with five stones in an unbroken row, across, up or diagonally, wins. A full
@@ -72,22 +72,25 @@ board without such a row is a draw.
 
 A row of six stones or more wins as well. In a match with "exactly five" it does not: there only
 a row of five, with no further stone of the same colour at either end, wins."""
+#: The middle of the board.
 CENTRE = (NONE, U(1 << 3 * 16 + 7), NONE, NONE)
 
-#: Where the weights stand in DATA: six for each side, for lines of five with one to four stones
-#: and for open lines of four with two and three; then one for having the move.
+#: Offsets of the weights in DATA: six for each side, for lines of five with one to four stones and
+#: for open lines of four with two and three stones; then one for having the move.
 MINE, OTHERS, TEMPO = 0, 6, 12
-#: The value of a win that nothing can stop, less one for each ply to it.
-SURE = 19_000
+#: The value of a win that cannot be stopped, before the plies to it are subtracted.
+CERTAIN_WIN = 19_000
 NAMES = ("Black", "White")
+#: The name and the bit of each intersection.
 BITS = tuple(
     (f"{chr(97 + column)}{row + 1}", column + 16 * row)
     for row in range(SIZE)
     for column in range(SIZE)
 )
-CELL_AT = {bit: cell for cell, bit in BITS}
-BIT_AT = dict(BITS)
-CLICKS = tuple(
+CELL_OF_BIT = {bit: cell for cell, bit in BITS}
+BIT_OF_CELL = dict(BITS)
+#: The view of each move, by side and bit.
+MOVE_VIEWS = tuple(
     {bit: MoveView(id=c, path=(c,), text=c, ghost=(c, kind)) for c, bit in BITS} for kind in "BW"
 )
 POSITION_TEXT = re.compile(
@@ -107,7 +110,7 @@ def status(s: State) -> int:
 
 
 @rule
-def write_word(word: np.uint64, first: int, buf: Any, n: int) -> int:
+def add_word(word: np.uint64, first: int, buf: Any, n: int) -> int:
     while word:
         buf[n] = first + lsb(word)
         word &= word - ONE
@@ -116,31 +119,31 @@ def write_word(word: np.uint64, first: int, buf: Any, n: int) -> int:
 
 
 @rule
-def write(cells: Quad, buf: Any, n: int) -> int:
+def add_moves(cells: Quad, buf: Any, n: int) -> int:
     """Writes a move to each of `cells` and returns the new number of moves."""
-    n = write_word(cells[0], 0, buf, n)
-    n = write_word(cells[1], 64, buf, n)
-    n = write_word(cells[2], 128, buf, n)
-    return write_word(cells[3], 192, buf, n)
+    n = add_word(cells[0], 0, buf, n)
+    n = add_word(cells[1], 64, buf, n)
+    n = add_word(cells[2], 128, buf, n)
+    return add_word(cells[3], 192, buf, n)
 
 
 @rule
 def moves(s: State, buf: Any) -> int:
-    """Writes wins first, then blocks, fours of either side, cells near stones, and the rest."""
+    """Writes wins first, then blocks, fours of either side, points near stones, and the rest."""
     stones = (s[0] | s[4], s[1] | s[5], s[2] | s[6], s[3] | s[7])
-    empty = without(BOARD, stones)
+    empty = subtract(BOARD, stones)
     n = 0
-    if count_of(s[9] | s[10], 3) | count_of(s[9] | s[10], 4):
+    if row_count(s[9] | s[10], 3) | row_count(s[9] | s[10], 4):
         for cells in (wins(s), threats(s), fours(s), fours_of_other(s)):
-            found = common(cells, empty)
-            n = write(found, buf, n)
-            empty = without(empty, found)
-    near = spread(stones if s[8] >= STONE else CENTRE)
-    n = write(common(near, empty), buf, n)
-    empty = without(empty, near)
-    near = spread(near)
-    n = write(common(near, empty), buf, n)
-    return write(without(empty, near), buf, n)
+            targets = intersect(cells, empty)
+            n = add_moves(targets, buf, n)
+            empty = subtract(empty, targets)
+    near = with_neighbours(stones if s[8] >= STONE else CENTRE)
+    n = add_moves(intersect(near, empty), buf, n)
+    empty = subtract(empty, near)
+    near = with_neighbours(near)
+    n = add_moves(intersect(near, empty), buf, n)
+    return add_moves(subtract(empty, near), buf, n)
 
 
 @rule
@@ -158,33 +161,37 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def sum_of(rows: np.uint64, open_rows: np.uint64, first: int, data: Any) -> int:
+def lines_value(rows: np.uint64, open_rows: np.uint64, first: int, data: Any) -> int:
     """The value of a side's lines; its weights begin at `first`."""
-    total = data[first + 4] * count_of(open_rows, 1) + data[first + 5] * count_of(open_rows, 2)
+    total = data[first + 4] * row_count(open_rows, 1) + data[first + 5] * row_count(open_rows, 2)
     for stones in range(1, 5):
-        total += data[first + stones - 1] * count_of(rows, stones)
+        total += data[first + stones - 1] * row_count(rows, stones)
     return int(total)
 
 
 @rule
-def size_of(p: Quad) -> int:
+def count_points(p: Quad) -> int:
     return popcount(p[0]) + popcount(p[1]) + popcount(p[2]) + popcount(p[3])
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    """A weighted sum of lines; about SURE or -SURE if nothing can stop a win within three plies."""
-    if count_of(s[9], 4) and (s[8] & EXACT == NONE or size_of(wins(s)) > 0):
-        return SURE
-    blocks = size_of(threats(s))
+    """A weighted sum of lines; near CERTAIN_WIN or -CERTAIN_WIN if nothing can stop a win within
+    three plies.
+    """
+    if row_count(s[9], 4) and (s[8] & EXACT == NONE or count_points(wins(s)) > 0):
+        return CERTAIN_WIN
+    blocks = count_points(threats(s))
     if blocks > 1:
-        return 1 - SURE
-    if blocks == 0 and count_of(s[11], 2):
-        return SURE - 2
+        return 1 - CERTAIN_WIN
+    if blocks == 0 and row_count(s[11], 2):
+        return CERTAIN_WIN - 2
     total = (
-        sum_of(s[9], s[11], MINE, data) - sum_of(s[10], s[11] >> U(32), OTHERS, data) + data[TEMPO]
+        lines_value(s[9], s[11], MINE, data)
+        - lines_value(s[10], s[11] >> U(32), OTHERS, data)
+        + data[TEMPO]
     )
-    return int(min(max(total, -SURE // 2), SURE // 2))
+    return int(min(max(total, -CERTAIN_WIN // 2), CERTAIN_WIN // 2))
 
 
 # --- hooks for the search
@@ -192,54 +199,54 @@ def evaluate(s: State, data: Any) -> int:
 
 @rule
 def unstable(s: State) -> int:
-    """1 when the other side threatens five and the side to move cannot win at once."""
-    return int(count_of(s[10], 4) != 0 and count_of(s[9], 4) == 0)
+    """1 if the other side threatens a five and the side to move cannot win at once, else 0."""
+    return int(row_count(s[10], 4) != 0 and row_count(s[9], 4) == 0)
 
 
 @rule
 def evasions(s: State, buf: Any) -> int:
-    """The moves that stop a four of the other side."""
-    return write(threats(s), buf, 0)
+    """Writes the moves that block a four of the other side."""
+    return add_moves(threats(s), buf, 0)
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """The moves that win, else the moves that stop a five.
+    """Writes the winning moves, or if there are none, the moves that block a five.
 
     Fours are left out: quiescence has no depth limit, and chains of fours would not end.
     """
-    if count_of(s[9], 4):
-        return write(wins(s), buf, 0)
-    return write(threats(s), buf, 0)
+    if row_count(s[9], 4):
+        return add_moves(wins(s), buf, 0)
+    return add_moves(threats(s), buf, 0)
 
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Fives, then fours and open threes of either side; moves that join no two stones come last."""
-    own, valid = star((s[0], s[1], s[2], s[3]), m), ON_BOARD[m]
-    against = star((s[4], s[5], s[6], s[7]), m)
-    if has_five(own | MIDDLE, s[8] & EXACT):
+    """Ranks fives first, then fours and open threes of either side; isolated stones come last."""
+    my_star, valid = star((s[0], s[1], s[2], s[3]), m), ON_BOARD[m]
+    their_star = star((s[4], s[5], s[6], s[7]), m)
+    if has_five(my_star | MIDDLE, s[8] & EXACT):
         return 1000
-    mine, mine_open = rows_of(own | MIDDLE, valid & ~against)
-    others, others_open = rows_of(against | MIDDLE, valid & ~own)
-    hot = (
-        8 * count_of(mine, 4)
-        + 6 * count_of(others, 4)
-        + 3 * count_of(mine_open, 2)
-        + 2 * count_of(others_open, 2)
+    my_rows, my_open_rows = count_rows(my_star | MIDDLE, valid & ~their_star)
+    their_rows, their_open_rows = count_rows(their_star | MIDDLE, valid & ~my_star)
+    threat = (
+        8 * row_count(my_rows, 4)
+        + 6 * row_count(their_rows, 4)
+        + 3 * row_count(my_open_rows, 2)
+        + 2 * row_count(their_open_rows, 2)
     )
-    if hot:
-        return hot
-    if count_of(mine | others, 2) | count_of(mine | others, 3):
+    if threat:
+        return threat
+    if row_count(my_rows | their_rows, 2) | row_count(my_rows | their_rows, 3):
         return 0
     return -1
 
 
 @rule
 def may_pass(s: State) -> int:
-    """1 while fewer than 180 stones are on the board: an extra stone never harms.
+    """1 while fewer than 180 stones are on the board, else 0.
 
-    Later the count of stones matters, to which a pass adds one.
+    An extra stone never harms. A pass counts as a stone, which matters on a nearly full board.
     """
     return int(s[8] < U(180 << 8))
 
@@ -257,13 +264,13 @@ def turn(s: State) -> int:
 
 
 def parse_move(s: State, text: str) -> int:
-    if text not in BIT_AT:
-        raise ValueError("a crossing is expected: h8")
-    return BIT_AT[text]
+    if text not in BIT_OF_CELL:
+        raise ValueError("an intersection is expected: h8")
+    return BIT_OF_CELL[text]
 
 
 def format_move(s: State, m: int) -> str:
-    return CELL_AT[m]
+    return CELL_OF_BIT[m]
 
 
 def _sides(s: State) -> tuple[int, int]:
@@ -279,37 +286,37 @@ def _quad(stones: int) -> Quad:
     return a, b, c, d
 
 
-def _winning(stones: int, exact: bool) -> int:
+def _winning_stones(stones: int, exact: bool) -> int:
     """The stones that are part of a winning row."""
-    found = 0
+    winning = 0
     for step in STEPS:
-        for begin in (
+        for start in (
             bit
             for _, bit in BITS
             if stones >> bit & 1 and not (bit >= step and stones >> (bit - step) & 1)
         ):
             length = 1
-            while stones >> (begin + length * step) & 1:
+            while stones >> (start + length * step) & 1:
                 length += 1
             if length == 5 or (length > 5 and not exact):
-                found |= sum(1 << begin + i * step for i in range(length))
-    return found
+                winning |= sum(1 << start + i * step for i in range(length))
+    return winning
 
 
-def _with_rows(s: State) -> State:
+def _with_line_counts(s: State) -> State:
     """The state with its counts of lines recomputed from its stones."""
     state: State = (NONE,) * 12
-    for bit in CELL_AT:
+    for bit in CELL_OF_BIT:
         owner = next((i for i in (0, 4) if s[i + (bit >> 6)] >> U(bit & 63) & ONE), None)
         if owner is not None:
-            # `play` puts a stone for the side to move: swap the sides before it where the stone is
-            # the other side's, and after it otherwise.
-            state = play(state if owner == 0 else _turned(state), bit)
-            state = _turned(state) if owner == 0 else state
+            # `play` places a stone of the side to move: for a stone of the other side swap the
+            # sides before the move, otherwise after it.
+            state = play(state if owner == 0 else _swap_sides(state), bit)
+            state = _swap_sides(state) if owner == 0 else state
     return (*s[:9], *state[9:])
 
 
-def _turned(s: State) -> State:
+def _swap_sides(s: State) -> State:
     """The state with the sides exchanged."""
     return (*s[4:8], *s[:4], s[8], s[10], s[9], s[11] >> U(32) | s[11] << U(32))
 
@@ -318,10 +325,11 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "fifteen rows of B, W or ., the top one first, side to move and what wins are expected"
+            "fifteen rows of B, W or ., the top row first, the side to move and the winning rule"
+            " are expected"
         )
     if match[3] != options["win"]:
-        raise ValueError(f"in this match {options['win']} wins")
+        raise ValueError(f"this match is played with win: {options['win']}")
     rows, exact = match[1].split("/")[::-1], match[3] == "exactly-five"
     black, white = (
         sum(1 << c + 16 * r for r in range(SIZE) for c in range(SIZE) if rows[r][c] == x)
@@ -331,11 +339,11 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     if black.bit_count() - white.bit_count() != side:
         raise ValueError("Black and White put stones in turn")
     mine, other = (black, white) if side == 0 else (white, black)
-    if _winning(mine, exact):
-        raise ValueError("the side to move has a row already")
-    won = HAS_WON if _winning(other, exact) else NONE
-    rest = U((black | white).bit_count() << 8) | won | (EXACT if exact else NONE)
-    return _with_rows((*_quad(mine), *_quad(other), rest, NONE, NONE, NONE))
+    if _winning_stones(mine, exact):
+        raise ValueError("the side to move already has a winning row")
+    won = HAS_WON if _winning_stones(other, exact) else NONE
+    misc = U((black | white).bit_count() << 8) | won | (EXACT if exact else NONE)
+    return _with_line_counts((*_quad(mine), *_quad(other), misc, NONE, NONE, NONE))
 
 
 def format_position(s: State) -> str:
@@ -369,10 +377,10 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         cell: "B" if black >> bit & 1 else "W" for cell, bit in BITS if (black | white) >> bit & 1
     }
     side = turn(s)
-    path = (CELL_AT[last[1]],) if last else ()
+    path = (CELL_OF_BIT[last[1]],) if last else ()
     result = status(s)
     if result == LOST:
-        row = _winning((white, black)[side], bool(s[8] & EXACT))
+        row = _winning_stones((white, black)[side], bool(s[8] & EXACT))
         win = tuple(cell for cell, bit in BITS if row >> bit & 1)
         return PositionView(
             pieces, None, f"{NAMES[1 - side]} wins", {"last": path, "win": win}, path
@@ -383,4 +391,4 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 
 def move_view(s: State, m: int) -> MoveView:
-    return CLICKS[turn(s)][m]
+    return MOVE_VIEWS[turn(s)][m]

@@ -14,8 +14,8 @@ NAME = "hex"
 TITLE = "Hex"
 #: Sets of two words each, bit = column + 11 * row: the stones of the side to move, those joined to
 #: its first edge and those joined to its second edge; then the same for the other side. In the last
-#: word bit 0 is the side to move and bit 1 the swap rule. `play` updates the joined stones, so that
-#: `status` sees a win at once.
+#: word bit 0 is the side to move and bit 1 the swap rule. `play` updates the joined stones, so
+#: `status` is fast.
 WORDS = 13
 MAX_MOVES = 121  # the swap is legal only when one cell is filled
 LEVELS = 7
@@ -46,35 +46,44 @@ match can be played without this rule."""
 #: A set of cells: bits 0 to 63 and 64 to 120.
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
 
+#: The number of rows and of columns.
 SIZE = 11
+#: The name of each cell, by bit.
 CELLS = tuple(f"{column}{row + 1}" for row in range(SIZE) for column in "abcdefghijk")
+#: The move that swaps sides.
 SWAP = SIZE * SIZE
 ONE, NONE = U(1), U(0)
+#: The bit of the last word that is set if the swap rule applies.
 SWAP_RULE = U(2)
-EMPTY: Pair = (NONE, NONE)
+NO_CELLS: Pair = (NONE, NONE)
 
 
 def _pair(cells: int) -> Pair:
     return U(cells & 0xFFFFFFFFFFFFFFFF), U(cells >> 64)
 
 
+#: All cells.
 BOARD = _pair((1 << SWAP) - 1)
+#: The edges of Red.
 TOP, BOTTOM = _pair((1 << SIZE) - 1), _pair(((1 << SIZE) - 1) << SIZE * (SIZE - 1))
+#: The edges of Blue.
 LEFT, RIGHT = (
     _pair(sum(1 << column + SIZE * row for row in range(SIZE))) for column in (0, SIZE - 1)
 )
+#: All cells but those of an edge of Blue.
 NOT_LEFT, NOT_RIGHT = (
     _pair(~(int(edge[0]) | int(edge[1]) << 64) & (1 << SWAP) - 1) for edge in (LEFT, RIGHT)
 )
-MIDDLE_FIRST = sorted(
+#: The cells from the middle outwards, the order of the moves.
+CELLS_BY_CENTRALITY = sorted(
     range(SWAP), key=lambda cell: (cell % SIZE - 5) ** 2 + (cell // SIZE - 5) ** 2
 )
-ORDER = np.array(MIDDLE_FIRST, np.int64)
+ORDER = np.array(CELLS_BY_CENTRALITY, np.int64)
 
 #: Evaluation units for one stone of distance.
 STEP = 12
-#: The maximum number of meeting cells that `distance` counts; more do not help.
-WAYS = 5
+#: Maximum number of meeting cells that `distance` counts.
+MAX_MEETING_CELLS = 5
 
 POSITION_TEXT = re.compile(r"([RB.]{11}(?:/[RB.]{11}){10}) (red|blue) (swap|no-swap)")
 NAMES = ("Red", "Blue")
@@ -105,22 +114,22 @@ def moves(s: State, buf: Any) -> int:
 
 
 @rule
-def up(p: Pair, by: int) -> Pair:
+def shift_up(p: Pair, by: int) -> Pair:
     return (p[0] << U(by), (p[1] << U(by)) | (p[0] >> U(64 - by)))
 
 
 @rule
-def down(p: Pair, by: int) -> Pair:
+def shift_down(p: Pair, by: int) -> Pair:
     return ((p[0] >> U(by)) | (p[1] << U(64 - by)), p[1] >> U(by))
 
 
 @rule
-def near(p: Pair) -> Pair:
-    """The cells beside those of `p`."""
+def neighbours(p: Pair) -> Pair:
+    """The cells next to those of `p`."""
     inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
     outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
-    a, b, c = up(inner, 1), up(outer, 10), up(p, 11)
-    d, e, f = down(outer, 1), down(inner, 10), down(p, 11)
+    a, b, c = shift_up(inner, 1), shift_up(outer, 10), shift_up(p, 11)
+    d, e, f = shift_down(outer, 1), shift_down(inner, 10), shift_down(p, 11)
     return (
         a[0] | b[0] | c[0] | d[0] | e[0] | f[0],
         (a[1] | b[1] | c[1] | d[1] | e[1] | f[1]) & BOARD[1],
@@ -128,34 +137,45 @@ def near(p: Pair) -> Pair:
 
 
 @rule
-def touched(p: Pair) -> tuple[Pair, Pair]:
-    """The cells beside those of `p`, and the cells beside at least two of them."""
+def neighbours_and_shared(p: Pair) -> tuple[Pair, Pair]:
+    """The cells next to those of `p`, and the cells next to at least two of them."""
     inner = (p[0] & NOT_RIGHT[0], p[1] & NOT_RIGHT[1])
     outer = (p[0] & NOT_LEFT[0], p[1] & NOT_LEFT[1])
-    once, twice = up(p, 11), EMPTY
-    for q in (up(inner, 1), up(outer, 10), down(outer, 1), down(inner, 10), down(p, 11)):
+    once, twice = shift_up(p, 11), NO_CELLS
+    for q in (
+        shift_up(inner, 1),
+        shift_up(outer, 10),
+        shift_down(outer, 1),
+        shift_down(inner, 10),
+        shift_down(p, 11),
+    ):
         twice = (twice[0] | (once[0] & q[0]), twice[1] | (once[1] & q[1]))
         once = (once[0] | q[0], once[1] | q[1])
     return (once[0], once[1] & BOARD[1]), (twice[0], twice[1] & BOARD[1])
 
 
 @rule
-def joined(seed: Pair, stones: Pair) -> Pair:
-    """The seed and all stones connected to it."""
+def connected_stones(connected: Pair, stones: Pair) -> Pair:
+    """The cells of `connected` and all stones connected to them."""
     while True:
-        grown = near(seed)
-        grown = (seed[0] | (grown[0] & stones[0]), seed[1] | (grown[1] & stones[1]))
-        if grown == seed:
-            return seed
-        seed = grown
+        larger = neighbours(connected)
+        larger = (connected[0] | (larger[0] & stones[0]), connected[1] | (larger[1] & stones[1]))
+        if larger == connected:
+            return connected
+        connected = larger
 
 
 @rule
-def hold(held: Pair, stone: Pair, around: Pair, edge: Pair, stones: Pair) -> Pair:
-    """The stones joined to an edge after `stone` is placed; `held` were joined before."""
-    if (stone[0] & edge[0]) | (stone[1] & edge[1]) | (around[0] & held[0]) | (around[1] & held[1]):
-        return joined((held[0] | stone[0], held[1] | stone[1]), stones)
-    return held
+def join_to_edge(joined: Pair, stone: Pair, adjacent: Pair, edge: Pair, stones: Pair) -> Pair:
+    """The stones joined to an edge after `stone` is placed; `joined` are those before."""
+    if (
+        (stone[0] & edge[0])
+        | (stone[1] & edge[1])
+        | (adjacent[0] & joined[0])
+        | (adjacent[1] & joined[1])
+    ):
+        return connected_stones((joined[0] | stone[0], joined[1] | stone[1]), stones)
+    return joined
 
 
 @rule
@@ -163,14 +183,14 @@ def play(s: State, m: int) -> State:
     cell = m
     theirs = (s[6], s[7], s[8], s[9], s[10], s[11])
     if m == SWAP:
-        stone = lsb(s[6]) if s[6] else 64 + lsb(s[7])
-        cell = stone % SIZE * SIZE + stone // SIZE
+        bit = lsb(s[6]) if s[6] else 64 + lsb(s[7])
+        cell = bit % SIZE * SIZE + bit // SIZE
         theirs = (NONE, NONE, NONE, NONE, NONE, NONE)
-    put = (ONE << U(cell), NONE) if cell < 64 else (NONE, ONE << U(cell - 64))
-    around, stones = near(put), (s[0] | put[0], s[1] | put[1])
+    stone = (ONE << U(cell), NONE) if cell < 64 else (NONE, ONE << U(cell - 64))
+    adjacent, stones = neighbours(stone), (s[0] | stone[0], s[1] | stone[1])
     first, second = (TOP, BOTTOM) if s[12] & ONE == NONE else (LEFT, RIGHT)
-    a = hold((s[2], s[3]), put, around, first, stones)
-    b = hold((s[4], s[5]), put, around, second, stones)
+    a = join_to_edge((s[2], s[3]), stone, adjacent, first, stones)
+    b = join_to_edge((s[4], s[5]), stone, adjacent, second, stones)
     return (*theirs, stones[0], stones[1], a[0], a[1], b[0], b[1], s[12] ^ ONE)
 
 
@@ -189,53 +209,57 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def grow(reached: Pair, sure: Pair, held: Pair, edge: Pair, empty: Pair) -> Pair:
+def reach_further(reached: Pair, safe: Pair, joined: Pair, edge: Pair, empty: Pair) -> Pair:
     """The cells reached with one more stone.
 
-    These are the empty cells on the edge, beside held stones, or in `sure` (safely connected).
+    These are the empty cells on the edge, next to joined stones, or in `safe` (safely connected).
     """
-    if held[0] | held[1]:
-        beside = near(held)
-        sure = (sure[0] | beside[0], sure[1] | beside[1])
+    if joined[0] | joined[1]:
+        adjacent = neighbours(joined)
+        safe = (safe[0] | adjacent[0], safe[1] | adjacent[1])
     return (
-        reached[0] | (empty[0] & (edge[0] | sure[0])),
-        reached[1] | (empty[1] & (edge[1] | sure[1])),
+        reached[0] | (empty[0] & (edge[0] | safe[0])),
+        reached[1] | (empty[1] & (edge[1] | safe[1])),
     )
 
 
 @rule
-def extend(held: Pair, sure: Pair, stones: Pair) -> Pair:
-    """The held stones, those in `sure` (safely connected to them), and all that these join."""
-    seed = (held[0] | (stones[0] & sure[0]), held[1] | (stones[1] & sure[1]))
-    if seed == held:
-        return held
-    return joined(seed, stones)
+def extend(joined: Pair, safe: Pair, stones: Pair) -> Pair:
+    """The joined stones with those in `safe`, and all stones connected to these."""
+    connected = (joined[0] | (stones[0] & safe[0]), joined[1] | (stones[1] & safe[1]))
+    if connected == joined:
+        return joined
+    return connected_stones(connected, stones)
 
 
 @rule
 def distance(
-    stones: Pair, empty: Pair, held_a: Pair, held_b: Pair, edge_a: Pair, edge_b: Pair
+    stones: Pair, empty: Pair, joined_a: Pair, joined_b: Pair, edge_a: Pair, edge_b: Pair
 ) -> int:
-    """How far a side is from joining its edges: STEP for each stone that it needs.
+    """The distance of a side from joining its edges: STEP for each stone that it needs.
 
-    Two regions grow alternately from the two edges; each cell where they can meet subtracts 1, up
-    to WAYS. The other side can block one of two connections. So a cell is safely connected when it
-    lies beside two reached cells (as in a bridge), and a single connection costs one more stone.
+    Two regions grow alternately from the two edges; each cell where they can meet subtracts 1,
+    up to MAX_MEETING_CELLS. The other side can block only one of two connections. So a cell next to
+    two reached cells is safely connected (as in a bridge); a single connection costs one stone
+    more.
     """
-    reached_a, reached_b, once_a, once_b, sure_a, sure_b = EMPTY, EMPTY, EMPTY, EMPTY, EMPTY, EMPTY
+    reached_a, reached_b = NO_CELLS, NO_CELLS
+    once_a, once_b, safe_a, safe_b = NO_CELLS, NO_CELLS, NO_CELLS, NO_CELLS
     for steps in range(2 * SIZE):
-        reached_a = grow(reached_a, sure_a, held_a, edge_a, empty)
-        ways = popcount(reached_a[0] & reached_b[0]) + popcount(reached_a[1] & reached_b[1])
-        if ways:
-            return STEP * steps - min(ways, WAYS)
-        once, twice = touched(reached_a)
-        sure_a, once_a = (twice[0] | once_a[0], twice[1] | once_a[1]), once
-        held_a = extend(held_a, sure_a, stones)
-        if (held_a[0] & held_b[0]) | (held_a[1] & held_b[1]):
+        reached_a = reach_further(reached_a, safe_a, joined_a, edge_a, empty)
+        meeting_cells = popcount(reached_a[0] & reached_b[0]) + popcount(
+            reached_a[1] & reached_b[1]
+        )
+        if meeting_cells:
+            return STEP * steps - min(meeting_cells, MAX_MEETING_CELLS)
+        once, twice = neighbours_and_shared(reached_a)
+        safe_a, once_a = (twice[0] | once_a[0], twice[1] | once_a[1]), once
+        joined_a = extend(joined_a, safe_a, stones)
+        if (joined_a[0] & joined_b[0]) | (joined_a[1] & joined_b[1]):
             return STEP * (steps + 1)
         # Now the other region grows.
         reached_a, reached_b, once_a, once_b = reached_b, reached_a, once_b, once_a
-        sure_a, sure_b, held_a, held_b = sure_b, sure_a, held_b, held_a
+        safe_a, safe_b, joined_a, joined_b = safe_b, safe_a, joined_b, joined_a
         edge_a, edge_b = edge_b, edge_a
     return STEP * 2 * SIZE
 
@@ -268,11 +292,13 @@ def format_move(s: State, m: int) -> str:
     return "swap" if m == SWAP else CELLS[m]
 
 
-def _held(stones: int, side: int) -> tuple[np.uint64, ...]:
+def _side_words(stones: int, side: int) -> tuple[np.uint64, ...]:
     """The six words of a side: its stones, and the stones joined to each of its two edges."""
     words = _pair(stones)
     edges = ((TOP, BOTTOM), (LEFT, RIGHT))[side]
-    first, second = (joined((words[0] & edge[0], words[1] & edge[1]), words) for edge in edges)
+    first, second = (
+        connected_stones((words[0] & edge[0], words[1] & edge[1]), words) for edge in edges
+    )
     return (*words, *first, *second)
 
 
@@ -288,11 +314,11 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     cells = match[1].replace("/", "")
     red, blue = (sum(1 << cell for cell, c in enumerate(cells) if c == stone) for stone in "RB")
     side = NAMES.index(match[2].capitalize())
-    more = red.bit_count() - blue.bit_count()
-    was_swapped = match[3] == "swap" and blue and more == side - 1
-    if more != side and not was_swapped:
+    extra_red = red.bit_count() - blue.bit_count()
+    was_swapped = match[3] == "swap" and blue and extra_red == side - 1
+    if extra_red != side and not was_swapped:
         raise ValueError("Red and Blue put stones in turn")
-    sides = _held(red, 0), _held(blue, 1)
+    sides = _side_words(red, 0), _side_words(blue, 1)
     mine, other = sides[side], sides[1 - side]
     if mine[2] & mine[4] or mine[3] & mine[5]:
         raise ValueError("the side to move has joined its edges already")
@@ -332,8 +358,8 @@ def board(options: Mapping[str, str]) -> BoardView:
     )
 
 
-def _lands(s: State, m: int) -> str:
-    """The cell that a move puts a stone on."""
+def _target_cell(s: State, m: int) -> str:
+    """The cell on which a move puts a stone."""
     if m < SWAP:
         return CELLS[m]
     stone = _sides(s)[0].bit_length() - 1
@@ -347,7 +373,7 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         for cell, name in enumerate(CELLS)
         if (red | blue) >> cell & 1
     }
-    marks: dict[str, tuple[str, ...]] = {"last": (_lands(*last),)} if last else {}
+    marks: dict[str, tuple[str, ...]] = {"last": (_target_cell(*last),)} if last else {}
     path = (format_move(*last),) if last else ()
     side = turn(s)
     if status(s) == LOST:
@@ -358,6 +384,6 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 
 def move_view(s: State, m: int) -> MoveView:
-    name, lands = format_move(s, m), _lands(s, m)
-    text = f"Swap: blue on {lands}" if m == SWAP else name
-    return MoveView(id=name, path=(name,), text=text, ghost=(lands, "RB"[turn(s)]))
+    name, target = format_move(s, m), _target_cell(s, m)
+    text = f"Swap: blue on {target}" if m == SWAP else name
+    return MoveView(id=name, path=(name,), text=text, ghost=(target, "RB"[turn(s)]))

@@ -1,4 +1,4 @@
-"""International draughts on 100 squares: flying kings, and the largest capture is compulsory."""
+"""International draughts: flying kings on 100 squares; the largest capture is compulsory."""
 
 import re
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ from engine.games.international_draughts_parts.evaluation import evaluate
 from engine.games.international_draughts_parts.movement import (
     MAX_MOVES,
     can_move,
+    captured_squares,
     count,
     moves,
     play,
     rank,
     tactical,
-    taken,
     unstable,
 )
 from engine.games.international_draughts_parts.notation import (
@@ -110,6 +110,7 @@ and when both have made 5 moves since it was left against one or two such pieces
 
 A move is written with the numbers of its squares: 32-28, and 28x19 for a capture, 28x19x10 with
 two jumps."""
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
 NAMES = ("White", "Black")
@@ -131,23 +132,29 @@ def no_moves_result(s: State) -> int:
 
 
 @rule
-def counted_out(s: State) -> bool:
+def is_count_reached(s: State) -> bool:
     """True if one of the three counts of plies has reached its draw."""
-    quiet, three, two = (s[3] >> ONE) & PLIES, (s[3] >> U(9)) & PLIES, (s[3] >> U(17)) & PLIES
-    return bool(quiet >= U(KING_PLIES) or three >= U(THREE_PLIES) or two >= U(TWO_PLIES))
+    quiet, against_three, against_two = (
+        (s[3] >> ONE) & PLIES,
+        (s[3] >> U(9)) & PLIES,
+        (s[3] >> U(17)) & PLIES,
+    )
+    return bool(
+        quiet >= U(KING_PLIES) or against_three >= U(THREE_PLIES) or against_two >= U(TWO_PLIES)
+    )
 
 
 @rule
 def drawn(s: State) -> int:
-    return 1 if counted_out(s) and can_move(s) else 0
+    return 1 if is_count_reached(s) and can_move(s) else 0
 
 
 @rule
-def mixed(s: State, last: np.uint64) -> np.uint64:
+def hash_state(s: State, counts: np.uint64) -> np.uint64:
     h = s[0] * MIX_1
     h = ((h ^ (h >> U(32))) + s[1]) * MIX_2
     h = ((h ^ (h >> U(29))) + s[2]) * MIX_1
-    h = ((h ^ (h >> U(32))) + last) * MIX_2
+    h = ((h ^ (h >> U(32))) + counts) * MIX_2
     h ^= h >> U(29)
     return h if h != ZERO else ONE
 
@@ -155,12 +162,12 @@ def mixed(s: State, last: np.uint64) -> np.uint64:
 @rule
 def key(s: State) -> np.uint64:
     counts_matter = (s[3] >> U(9)) != ZERO or ((s[3] >> ONE) & PLIES) >= U(COUNTED_PLIES)
-    return mixed(s, s[3] if counts_matter else s[3] & ONE)
+    return hash_state(s, s[3] if counts_matter else s[3] & ONE)
 
 
 @rule
 def repetition(s: State) -> np.uint64:
-    return mixed(s, s[3] & ONE)
+    return hash_state(s, s[3] & ONE)
 
 
 @rule
@@ -171,10 +178,10 @@ def reversible(s: State) -> int:
 def ending(s: State) -> str:
     if not drawn(s):
         return "no move is left" if s[0] else "no piece is left"
-    last = int(s[3])
-    if last >> 1 & 255 >= KING_PLIES:
+    counts = int(s[3])
+    if counts >> 1 & 255 >= KING_PLIES:
         return "25 moves each of kings without a capture"
-    return f"{5 if last >> 17 & 255 >= TWO_PLIES else 16} moves each against a single king"
+    return f"{5 if counts >> 17 & 255 >= TWO_PLIES else 16} moves each against a single king"
 
 
 def _row_names(row: int) -> tuple[str | None, ...]:
@@ -220,5 +227,5 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 def move_view(s: State, m: int) -> MoveView:
     token = format_move(s, m)
-    affects = tuple([str(number) for number, _ in numbers_of(int(taken(m)))])
+    affects = tuple([str(number) for number, _ in numbers_of(int(captured_squares(m)))])
     return MoveView(id=token, path=tuple(re.split("[-x]", token)), text=token, affects=affects)

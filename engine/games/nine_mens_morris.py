@@ -14,9 +14,9 @@ NAME = "nine-mens-morris"
 TITLE = "Nine men's morris"
 #: The men of the side to move, then those of the other side. The last word holds from bit 0 the
 #: men in hand of the side to move, from bit 4 those of the other side, in bit 8 the side to move,
-#: in bit 9 that there is no flying, and from bit 16 the plies since the last placing or capture.
+#: in bit 9 whether flying is forbidden, from bit 16 the plies since the last placing or capture.
 WORDS = 3
-MAX_MOVES = 288  # never reached: 32 steps along the lines, each with up to 9 victims
+MAX_MOVES = 288  # an upper bound: 32 steps along the lines, each with up to 9 victims
 LEVELS = 8
 LEVEL_TABLE = (
     (1, 40, 360),
@@ -52,43 +52,54 @@ cannot move. The match is a draw when the same position occurs for the third tim
 sides have made fifty moves each after the placing without a mill."""
 
 ONE, NONE = U(1), U(0)
+#: All points.
 FULL = U(0xFFFFFF)
+#: The mask of a side's men in hand.
 HAND = U(15)
+#: The bits of the last word for Black to move and for a match without flying.
 SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
 #: Plies without a mill after which the match is drawn.
-PATIENCE = 100
-#: Plies without a mill from which the key includes the count. Before that the draw is beyond the
-#: horizon of a search.
-REMEMBERED = 60
-#: The start of a man that is placed, and the victim of a move that closes no mill.
-NOWHERE = 24
+DRAW_PLIES = 100
+#: Plies without a mill from which the key includes the count; with fewer plies a search hardly
+#: reaches the draw.
+COUNTED_PLIES = 60
+#: In a move, the start of a man that is placed, or the victim if no mill is closed.
+NO_POINT = 24
 
+#: The name of each point, by bit.
 POINTS = (
     *("a7", "d7", "g7", "b6", "d6", "f6", "c5", "d5", "e5", "a4", "b4", "c4"),
     *("e4", "f4", "g4", "c3", "d3", "e3", "b2", "d2", "f2", "a1", "d1", "g1"),
 )
+#: The horizontal lines of three points.
 ROWS = tuple(tuple(range(first, first + 3)) for first in range(0, 24, 3))
+#: The vertical lines of three points.
 COLUMNS = (
     (0, 9, 21), (3, 10, 18), (6, 11, 15), (1, 4, 7),
     (16, 19, 22), (8, 12, 17), (5, 13, 20), (2, 14, 23),
 )  # fmt: skip
+#: All lines, as sets of points.
 LINES = tuple(U(sum(1 << point for point in line)) for line in ROWS + COLUMNS)
 
 
 def _neighbours(point: int) -> int:
-    """The points one step away, as a bitboard."""
-    at = [(line, line.index(point)) for line in ROWS + COLUMNS if point in line]
-    return sum(1 << line[i] for line, middle in at for i in (middle - 1, middle + 1) if 0 <= i < 3)
+    """The bitboard of the points one step away."""
+    places = [(line, line.index(point)) for line in ROWS + COLUMNS if point in line]
+    return sum(
+        1 << line[i] for line, middle in places for i in (middle - 1, middle + 1) if 0 <= i < 3
+    )
 
 
+#: The points one step away from each point.
 NEIGHBOURS = np.array([_neighbours(point) for point in range(24)], np.uint64)
 
-#: Offsets of the weights in DATA, which has them twice: for the placing and for the time after it.
-#: Having 0 to 9 men; an empty point that would close a mill of the side to move, and of the other
-#: side; a mill; a free step; a man that cannot step; a man where four lines meet; having the move.
-#: PHASE is the number of weights of one phase.
-MEN, OPEN_MINE, OPEN_OTHERS, MILL, STEP = 0, 10, 11, 12, 13
-STUCK, CROSS, TEMPO, PHASE = 14, 15, 16, 17
+#: Offsets of the weights in DATA, which has PHASE weights for the placing and PHASE for the time
+#: after it. MEN: having 0 to 9 men. OPEN_MINE, OPEN_THEIRS: an empty point that would close a mill
+#: of the side to move, or of the other side. MILL: a mill. STEP: a free step. BLOCKED: a man that
+#: cannot step. CROSS: a man where four lines meet. TEMPO: having the move.
+MEN, OPEN_MINE, OPEN_THEIRS, MILL, STEP = 0, 10, 11, 12, 13
+BLOCKED, CROSS, TEMPO, PHASE = 14, 15, 16, 17
+#: The points where four lines meet.
 CROSSES = U(sum(1 << point for point in (4, 10, 13, 19)))
 
 POSITION_TEXT = re.compile(
@@ -108,7 +119,7 @@ def status(s: State) -> int:
 
 
 @rule
-def closing(men: np.uint64) -> np.uint64:
+def mill_points(men: np.uint64) -> np.uint64:
     """The points where one more man would make a mill, empty or not."""
     points: np.uint64 = NONE
     for line in LINES:
@@ -119,7 +130,7 @@ def closing(men: np.uint64) -> np.uint64:
 
 
 @rule
-def victims(men: np.uint64) -> np.uint64:
+def capturable(men: np.uint64) -> np.uint64:
     """The men that may be captured: those outside mills, or all when every man is in a mill."""
     free = men
     for line in LINES:
@@ -129,7 +140,7 @@ def victims(men: np.uint64) -> np.uint64:
 
 
 @rule
-def reach(s: State, point: int) -> np.uint64:
+def targets_of(s: State, point: int) -> np.uint64:
     """The points that a man of the side to move may go to."""
     empty: np.uint64 = FULL & ~(s[0] | s[1])
     if popcount(s[0]) == 3 and s[2] & NO_FLYING == NONE:
@@ -138,21 +149,21 @@ def reach(s: State, point: int) -> np.uint64:
 
 
 @rule
-def write(start: int, targets: np.uint64, prey: np.uint64, buf: Any, n: int) -> int:
-    """Writes the moves from a point to `targets`, one for each man of `prey`.
+def add_moves(start: int, targets: np.uint64, victims: np.uint64, buf: Any, n: int) -> int:
+    """Writes the moves from a point to `targets`, one for each man of `victims`.
 
-    An empty `prey` means that the moves close no mill.
+    An empty `victims` means that the moves close no mill.
     """
     while targets:
         move = lsb(targets) | (start << 5)
         targets &= targets - ONE
-        if prey == NONE:
-            buf[n] = move | (NOWHERE << 10)
+        if victims == NONE:
+            buf[n] = move | (NO_POINT << 10)
             n += 1
-        left = prey
-        while left:
-            buf[n] = move | (lsb(left) << 10)
-            left &= left - ONE
+        remaining = victims
+        while remaining:
+            buf[n] = move | (lsb(remaining) << 10)
+            remaining &= remaining - ONE
             n += 1
     return n
 
@@ -161,21 +172,21 @@ def write(start: int, targets: np.uint64, prey: np.uint64, buf: Any, n: int) -> 
 def moves(s: State, buf: Any) -> int:
     if s[2] & HAND:
         empty = FULL & ~(s[0] | s[1])
-        mills = closing(s[0]) & empty
-        n = write(NOWHERE, mills, victims(s[1]), buf, 0)
-        return write(NOWHERE, empty & ~mills, NONE, buf, n)
+        mills = mill_points(s[0]) & empty
+        n = add_moves(NO_POINT, mills, capturable(s[1]), buf, 0)
+        return add_moves(NO_POINT, empty & ~mills, NONE, buf, n)
     n = 0
-    for closes in (1, 0):  # captures first
+    for is_capture in (1, 0):  # captures first
         men = s[0]
         while men:
             start = lsb(men)
             men &= men - ONE
-            targets = reach(s, start)
-            mills = closing(s[0] ^ (ONE << U(start))) & targets
-            if closes:
-                n = write(start, mills, victims(s[1]), buf, n)
+            targets = targets_of(s, start)
+            mills = mill_points(s[0] ^ (ONE << U(start))) & targets
+            if is_capture:
+                n = add_moves(start, mills, capturable(s[1]), buf, n)
             else:
-                n = write(start, targets & ~mills, NONE, buf, n)
+                n = add_moves(start, targets & ~mills, NONE, buf, n)
     return n
 
 
@@ -183,17 +194,17 @@ def moves(s: State, buf: Any) -> int:
 def play(s: State, m: int) -> State:
     start, victim = (m >> 5) & 31, m >> 10
     mine, other = s[0] | (ONE << U(m & 31)), s[1]
-    hand, waiting, count = s[2] & HAND, (s[2] >> U(4)) & HAND, (s[2] >> U(16)) + ONE
-    if start == NOWHERE:
+    hand, other_hand, count = s[2] & HAND, (s[2] >> U(4)) & HAND, (s[2] >> U(16)) + ONE
+    if start == NO_POINT:
         hand -= ONE
         count = NONE
     else:
         mine ^= ONE << U(start)
-    if victim != NOWHERE:
+    if victim != NO_POINT:
         other ^= ONE << U(victim)
         count = NONE
     flags = (s[2] & (SECOND | NO_FLYING)) ^ SECOND
-    return (other, mine, waiting | (hand << U(4)) | flags | (count << U(16)))
+    return (other, mine, other_hand | (hand << U(4)) | flags | (count << U(16)))
 
 
 @rule
@@ -203,11 +214,11 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def drawn(s: State) -> int:
-    if s[2] >> U(16) < U(PATIENCE):
+    if s[2] >> U(16) < U(DRAW_PLIES):
         return 0
     men = s[0]
-    while men:  # a side that cannot move has lost, even at the count of plies
-        if reach(s, lsb(men)):
+    while men:  # a side that cannot move has lost, even if DRAW_PLIES is reached
+        if targets_of(s, lsb(men)):
             return 1
         men &= men - ONE
     return 0
@@ -217,7 +228,7 @@ def drawn(s: State) -> int:
 def repetition(s: State) -> np.uint64:
     """The state without the count of plies.
 
-    One hand is enough, because White places first and the other hand follows from it.
+    One hand suffices: White places first, so the other hand follows from it.
     """
     return (
         (ONE << U(63))
@@ -236,13 +247,13 @@ def reversible(s: State) -> int:
 @rule
 def key(s: State) -> np.uint64:
     count = s[2] >> U(16)
-    late = count - U(REMEMBERED) if count > U(REMEMBERED) else NONE
-    return repetition(s) | (late << U(54))
+    counted = count - U(COUNTED_PLIES) if count > U(COUNTED_PLIES) else NONE
+    return repetition(s) | (counted << U(54))
 
 
 @rule
-def strength(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any) -> int:
-    """The value of a side's men, except for the mills that it could close."""
+def men_value(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any) -> int:
+    """The value of a side's men, without the mills that it could close."""
     empty = FULL & ~(men | other)
     total: int = data[first + MEN + popcount(men) + hand] + data[first + CROSS] * popcount(
         men & CROSSES
@@ -250,24 +261,24 @@ def strength(men: np.uint64, other: np.uint64, hand: int, first: int, data: Any)
     for line in LINES:
         if men & line == line:
             total += data[first + MILL]
-    left = men
-    while left:
-        ways = popcount(NEIGHBOURS[lsb(left)] & empty)
-        total += data[first + STEP] * ways if ways else data[first + STUCK]
-        left &= left - ONE
+    remaining = men
+    while remaining:
+        free_steps = popcount(NEIGHBOURS[lsb(remaining)] & empty)
+        total += data[first + STEP] * free_steps if free_steps else data[first + BLOCKED]
+        remaining &= remaining - ONE
     return total
 
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    hand, waiting = int(np.int64(s[2] & HAND)), int(np.int64((s[2] >> U(4)) & HAND))
-    first = 0 if hand | waiting else PHASE
+    hand, other_hand = int(np.int64(s[2] & HAND)), int(np.int64((s[2] >> U(4)) & HAND))
+    first = 0 if hand | other_hand else PHASE
     empty = FULL & ~(s[0] | s[1])
-    total: int = strength(s[0], s[1], hand, first, data) - strength(
-        s[1], s[0], waiting, first, data
+    total: int = men_value(s[0], s[1], hand, first, data) - men_value(
+        s[1], s[0], other_hand, first, data
     )
-    total += data[first + OPEN_MINE] * popcount(closing(s[0]) & empty) + data[first + TEMPO]
-    total -= data[first + OPEN_OTHERS] * popcount(closing(s[1]) & empty)
+    total += data[first + OPEN_MINE] * popcount(mill_points(s[0]) & empty) + data[first + TEMPO]
+    total -= data[first + OPEN_THEIRS] * popcount(mill_points(s[1]) & empty)
     return total
 
 
@@ -276,27 +287,29 @@ def evaluate(s: State, data: Any) -> int:
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """The moves that close a mill and so capture."""
+    """Writes the moves that close a mill and so capture."""
     if s[2] & HAND:
-        return write(NOWHERE, closing(s[0]) & FULL & ~(s[0] | s[1]), victims(s[1]), buf, 0)
+        return add_moves(
+            NO_POINT, mill_points(s[0]) & FULL & ~(s[0] | s[1]), capturable(s[1]), buf, 0
+        )
     n = 0
     men = s[0]
     while men:
         start = lsb(men)
         men &= men - ONE
-        mills = closing(s[0] ^ (ONE << U(start))) & reach(s, start)
-        n = write(start, mills, victims(s[1]), buf, n)
+        mills = mill_points(s[0] ^ (ONE << U(start))) & targets_of(s, start)
+        n = add_moves(start, mills, capturable(s[1]), buf, n)
     return n
 
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, of men about to close a mill before others; then moves that block a mill."""
+    """Ranks captures first, above all of men about to close a mill; then moves that block one."""
     victim, to = m >> 10, m & 31
-    if victim != NOWHERE:
-        left = s[1] ^ (ONE << U(victim))
-        return 100 - popcount(closing(left) & ~s[0])
-    return 10 if closing(s[1]) & (ONE << U(to)) else 0
+    if victim != NO_POINT:
+        remaining = s[1] ^ (ONE << U(victim))
+        return 100 - popcount(mill_points(remaining) & ~s[0])
+    return 10 if mill_points(s[1]) & (ONE << U(to)) else 0
 
 
 def turn(s: State) -> int:
@@ -307,17 +320,19 @@ def _parts(m: int) -> tuple[str | None, str, str | None]:
     """The start, the target and the victim of a move; None for a placing or without a capture."""
     start, to, victim = m >> 5 & 31, m & 31, m >> 10
     return (
-        (None if start == NOWHERE else POINTS[start]),
+        (None if start == NO_POINT else POINTS[start]),
         POINTS[to],
-        (None if victim == NOWHERE else POINTS[victim]),
+        (None if victim == NO_POINT else POINTS[victim]),
     )
 
 
 def parse_move(s: State, text: str) -> int:
     match = MOVE_TEXT.fullmatch(text)
     if not match:
-        raise ValueError("d2 places, d2-d3 moves, xa1 behind it captures")
-    start, to, victim = (NOWHERE if name is None else POINTS.index(name) for name in match.groups())
+        raise ValueError("a move is written d2 to place, d2-d3 to slide, with xa1 added to capture")
+    start, to, victim = (
+        NO_POINT if name is None else POINTS.index(name) for name in match.groups()
+    )
     return to | start << 5 | victim << 10
 
 
@@ -328,8 +343,8 @@ def format_move(s: State, m: int) -> str:
 
 def _sides(s: State) -> tuple[tuple[int, int], tuple[int, int]]:
     """The men and the hand of White, then those of Black."""
-    rest = int(s[2])
-    mine, other = (int(s[0]), rest & 15), (int(s[1]), rest >> 4 & 15)
+    misc = int(s[2])
+    mine, other = (int(s[0]), misc & 15), (int(s[1]), misc >> 4 & 15)
     return (mine, other) if turn(s) == 0 else (other, mine)
 
 
@@ -348,15 +363,15 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     side = NAMES.index(match[2].capitalize())
     if hands[1] != hands[0] + (side if any(hands) else 0):
         raise ValueError("White places a man first, then Black")
-    if any(now.bit_count() + hand > 9 for now, hand in zip(men, hands, strict=True)):
+    if any(placed.bit_count() + hand > 9 for placed, hand in zip(men, hands, strict=True)):
         raise ValueError("a side has nine men at most")
     if men[1 - side].bit_count() + hands[1 - side] < 3:
         raise ValueError("only the side to move can have lost its men")
-    if count > (0 if any(hands) else PATIENCE):
-        raise ValueError(f"moves without a mill are counted after the placing, to {PATIENCE}")
+    if count > (0 if any(hands) else DRAW_PLIES):
+        raise ValueError(f"moves without a mill are counted after the placing, to {DRAW_PLIES}")
     flags = (int(SECOND) if side else 0) | (int(NO_FLYING) if match[6] == "no-flying" else 0)
-    rest = hands[side] | hands[1 - side] << 4 | flags | count << 16
-    return (U(men[side]), U(men[1 - side]), U(rest))
+    misc = hands[side] | hands[1 - side] << 4 | flags | count << 16
+    return (U(men[side]), U(men[1 - side]), U(misc))
 
 
 def format_position(s: State) -> str:

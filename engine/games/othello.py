@@ -1,4 +1,4 @@
-"""Othello: a disc turns over the rows that it encloses; more discs at the end win."""
+"""Othello: a disc turns over the rows that it encloses; the most discs at the end win."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,51 +48,60 @@ ZERO = U(0)
 ONE = U(1)
 #: Columns b to g: a row that continues from one of these does not leave the board sideways.
 INNER = U(0x7E7E7E7E7E7E7E7E)
+#: The corner cells.
 CORNERS = U(0x8100000000000081)
+#: The cells diagonally next to a corner.
 X_CELLS = U(0x0042000000004200)
-#: The edge cells next to a corner (C cells). The X cells are diagonally next to a corner.
-BESIDE = U(0x4281000000008142)
+#: The edge cells next to a corner.
+C_CELLS = U(0x4281000000008142)
+#: The four cells that are filled at the start.
 CENTRE = U(0x0000001818000000)
 COLUMN_A, COLUMN_H = U(0x0101010101010101), U(0x8080808080808080)
 ROWS_1_8 = U(0xFF000000000000FF)
-#: Move ordering: the cells that are most often good come first.
-ORDER = (CORNERS, ~(CORNERS | X_CELLS | BESIDE), BESIDE, X_CELLS)
+#: Groups of cells in the order in which `moves` lists them, usually good moves first.
+MOVE_ORDER = (CORNERS, ~(CORNERS | X_CELLS | C_CELLS), C_CELLS, X_CELLS)
+#: The move that passes.
 PASS = 64
+#: The cells of row 1.
 ROW = U(0xFF)
 #: The diagonals of eight to four cells, from the upper edge down to column h.
 DIAGONAL_8, DIAGONAL_7, DIAGONAL_6, DIAGONAL_5, DIAGONAL_4 = (
     U(sum(1 << (8 - length + 9 * i) for i in range(length))) for length in (8, 7, 6, 5, 4)
 )
-#: A set of up to ten cells, given as bits, as a number to base three with digits 1. The index of a
-#: pattern is the difference of two of these.
+#: For each set of up to ten cells, given as bits: the base-3 number with the same digits. The index
+#: of a pattern is the difference of two such numbers.
 TERNARY = np.array(
     [sum(3**i for i in range(10) if bits >> i & 1) for bits in range(1024)], np.int64
 )
 #: The number of cells of each pattern.
 PATTERN_CELLS = (10, 9, 8, 8, 8, 8, 7, 6, 5, 4)
-#: The number of weights of each pattern: half of its fillings, see `pattern_weight`.
+#: The number of weights of each pattern: half of its configurations, see `pattern_weight`.
 PATTERN_WEIGHTS = tuple((3**cells + 1) // 2 for cells in PATTERN_CELLS)
-#: Where the weights of each pattern begin within those of a phase.
+#: The offset of each pattern's weights within those of a phase.
 EDGE, CORNER, ROW_2, ROW_3, ROW_4, LINE_8, LINE_7, LINE_6, LINE_5, LINE_4 = (
     sum(PATTERN_WEIGHTS[:i]) for i in range(len(PATTERN_WEIGHTS))
 )
+#: The number of phases, each with weights of its own.
 PHASES = 5
-#: The weights of one phase, one byte each, filled up to whole words.
+#: The size of the pattern weights of one phase, a byte each, padded to whole words.
 PHASE_BYTES = (sum(PATTERN_WEIGHTS) + 7) // 8 * 8
 #: The word where the four other weights of each phase begin, in 64ths of a disc: having the move,
-#: an extra move (mobility), an extra empty cell next to the other side's discs (potential
+#: an extra legal move (mobility), an extra empty cell next to the other side's discs (potential
 #: mobility), and an odd number of empty cells (parity).
 EXTRAS = PHASES * PHASE_BYTES // 8
+#: Multipliers of the hash.
 MIX_1, MIX_2 = U(0x9E3779B97F4A7C15), U(0xD6E8FEB86659FD93)
 
+#: The name of each cell, by bit.
 CELLS = tuple(f"{column}{row}" for row in "12345678" for column in "abcdefgh")
+#: The name and the mask of each cell.
 BITS = tuple((cell, 1 << i) for i, cell in enumerate(CELLS))
 NAMES = ("Black", "White")
 MARKS = "XO"
 
 
 def _rays(steps: tuple[tuple[int, int], ...]) -> Any:
-    """The rays by cell and direction: the cells from there to the edge."""
+    """The rays by cell and direction: the cells from the next one to the edge."""
     rays = np.zeros((64, len(steps)), np.uint64)
     for cell in range(64):
         for i, (right, down) in enumerate(steps):
@@ -103,7 +112,9 @@ def _rays(steps: tuple[tuple[int, int], ...]) -> Any:
     return rays
 
 
-UPWARD = _rays(((1, 0), (-1, 1), (0, 1), (1, 1)))  # towards higher bits
+#: The rays towards higher bits, by cell and direction.
+UPWARD = _rays(((1, 0), (-1, 1), (0, 1), (1, 1)))
+#: The rays towards lower bits.
 DOWNWARD = _rays(((-1, 0), (1, -1), (0, -1), (-1, -1)))
 
 
@@ -113,9 +124,9 @@ def init(options: Mapping[str, str]) -> State:
 
 @rule
 def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
-    """The cells behind unbroken rows of `inner` that begin next to a disc of p.
+    """The cells at the far ends of unbroken rows of `inner` that begin next to a disc of `p`.
 
-    It searches both ways along the lines of one direction.
+    It covers both directions along the lines with this step.
     """
     up = inner & (p << step)
     down = inner & (p >> step)
@@ -135,26 +146,26 @@ def beyond_rows(p: np.uint64, inner: np.uint64, step: np.uint64) -> np.uint64:
 def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
     """The cells where the side with discs `p` may put a disc against `o`."""
     inner = o & INNER
-    found = beyond_rows(p, inner, U(1)) | beyond_rows(p, inner, U(7))
-    found |= beyond_rows(p, o, U(8)) | beyond_rows(p, inner, U(9))
-    return found & ~(p | o)
+    cells = beyond_rows(p, inner, U(1)) | beyond_rows(p, inner, U(7))
+    cells |= beyond_rows(p, o, U(8)) | beyond_rows(p, inner, U(9))
+    return cells & ~(p | o)
 
 
 @rule
 def flips(cell: int, p: np.uint64, o: np.uint64) -> np.uint64:
     """The discs of `o` that a new disc of `p` turns over."""
-    found = ZERO
+    flipped = ZERO
     for i in range(4):
         # Upwards, the carry of an addition runs through the row of o to the first other cell of the
         # ray.
         ray = UPWARD[cell, i]
         end = ((o | ~ray) + ONE) & ray & p
-        found |= (end - U(end != ZERO)) & ray
+        flipped |= (end - U(end != ZERO)) & ray
         # Downwards, that cell is the highest one of the ray that is not in o.
         ray = DOWNWARD[cell, i]
         end = (ONE << U(msb((ray & ~o) | ONE))) & ray & p
-        found |= ray & ~((end << ONE) - ONE)
-    return found
+        flipped |= ray & ~((end << ONE) - ONE)
+    return flipped
 
 
 @rule
@@ -166,8 +177,8 @@ def status(s: State) -> int:
 def moves(s: State, buf: Any) -> int:
     n = 0
     free = mobility(s[0], s[1])
-    for part in ORDER:
-        cells = free & part
+    for group in MOVE_ORDER:
+        cells = free & group
         while cells:
             buf[n] = lsb(cells)
             n += 1
@@ -190,8 +201,8 @@ def count(s: State, buf: Any) -> int:
 def play(s: State, m: int) -> State:
     if m == PASS:
         return (s[1], s[0], s[2] ^ ONE)
-    turned = flips(m, s[0], s[1])
-    return (s[1] ^ turned, s[0] ^ turned ^ (ONE << U(m)), s[2] ^ ONE)
+    flipped = flips(m, s[0], s[1])
+    return (s[1] ^ flipped, s[0] ^ flipped ^ (ONE << U(m)), s[2] ^ ONE)
 
 
 @rule
@@ -211,10 +222,10 @@ def key(s: State) -> np.uint64:
 
 
 @rule
-def turned_quarter(p: np.uint64) -> np.uint64:
+def rotated_90(p: np.uint64) -> np.uint64:
     """The board rotated by 90 degrees: flipped vertically, then mirrored at the diagonal.
 
-    The diagonal mirror is three exchanges of blocks.
+    Three swaps of blocks mirror it.
     """
     p = ((p >> U(8)) & U(0x00FF00FF00FF00FF)) | ((p & U(0x00FF00FF00FF00FF)) << U(8))
     p = ((p >> U(16)) & U(0x0000FFFF0000FFFF)) | ((p & U(0x0000FFFF0000FFFF)) << U(16))
@@ -253,15 +264,15 @@ def corner_cells(p: np.uint64) -> np.uint64:
 
 @rule
 def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
-    """The cells of a diagonal as adjacent bits, one for each column from h back.
+    """The cells of a diagonal as adjacent bits, by column.
 
-    A multiplication gathers them in its highest byte.
+    A multiplication gathers them in the highest byte.
     """
     return ((p & mask) * COLUMN_A) >> U(64 - length)
 
 
 @rule
-def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
+def pattern_sum(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
     """The sum of the pattern weights over the whole board; the weights begin at byte `first`."""
     total = 0
     for quarter in range(4):
@@ -301,7 +312,7 @@ def patterns(mine: np.uint64, other: np.uint64, first: int, data: Any) -> int:
             first + LINE_4,
             data,
         )
-        mine, other = turned_quarter(mine), turned_quarter(other)
+        mine, other = rotated_90(mine), rotated_90(other)
     return total
 
 
@@ -314,7 +325,7 @@ def neighbours(p: np.uint64) -> np.uint64:
 
 @rule
 def phase_of(empty: int) -> int:
-    """The phase by the number of empty cells: 0 from 45, 1 from 35, 2 from 25, 3 from 15; or 4."""
+    """The phase by the number of empty cells: 0 from 45, 1 from 35, 2 from 25, 3 from 15, or 4."""
     if empty >= 45:
         return 0
     return 4 if empty < 15 else (54 - empty) // 10
@@ -322,19 +333,19 @@ def phase_of(empty: int) -> int:
 
 @rule
 def evaluate(s: State, data: Any) -> int:
-    """The expected lead at the end, in eighths of a disc."""
+    """The expected final lead, in eighths of a disc."""
     mine, other = s[0], s[1]
     empty = ~(mine | other)
-    left = popcount(empty)
-    phase = phase_of(left)
-    value: int = 8 * patterns(mine, other, phase * PHASE_BYTES, data)
+    empty_count = popcount(empty)
+    phase = phase_of(empty_count)
+    value: int = 8 * pattern_sum(mine, other, phase * PHASE_BYTES, data)
     extra = EXTRAS + 4 * phase
     value += data[extra]
     value += data[extra + 1] * (popcount(mobility(mine, other)) - popcount(mobility(other, mine)))
     value += data[extra + 2] * (
         popcount(neighbours(other) & empty) - popcount(neighbours(mine) & empty)
     )
-    value += data[extra + 3] if left & 1 else -data[extra + 3]
+    value += data[extra + 3] if empty_count & 1 else -data[extra + 3]
     return value >> 3
 
 
@@ -363,7 +374,8 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
             " X or O"
         )
     black, white = (
-        sum(bit for mark, (_, bit) in zip(text, BITS, strict=False) if mark == own) for own in MARKS
+        sum(bit for cell, (_, bit) in zip(text, BITS, strict=False) if cell == symbol)
+        for symbol in MARKS
     )
     if ~(black | white) & int(CENTRE):
         raise ValueError("the four cells in the middle are never empty")
@@ -420,7 +432,7 @@ def move_view(s: State, m: int) -> MoveView:
     if m == PASS:
         return MoveView(id="pass", path=("pass",), text="pass")
     cell = CELLS[m]
-    turned = int(flips(m, s[0], s[1]))
+    flipped = int(flips(m, s[0], s[1]))
     return MoveView(
-        id=cell, path=(cell,), text=cell, affects=_cells(turned), ghost=(cell, MARKS[turn(s)])
+        id=cell, path=(cell,), text=cell, affects=_cells(flipped), ghost=(cell, MARKS[turn(s)])
     )

@@ -12,9 +12,12 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 
 NAME = "sticks"
 TITLE = "Sticks"
-#: Four bits a row, row 1 lowest; bit 32 is the side to move; bits 40 to 42 are the number of rows.
+#: Four bits for each row, row 1 lowest; bit 32 is the side to move; bits 40 to 42 hold the number
+#: of rows.
 WORDS = 1
+#: Maximum number of rows.
 MAX_ROWS = 6
+#: Maximum number of sticks in a row.
 MAX_STICKS = 9
 MAX_MOVES = MAX_ROWS * MAX_STICKS
 LEVELS = 8
@@ -38,9 +41,13 @@ The game is over when a single stick is left: the player who would have to take 
 So no move may take all the sticks that are left."""
 
 ONE = U(1)
+#: The mask of row 1.
 ROW = U(15)
+#: The mask of all rows.
 ROWS = U(0xFFFFFF)
+#: One stick in each row.
 SINGLES = U(0x111111)
+#: The bit that is set when the second side is to move.
 SECOND = U(1 << 32)
 ROWS_TEXT = re.compile(rf"[1-{MAX_STICKS}](-[1-{MAX_STICKS}]){{0,{MAX_ROWS - 1}}}")
 POSITION_TEXT = re.compile(
@@ -51,7 +58,7 @@ NAMES = ("First", "Second")
 
 
 def init(options: Mapping[str, str]) -> State:
-    return (U(_pack(_start(options))),)
+    return (U(_pack(_start_rows(options))),)
 
 
 @rule
@@ -67,12 +74,12 @@ def moves(s: State, buf: Any) -> int:
     rows = s[0] & ROWS
     n = 0
     for row in range(MAX_ROWS):
-        part = rows & (ROW << U(4 * row))
-        sticks = np.int64(part >> U(4 * row))
-        if part == rows:
-            sticks -= 1  # the only row left: one stick has to stay
-        for take in range(1, sticks + 1):
-            buf[n] = row | (take << 4)
+        row_bits = rows & (ROW << U(4 * row))
+        sticks = np.int64(row_bits >> U(4 * row))
+        if row_bits == rows:
+            sticks -= 1  # the only row left: one stick must stay
+        for taken in range(1, sticks + 1):
+            buf[n] = row | (taken << 4)
             n += 1
     return n
 
@@ -101,8 +108,8 @@ def turn(s: State) -> int:
     return int(s[0]) >> 32 & 1
 
 
-def _start(options: Mapping[str, str]) -> list[int]:
-    """The sticks in each row at the start; ValueError when the option is not a list of rows."""
+def _start_rows(options: Mapping[str, str]) -> list[int]:
+    """The sticks in each row at the start; ValueError if the option is not a list of rows."""
     text = options["rows"]
     if not ROWS_TEXT.fullmatch(text) or text == "1":
         raise ValueError(
@@ -136,11 +143,11 @@ def format_move(s: State, m: int) -> str:
 def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
-        raise ValueError("the rows and who is to move are expected: 1-2-3 first")
-    start = _start(options)
+        raise ValueError("the rows and the side to move are expected: 1-2-3 first")
+    start = _start_rows(options)
     sticks = [int(part) for part in match[1].split("-")]
     if len(sticks) != len(start) or any(
-        now > once for now, once in zip(sticks, start, strict=True)
+        current > initial for current, initial in zip(sticks, start, strict=True)
     ):
         raise ValueError(f"there cannot be more sticks than at the start: {options['rows']}")
     if not any(sticks):
@@ -157,7 +164,7 @@ def ending(s: State) -> str:
 
 
 def board(options: Mapping[str, str]) -> BoardView:
-    start = _start(options)
+    start = _start_rows(options)
     width = range(max(start))
     names = tuple(
         tuple(_cell(row, i) if i < count else None for i in width)
@@ -183,9 +190,9 @@ def _cell(row: int, stick: int) -> str:
 
 def _taken(s: State, m: int) -> tuple[str, ...]:
     """The cells that a move empties, at the right end of its row."""
-    row, take = m & 15, m >> 4
-    left = _sticks(s)[row] - take
-    return tuple(_cell(row, i) for i in range(left, left + take))
+    row, taken = m & 15, m >> 4
+    remaining = _sticks(s)[row] - taken
+    return tuple(_cell(row, i) for i in range(remaining, remaining + taken))
 
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:

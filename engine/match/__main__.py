@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from engine.command_line import MOST, between, count, count_or_none, option
+from engine.command_line import MAX_NUMBER, between, count, count_or_zero, option
 from engine.game import GameError
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
 from engine.match.making import make_player
 from engine.match.openings import NoOpening, default_plies
-from engine.match.run import MOST_PROCESSES, CannotPlay, WorkerLost, run_match
+from engine.match.run import MAX_PROCESSES, CannotPlay, WorkerLost, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.rules.registry import load_game
 
@@ -52,7 +52,7 @@ game with few openings has a shorter match. With --log a match may be killed at 
 same command resumes it."""
 
 #: Largest Elo difference of a sequential test.
-MOST_ELO = 4000
+MAX_ELO = 4000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         log = Log(header, args.log, args.fresh)
     except (DescriptionError, GameError, LogError) as error:
         parser.error(str(error))
-    began_with = len(log.records)
+    resumed_games = len(log.records)
     try:
         summary = run_match(
             log,
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
     if args.json:
         print(msgspec.json.encode({"match": header, "summary": summary, "sprt": test}).decode())
     else:
-        print("\n".join(report(header, log.records, summary, test, began_with)))
+        print("\n".join(report(header, log.records, summary, test, resumed_games)))
         if summary.games < args.games and not summary.accepted:
             print(
                 f"there are no more openings: {summary.games // 2} were played,"
@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seed",
-        type=between(-MOST, MOST),
+        type=between(-MAX_NUMBER, MAX_NUMBER),
         default=1,
         metavar="N",
         help="seed of the openings and of all random choices (default 1)",
@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--opening-plies",
-        type=count_or_none,
+        type=count_or_zero,
         metavar="N",
         help="random moves at the start of a game",
     )
@@ -177,7 +177,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
     parser.add_argument(
         "--concurrency",
-        type=between(1, MOST_PROCESSES),
+        type=between(1, MAX_PROCESSES),
         default=1,
         metavar="N",
         help="processes (default 1)",
@@ -225,10 +225,10 @@ def parse_sprt(text: str) -> Sprt:
         raise DescriptionError(
             f"--sprt is ELO0,ELO1 or ELO0,ELO1,ALPHA,BETA, not {text!r}"
         ) from error
-    are_apart = -MOST_ELO <= test.elo0 < test.elo1 <= MOST_ELO
-    if len(numbers) < 2 or not (are_apart and 0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
+    are_ordered = -MAX_ELO <= test.elo0 < test.elo1 <= MAX_ELO
+    if len(numbers) < 2 or not (are_ordered and 0 < test.alpha < 0.5 and 0 < test.beta < 0.5):
         raise DescriptionError(
-            f"--sprt needs ELO0 < ELO1, {MOST_ELO} at most either way, and risks between 0 and 0.5"
+            f"--sprt needs ELO0 < ELO1, {MAX_ELO} at most either way, and risks between 0 and 0.5"
         )
     return test
 
@@ -239,20 +239,24 @@ def _progress(log: Log, test: Sprt | None, games: int) -> Callable[[Record], Non
         return lambda record: None
 
     def show(record: Record) -> None:
-        summary = summarise([one.half_points for one in log.records], test)
-        stands = f"{summary.score:6.1%}  Elo {elo_text(summary)}" if summary else ""
-        print(f"\r\033[K{record.n + 1} of {games}  {stands}", end="", file=sys.stderr, flush=True)
+        summary = summarise([record.half_points for record in log.records], test)
+        score = f"{summary.score:6.1%}  Elo {elo_text(summary)}" if summary else ""
+        print(f"\r\033[K{record.n + 1} of {games}  {score}", end="", file=sys.stderr, flush=True)
 
     return show
 
 
 def report(
-    header: Header, records: list[Record], summary: Summary, test: Sprt | None, began_with: int = 0
+    header: Header,
+    records: list[Record],
+    summary: Summary,
+    test: Sprt | None,
+    resumed_games: int = 0,
 ) -> list[str]:
     """The result as lines of text."""
     lines = [f"{header.game}: {header.players[0]} against {header.players[1]}, seed {header.seed}"]
-    if began_with:
-        lines.append(f"{began_with} of the games were on the log")
+    if resumed_games:
+        lines.append(f"{resumed_games} of the games were in the log")
     lines.append(
         f"{summary.games} games: {summary.wins} won, {summary.draws} drawn, {summary.losses} lost;"
         f" score {summary.score:.1%}"

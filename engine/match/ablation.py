@@ -17,11 +17,11 @@ from engine.command_line import between, count
 from engine.game import Game, GameError
 from engine.match.description import DescriptionError
 from engine.match.features import check_usable
-from engine.match.features import usable as usable
+from engine.match.features import usable_features as usable_features
 from engine.match.ladder import MAX_PLIES, SEED, options_of
 from engine.match.log import Header, Log, LogError, read_log
-from engine.match.openings import default_plies, longest
-from engine.match.run import MOST_PROCESSES, WorkerLost, openings_of, run_match
+from engine.match.openings import default_plies, longest_plies
+from engine.match.run import MAX_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.rules.registry import load_game
 from engine.search import layout
@@ -37,35 +37,35 @@ NODES = 5_000
 TEST = Sprt(0, 20)
 #: The features that a player uses only if its description names them: see SearchPlayer.
 OPT_IN = ("probe",)
-#: Positions after the plies of an opening that suffice for any match: ten times its pairs.
-MANY_OPENINGS = 2_000
+#: Number of positions after an opening that suffice for any match: ten times its pairs.
+ENOUGH_OPENINGS = 2_000
 #: The features that matter only when the table is full. They are measured with a table of fewer
 #: entries than nodes.
 FULL_TABLE = ("buckets",)
 
 
-def in_use(game: Game, technique: str) -> bool:
+def is_in_use(game: Game, feature: str) -> bool:
     """Whether the feature is one of the game's usual ones."""
-    return bool(default_features(game) & layout.FEATURE[technique])
+    return bool(default_features(game) & layout.FEATURE[feature])
 
 
-def header_of(game: Game, technique: str, nodes: int) -> Header:
+def header_of(game: Game, feature: str, nodes: int) -> Header:
     """The match that measures a feature; the first player always has it."""
     usual = f"nodes={nodes}"
-    if technique in FULL_TABLE:
+    if feature in FULL_TABLE:
         usual += f",table_bits={max(4, nodes.bit_length() - 2)}"
-    if in_use(game, technique) and technique not in OPT_IN:
-        players = (usual, f"{usual},without={technique}")
+    if is_in_use(game, feature) and feature not in OPT_IN:
+        players = (usual, f"{usual},without={feature}")
     else:
-        players = (f"{usual},with={technique}", usual)
+        players = (f"{usual},with={feature}", usual)
     return Header(
         game.id, game.digest, players, SEED, default_plies(game), MAX_PLIES, options_of(game),
         results_only=True,
     )  # fmt: skip
 
 
-def log_path(folder: Path, game: Game, technique: str) -> Path:
-    return folder / game.id / f"{technique}.jsonl"
+def log_path(folder: Path, game: Game, feature: str) -> Path:
+    return folder / game.id / f"{feature}.jsonl"
 
 
 def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
@@ -77,31 +77,31 @@ def ended_by(header: Header, summary: Summary, games: int = GAMES) -> str:
         return "test"
     if summary.games >= games:
         return "games"
-    if _has_many(header.game, tuple(header.options.items())):
+    if _has_many_openings(header.game, tuple(header.options.items())):
         return ""
     return "openings" if openings_of(header).repeats(summary.games // 2) else ""
 
 
 @cache
-def _has_many(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
-    """Whether the game certainly has enough openings for any match.
+def _has_many_openings(game_id: str, options: tuple[tuple[str, str], ...]) -> bool:
+    """Whether the game has at least ENOUGH_OPENINGS positions within the plies of an opening.
 
-    Walking the rules is cheaper than making the openings in order to count them.
+    Counting positions is cheaper than making and scoring the openings.
     """
     game = load_game(game_id)
-    met = {"": game.start(dict(options))}
-    for _ in range(longest(game)):
-        before, met = met.values(), {}
-        for position in before:
-            met |= {after.digest(): after for after in map(position.play, position.moves())}
-            if len(met) >= MANY_OPENINGS:
+    positions = {"": game.start(dict(options))}
+    for _ in range(longest_plies(game)):
+        previous, positions = positions.values(), {}
+        for position in previous:
+            positions |= {after.digest(): after for after in map(position.play, position.moves())}
+            if len(positions) >= ENOUGH_OPENINGS:
                 return True
     return False
 
 
 def play_ablation(
     game: Game,
-    technique: str,
+    feature: str,
     folder: Path,
     nodes: int | None,
     games: int,
@@ -114,8 +114,8 @@ def play_ablation(
     another number of nodes. Raises LogError for an unfinished match with other rules, and for one
     with other nodes than requested.
     """
-    header = header_of(game, technique, nodes or NODES)
-    path = log_path(folder, game, technique)
+    header = header_of(game, feature, nodes or NODES)
+    path = log_path(folder, game, feature)
     if path.exists() and not fresh:
         measured, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
@@ -168,13 +168,13 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         for game in [load_game(game_id) for game_id in args.game]:
-            for technique in args.technique or usable(game):
-                check_usable(game, [technique])
+            for feature in args.technique or usable_features(game):
+                check_usable(game, [feature])
                 line = play_ablation(
-                    game, technique, args.folder, args.nodes, args.games + args.games % 2,
+                    game, feature, args.folder, args.nodes, args.games + args.games % 2,
                     args.fresh, args.concurrency,
                 )  # fmt: skip
-                print(f"{game.id} {technique:>13}: {line}", flush=True)
+                print(f"{game.id} {feature:>13}: {line}", flush=True)
     except (GameError, LogError, DescriptionError, OSError) as error:
         parser.error(str(error))
     except WorkerLost as error:
@@ -218,7 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fresh", action="store_true", help="overwrite the logs")
     parser.add_argument(
         "--concurrency",
-        type=between(1, MOST_PROCESSES),
+        type=between(1, MAX_PROCESSES),
         default=1,
         metavar="N",
         help="processes (default 1)",

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine.game import Game
-from engine.match.ablation import FOLDER, GAMES, TEST, ended_by, in_use, log_path, usable, verdict
+from engine.match.ablation import (
+    FOLDER,
+    GAMES,
+    TEST,
+    ended_by,
+    is_in_use,
+    log_path,
+    usable_features,
+    verdict,
+)
 from engine.match.ladder import options_of
 from engine.match.log import read_log
 from engine.match.page import games_with_logs
@@ -76,11 +85,11 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
     options = "".join(f", {name} {value}" for name, value in options_of(game).items())
     yield f"## {game.title}\n"
     yield f"Measured as `{game.id}`{options}.\n"
-    yield "| technique | limit | games | ended by | score | Elo | verdict | in use |"
+    yield "| feature | limit | games | ended by | score | Elo | verdict | in use |"
     yield "|---|---|---|---|---|---|---|---|"
-    for technique in usable(game):
-        used = "yes" if in_use(game, technique) else "no"
-        yield f"| {technique} | {_measured(log_path(folder, game, technique))} | {used} |"
+    for feature in usable_features(game):
+        used = "yes" if is_in_use(game, feature) else "no"
+        yield f"| {feature} | {_measured(log_path(folder, game, feature))} | {used} |"
     yield ""
 
 

@@ -20,20 +20,20 @@ from engine.search.job import Limit
 
 #: Most levels of a game.
 MAX_LEVELS = 8
-#: Scores of a step to try; the first that needs at most MAX_LEVELS levels is used.
+#: Target scores of a step; the first that needs at most MAX_LEVELS levels is used.
 TARGETS = (0.7, 0.74, 0.79, 0.83)
 #: The range of scores that a step may have.
 LOWEST, HIGHEST = 0.65, 0.85
 #: The score of level 1 against the greedy player.
 GREEDY_SCORE = 0.38
-#: Bisections per level; this is finer than a short match can resolve.
+#: Bisections per level; more would be finer than a short match can resolve.
 TRIALS = 4
-#: Factor of the usual margin at the lowest end of the scale.
-WIDEST = 32
-#: Careless moves in a thousand per unit of distance from the top.
-SLIP = 1200
+#: The margin at the lowest end of the scale, as a multiple of the usual margin.
+WIDEST_MARGIN_FACTOR = 32
+#: Careless moves in a thousand, per unit of distance from the top of the scale.
+SLIP_PER_UNIT = 1200
 #: Most careless moves in a thousand.
-MOST_SLIP = 900
+MAX_SLIP = 900
 #: Plies after which a trial's game is a draw.
 MAX_PLIES = 200
 
@@ -44,7 +44,7 @@ Settings = tuple[int, int, int]
 class Scale:
     """The settings between the weakest and the top player, and trial matches between them.
 
-    It passes a line on each trial to `out`.
+    It passes a line of text about each trial to `out`.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class Scale:
         self._top_nodes = top_nodes
         self._games = games + games % 2
         self._out = out
-        self._known: dict[tuple[str, str], float] = {}
-        self._margin = usual_spread(game, options)
+        self._scores: dict[tuple[str, str], float] = {}
+        self._margin = usual_margin(game, options)
 
     def at(self, point: float) -> Settings:
         """Nodes, margin and slip at a point from -1 to 1."""
         if point < 0:
-            return (2, round(self._margin * WIDEST**-point), MOST_SLIP)
+            return (2, round(self._margin * WIDEST_MARGIN_FACTOR**-point), MAX_SLIP)
         weak = 1 - point
         return (
             max(2, round(self._top_nodes**point)),
             round(self._margin * weak**2),
-            min(round(SLIP * weak), MOST_SLIP),
+            min(round(SLIP_PER_UNIT * weak), MAX_SLIP),
         )
 
     def first(self) -> Settings:
@@ -86,29 +86,32 @@ class Scale:
         return (1, self._margin, (low + high) // 2)
 
     def score(self, settings: Settings, other: Settings | str) -> float:
-        """The score of the first settings against the others in a short match."""
-        players = (text_of(settings), other if isinstance(other, str) else text_of(other))
-        if players in self._known:
-            return self._known[players]
+        """Plays a short match; returns the score of the first settings against the others."""
+        players = (
+            description_of(settings),
+            other if isinstance(other, str) else description_of(other),
+        )
+        if players in self._scores:
+            return self._scores[players]
         header = Header(
             self.game.id, self.game.digest, players, 7, default_plies(self.game), MAX_PLIES,
             self._options, compact=True,
         )  # fmt: skip
         summary = run_match(Log(header, None), self._games)
         assert summary is not None, "a trial has one pair at least"
-        self._known[players] = summary.score
+        self._scores[players] = summary.score
         self._out(f"{settings} against {other}: {summary.score:.1%}")
         return summary.score
 
 
-def text_of(settings: Settings) -> str:
+def description_of(settings: Settings) -> str:
     """The settings as the description of a player."""
     nodes, margin, slip = settings
     return f"nodes={nodes},margin={margin},slip={slip},table=fresh,table_bits=16"
 
 
-def usual_spread(game: Game, options: dict[str, str]) -> int:
-    """The usual lead of the best move over the median move, in a one-ply search."""
+def usual_margin(game: Game, options: dict[str, str]) -> int:
+    """The median, over openings, of the best move's lead over the median move at one ply."""
     searcher = searcher_for(game)
     spreads = []
     for number in range(24):
@@ -121,7 +124,7 @@ def usual_spread(game: Game, options: dict[str, str]) -> int:
     return max(2, round(median(spreads)))
 
 
-def climb(scale: Scale, first: Settings, target: float) -> list[Settings] | None:
+def find_levels(scale: Scale, first: Settings, target: float) -> list[Settings] | None:
     """The levels from `first` to the one below the top; None if MAX_LEVELS do not suffice."""
     levels, point, top = [first], 0.0, scale.at(1)
     if scale.score(scale.at(0), first) > target:
@@ -152,7 +155,7 @@ def calibrate(
     first = scale.first()
     for target in TARGETS:
         out(f"{game.id}: steps of {target:.0%} from {first}")
-        levels = climb(scale, first, target)
+        levels = find_levels(scale, first, target)
         if levels is not None:
             break
     else:

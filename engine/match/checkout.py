@@ -13,7 +13,7 @@ import msgspec
 
 from engine.game import Game, GameError
 from engine.match.description import Clock, Description, DescriptionError, parse_description
-from engine.match.external import LATE_S, PATIENCE_S, Program
+from engine.match.external import LATE_GRACE_S, MOVE_TIMEOUT_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.rules.registry import load_game
 
@@ -22,7 +22,7 @@ THIS_FILE = "engine/match/checkout.py"
 
 
 class Request(msgspec.Struct, omit_defaults=True):
-    """A position to play from, or the start of a game in seat `seat`."""
+    """A position to choose a move in, or, with `seat`, the start of a game in that seat."""
 
     start: str = ""
     moves: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
 
 
 class CheckoutPlayer:
-    """A player in another checkout; its process starts with the first game and is kept."""
+    """A player in another checkout; its process starts with the first game and plays all games."""
 
     def __init__(self, description: Description, game: Game, options: dict[str, str]) -> None:
         self.clock: Clock | None = description.clock
@@ -51,7 +51,7 @@ class CheckoutPlayer:
         self._program: Program | None = None
 
     def begin(self, seat: int) -> None:
-        if self._program is None or not self._program.alive:
+        if self._program is None or not self._program.is_alive:
             self.close()
             if not Path(self._description.value, THIS_FILE).is_file():
                 raise PlayerFailed(
@@ -74,14 +74,16 @@ class CheckoutPlayer:
             ]
             self._program = Program(shlex.join([*command, *options]), self._description.value)
             self._program.name = "it"
-        self._request(Request(seat=seat), PATIENCE_S)  # its game may have to be compiled first
+        self._request(Request(seat=seat), MOVE_TIMEOUT_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:
         request = Request(
             situation.start.text(), tuple(situation.moves), situation.seed, situation.clocks_ms
         )
         time_ms = situation.clocks_ms[0] if situation.clocks_ms else self._description.limit.time_ms
-        answer = self._request(request, PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S)
+        answer = self._request(
+            request, MOVE_TIMEOUT_S if time_ms is None else time_ms / 1000 + LATE_GRACE_S
+        )
         return Choice(answer.move, answer.score, answer.nodes)
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from engine.command_line import MOST
+from engine.command_line import MAX_NUMBER
 from engine.search.job import Limit
 from engine.search.levels import ANY_MARGIN, SLIPS_OF
 from engine.search.work import MAX_CONTEMPT
@@ -19,7 +19,7 @@ EXTERNAL = ("uci", "xboard", "gtp")
 DAY_MS = 86_400_000
 #: The least and the largest value of each number. A clock has two, base and increment, in ms.
 RANGES = {
-    "nodes": (1, MOST),
+    "nodes": (1, MAX_NUMBER),
     "depth": (1, 1000),
     "time_ms": (1, DAY_MS),
     "clock": (0, DAY_MS),

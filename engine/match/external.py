@@ -9,17 +9,17 @@ import time
 from engine.match.play import PlayerFailed
 
 #: Seconds that a program may take to start, to accept options, or to begin a game.
-START_S = 20
+START_TIMEOUT_S = 20
 #: Seconds that a move without a time limit may take.
-PATIENCE_S = 120
-#: Seconds beyond its time limit that a move is waited for; the clock decides the game then.
-LATE_S = 5
+MOVE_TIMEOUT_S = 120
+#: Seconds to wait for a move beyond its time limit; the clock then decides the game.
+LATE_GRACE_S = 5
 #: Longest line of a program, in bytes.
 MAX_LINE = 1 << 20
 
 
 class Program:
-    """A process with a line protocol; PlayerFailed if it dies, hangs or cannot be started."""
+    """A process with a line protocol; raises PlayerFailed if it dies, hangs or cannot start."""
 
     def __init__(self, command: str, directory: str | None = None) -> None:
         self.name = command
@@ -41,6 +41,7 @@ class Program:
         self._hangs = False
 
     def send(self, line: str) -> None:
+        """Writes a line to the program."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{line}\n".encode())
@@ -68,20 +69,20 @@ class Program:
 
     def wait_for(self, word: str, seconds: float | None = None) -> str:
         """The next line whose first word is `word`; other lines are skipped."""
-        deadline = time.monotonic() + (START_S if seconds is None else seconds)
+        deadline = time.monotonic() + (START_TIMEOUT_S if seconds is None else seconds)
         while True:
             line = self.read(deadline, word)
             if line.split(" ", 1)[0] == word:
                 return line
 
-    def close(self, farewell: str = "quit") -> None:
+    def close(self, quit_command: str = "quit") -> None:
         """Asks the program to end, and kills it if it does not within a second.
 
         A program that has hung before is killed at once.
         """
         try:
             if not self._hangs:
-                self.send(farewell)
+                self.send(quit_command)
             self._process.wait(0 if self._hangs else 1)
         except (PlayerFailed, subprocess.TimeoutExpired):
             self._process.kill()
@@ -91,7 +92,7 @@ class Program:
                 stream.close()
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def _ended(self) -> str:

@@ -6,7 +6,7 @@ from engine.game import Game
 from engine.match.description import Description, DescriptionError
 from engine.search import layout
 
-#: The names in a rules file (see MoreRules) without which a feature has no effect.
+#: The names in a rules file without which a feature has no effect.
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
@@ -23,7 +23,7 @@ NEEDS = {
 SETTINGS = ("only", "with", "without")
 
 
-def usable(game: Game) -> tuple[str, ...]:
+def usable_features(game: Game) -> tuple[str, ...]:
     """The features that have an effect in a game: the general ones and those its hooks allow."""
     return tuple(
         name
@@ -34,7 +34,7 @@ def usable(game: Game) -> tuple[str, ...]:
 
 def check_usable(game: Game, names: Iterable[str]) -> None:
     """Raises DescriptionError for a feature that has no effect in this game."""
-    can_use = usable(game)
+    can_use = usable_features(game)
     for name in names:
         if name not in can_use:
             raise DescriptionError(f"{game.id} can use {', '.join(can_use)}, not {name!r}")
@@ -43,15 +43,15 @@ def check_usable(game: Game, names: Iterable[str]) -> None:
 def features_of(description: Description, usual: int) -> int:
     """The enabled features as a bit mask.
 
-    They are `only` those named, or the game's usual ones `with` some more and `without` others.
-    Raises DescriptionError for an unknown name, with the known ones.
+    They are those that `only` names, or the game's usual ones plus those of `with`, minus those of
+    `without`. Raises DescriptionError for an unknown name; its message lists the known ones.
     """
     given = [setting for setting in SETTINGS if setting in description.settings]
     if "only" in given and len(given) > 1:
         raise DescriptionError("choose either only=… or with=… and without=…")
     only, more, fewer = (_bits(description.names(setting)) for setting in SETTINGS)
     if more & fewer:
-        raise DescriptionError("a technique is either in with=… or in without=…")
+        raise DescriptionError("a feature is either in with=… or in without=…")
     return only if "only" in given else (usual | more) & ~fewer
 
 
@@ -62,8 +62,7 @@ def _bits(names: Iterable[str]) -> int:
         if name not in layout.FEATURE and name != "basic":
             known = ", ".join(layout.FEATURE)
             raise DescriptionError(
-                f"the search has no technique {name!r};"
-                f" it has {known}, and basic for the first three"
+                f"the search has no feature {name!r}; it has {known}, and basic for the first three"
             )
         bits |= layout.BASIC if name == "basic" else layout.FEATURE[name]
     return bits

@@ -3,7 +3,7 @@
 import time
 
 from engine.match.description import Clock, Description
-from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
+from engine.match.external import LATE_GRACE_S, MOVE_TIMEOUT_S, START_TIMEOUT_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
 #: The colours of seats 0 and 1: black begins.
@@ -26,7 +26,7 @@ class GtpPlayer:
         self._sent_moves: list[str] = []
 
     def begin(self, seat: int) -> None:
-        if self._program is None or not self._program.alive:
+        if self._program is None or not self._program.is_alive:
             self.close()
             self._program = Program(self._description.value)
         self._command(f"boardsize {self._board_size}")
@@ -48,7 +48,7 @@ class GtpPlayer:
             time_ms = self._description.limit.time_ms
             answer = self._command(
                 f"genmove {COLOURS[position.turn]}",
-                PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S,
+                MOVE_TIMEOUT_S if time_ms is None else time_ms / 1000 + LATE_GRACE_S,
             ).lower()
         except PlayerFailed:
             self.close()
@@ -68,7 +68,7 @@ class GtpPlayer:
         program = self._program
         assert program is not None, "begin comes first"
         program.send(command)
-        deadline = time.monotonic() + (START_S if seconds is None else seconds)
+        deadline = time.monotonic() + (START_TIMEOUT_S if seconds is None else seconds)
         while not (line := program.read(deadline, f"answer to {command!r}")):
             pass
         if line[0] != "=":

@@ -1,9 +1,9 @@
 """python -m engine.match.ladder: measures the levels of a game against each other.
 
-A ladder is a match for each step: level 1 against its yardstick, a player that searches one ply or
-two, and each further level against the one below. The top level, which plays by time, is
-represented by a number of nodes; the match "reach" measures the effect of more nodes. A killed
-command resumes from its logs. docs/reference/levels.md is generated from them.
+A ladder has a match for each step: level 1 plays against its yardstick, a player that searches one
+ply or two, and each further level against the level below. The top level plays by time, so a
+stand-in with a fixed number of nodes takes its place; the match "reach" measures the effect of more
+nodes. A killed command resumes from its logs. docs/reference/levels.md is generated from them.
 """
 
 import argparse
@@ -19,27 +19,27 @@ from engine.game import Game, GameError
 from engine.match.calibration import calibrate
 from engine.match.log import Header, Log, LogError, Record, read_log
 from engine.match.openings import Opening, default_plies
-from engine.match.run import MOST_PROCESSES, Bench, WorkerLost, run_match
+from engine.match.run import MAX_PROCESSES, GameRunner, WorkerLost, run_match
 from engine.match.statistics import Summary, summarise
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
 #: The folder of the logs.
 FOLDER = Path(__file__).parent / "results" / "ladders"
-#: Games of a step: for the games in IN_DEPTH, and for all others.
+#: Games of a step: for the games in DEEPLY_MEASURED, and for all others.
 MANY_GAMES, GAMES = 400, 100
 #: The games whose steps are measured with MANY_GAMES.
-IN_DEPTH = ("sticks", "connect-four", "othello", "draughts", "chess")
+DEEPLY_MEASURED = ("sticks", "connect-four", "othello", "draughts", "chess")
 #: Plies after which a game is a draw.
 MAX_PLIES = 200
 #: The seed of all ladders and ablations.
 SEED = 1
-#: The options of the games that are not measured with their defaults: an opening would leave too
-#: few of six sticks.
+#: The options of the games that are not measured with their defaults. By default sticks has six
+#: sticks, of which an opening would leave too few.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
-#: The nodes that stand for the top level of a game that TOP_NODES_OF does not name.
+#: The nodes of the stand-in for the top level of a game that TOP_NODES_OF does not name.
 TOP_NODES = 50_000
-#: The nodes that stand for the top level: as many as can be measured in minutes. The level itself
+#: The nodes of the stand-in for the top level, few enough for a match of minutes. The level itself
 #: searches more in its time, so it is stronger than measured; the match "reach", with REACH_FACTOR
 #: times the nodes, shows by how much.
 TOP_NODES_OF = {
@@ -57,27 +57,27 @@ TOP_NODES_OF = {
 }
 #: The games whose top level plays perfectly, by a solver or by searching to the end. Their match
 #: "reach" measures the level itself, which never uses up its time.
-EXACT = ("connect-four", "sticks", "tic-tac-toe")
-#: The lead, by game, at which a game is adjudicated when both players have seen it for some moves.
-#: Such players would win the game, but it would take long.
-ADJUDICATED = {"chess": 1_000}
+PERFECT_TOP = ("connect-four", "sticks", "tic-tac-toe")
+#: The score, by game, at which a game is adjudicated when both players have reported it for some
+#: moves. The leading player would win the game, but it would take long.
+ADJUDICATION_LEADS = {"chess": 1_000}
 #: Nodes that both players must search for a game to be adjudicated; weaker players must win it on
 #: the board.
-ADJUDICATING = 1_000
+ADJUDICATION_NODES = 1_000
 GREEDY, TWO_PLY = "greedy", "two-ply"
 #: The yardstick of level 1 in the games in which the greedy player cannot win a won game (it
 #: stalemates a bare king, or moves to and fro), so that most of its games are drawn.
 YARDSTICK_OF = dict.fromkeys(("chess", "draughts", "nine-mens-morris"), TWO_PLY)
 YARDSTICKS = (GREEDY, TWO_PLY)
 #: The range of scores that a step should have.
-WANTED = 0.65, 0.85
+TARGET_SCORES = 0.65, 0.85
 #: Games of a step that are replayed when files of its game have changed since it was measured.
 REPLAYED = 4
 #: Factor by which the top player of "reach" searches more nodes than the stand-in.
 REACH_FACTOR = 10
 #: Games of the match "reach".
 REACH_GAMES = 40
-#: The range of scores that matches other than a step should have.
+#: The range of scores of the matches with another target: level 1 against its yardstick, and reach.
 BOUNDS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
 
 
@@ -104,7 +104,7 @@ def steps(game: Game, top_nodes: int) -> Iterator[Step]:
 
 def reach(game: Game, top_nodes: int) -> Step:
     """The match that measures how much stronger the top level is than its stand-in."""
-    top = f"level={game.levels}" if game.id in EXACT else f"nodes={REACH_FACTOR * top_nodes}"
+    top = f"level={game.levels}" if game.id in PERFECT_TOP else f"nodes={REACH_FACTOR * top_nodes}"
     return Step("reach", (top, f"level={game.levels - 1}"))
 
 
@@ -128,7 +128,7 @@ def header_of(game: Game, step: Step) -> Header:
     nodes = [_nodes(game, player) for player in step.players]
     return Header(
         game.id, game.digest, step.players, SEED, default_plies(game), MAX_PLIES, options_of(game),
-        ADJUDICATED.get(game.id) if min(nodes) >= ADJUDICATING else None, compact=True,
+        ADJUDICATION_LEADS.get(game.id) if min(nodes) >= ADJUDICATION_NODES else None, compact=True,
     )  # fmt: skip
 
 
@@ -198,20 +198,20 @@ def _still_valid(header: Header, path: Path, games: int) -> Summary | None:
 
 def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
     """The numbers of the games of a step that, replayed, differ from the log."""
-    bench = Bench(header)
+    runner = GameRunner(header)
     try:
         return [
             record.n
             for record in records
-            if bench.play(record.n, Opening(tuple(record.opening.split()), 0)) != record
+            if runner.play(record.n, Opening(tuple(record.opening.split()), 0)) != record
         ]
     finally:
-        bench.close()
+        runner.close()
 
 
 def step_line(summary: Summary, step: Step) -> str:
     """The result of a step in a line, with its target if it is outside."""
-    low, high = BOUNDS.get(step.name, WANTED)
+    low, high = BOUNDS.get(step.name, TARGET_SCORES)
     verdict = "" if low <= summary.score <= high else f"  (wanted {low:.0%} to {high:.0%})"
     results = f"+{summary.wins} ={summary.draws} -{summary.losses}"
     return f"{summary.score:6.1%} of {summary.games} games, {results}{verdict}"
@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--concurrency",
-        type=between(1, MOST_PROCESSES),
+        type=between(1, MAX_PROCESSES),
         default=1,
         metavar="N",
         help="processes (default 1)",
@@ -270,14 +270,20 @@ def main(arguments: list[str] | None = None) -> int:
         games = [load_game(game_id) for game_id in args.game]
         for game in games:
             top_nodes = args.top_nodes or top_nodes_of(game)
-            many = args.games or (MANY_GAMES if game.id in IN_DEPTH else GAMES)
+            step_games = args.games or (MANY_GAMES if game.id in DEEPLY_MEASURED else GAMES)
             if args.calibrate:
                 print("\n".join(calibrate(game, options_of(game), top_nodes, args.probe, _say)))
             elif args.reach:
-                few = args.games or REACH_GAMES
+                reach_games = args.games or REACH_GAMES
                 step = reach(game, top_nodes)
                 play_ladder(
-                    game, args.folder, [step], few + few % 2, args.fresh, args.concurrency, print
+                    game,
+                    args.folder,
+                    [step],
+                    reach_games + reach_games % 2,
+                    args.fresh,
+                    args.concurrency,
+                    print,
                 )
             else:
                 matches = steps(game, top_nodes)
@@ -285,7 +291,7 @@ def main(arguments: list[str] | None = None) -> int:
                     game,
                     args.folder,
                     matches,
-                    many + many % 2,
+                    step_games + step_games % 2,
                     args.fresh,
                     args.concurrency,
                     print,

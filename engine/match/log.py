@@ -20,7 +20,7 @@ class LogError(Exception):
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What decides every move of a match, except for time limits and threads."""
+    """The parameters of a match; they decide every move, except under time limits or threads."""
 
     game: str
     #: The digest of the rules.
@@ -83,15 +83,15 @@ class Log:
         self.records: list[Record] = []
         self._path = path
         self._file: BinaryIO | None = None
-        #: The bytes of the earlier log to keep; None after the first game was added.
-        self._kept: int | None = 0
+        #: The bytes of the earlier log to keep; None once a game has been added.
+        self._kept_bytes: int | None = 0
         if path is None:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._is_new = not path.exists()
             if not self._is_new and not fresh:
-                self._kept = self._read(path)
+                self._kept_bytes = self._read(path)
             self._file = path.open("xb" if self._is_new else "r+b")
         except OSError as error:
             raise _failed(path, error) from error
@@ -104,8 +104,8 @@ class Log:
             return
         assert self._path is not None
         try:
-            if self._kept is not None:
-                self._begin(self._file, self._kept)
+            if self._kept_bytes is not None:
+                self._begin(self._file, self._kept_bytes)
             self._write(self._file, record)
         except OSError as error:
             raise _failed(self._path, error) from error
@@ -115,13 +115,13 @@ class Log:
         if self._file is None or self._path is None:
             return
         self._file.close()
-        if self._is_new and self._kept is not None:
+        if self._is_new and self._kept_bytes is not None:
             self._path.unlink(missing_ok=True)
 
     def _begin(self, file: BinaryIO, kept: int) -> None:
         file.truncate(kept)
         file.seek(kept)
-        self._kept = None
+        self._kept_bytes = None
         if not kept:
             self._write(file, self.header)
 

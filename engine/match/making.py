@@ -21,8 +21,8 @@ def searcher_for(game: Game) -> Searcher:
     return Searcher(game)
 
 
-def plays_alike(description: Description, game: Game) -> bool:
-    """Whether the player is deterministic: its moves depend on no time and no seed."""
+def is_deterministic(description: Description, game: Game) -> bool:
+    """Whether the player's moves depend on neither time nor seed."""
     if description.kind == "level":
         level = level_of(game, int(description.value))
         return level.repeatable and not level.margin and not level.slip

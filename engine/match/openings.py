@@ -11,20 +11,20 @@ from engine.game import Game, Position
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 
-#: Random lines from which an opening is chosen as the most balanced one.
+#: Number of random lines of which the most balanced one becomes an opening.
 CANDIDATES = 8
-#: Failed draws after which a round ends; if it found none, openings become a ply longer.
+#: Failed draws after which a round of candidates ends; if it has none, openings grow by a ply.
 TRIES = 64
-#: Rounds of TRIES without any opening after which the game counts as having none.
-FRUITLESS = 8
+#: Rounds without any candidate after which the game counts as having no opening.
+MAX_EMPTY_ROUNDS = 8
 #: The limit of the search that scores an opening.
-SHALLOW = Limit(nodes=2_000, depth=6)
+SCORING_LIMIT = Limit(nodes=2_000, depth=6)
 #: Size of that search's table, as a power of two of entries.
 TABLE_BITS = 14
 #: Plies of an opening by game.
 DEFAULT_PLIES = {"chess": 8, "connect-four": 3, "sticks": 1, "tic-tac-toe": 1}
 #: Plies of an opening in all other games.
-USUAL_PLIES = 4
+OTHER_PLIES = 4
 
 
 class NoOpening(ValueError):
@@ -42,8 +42,8 @@ class Opening:
 class Openings:
     """The openings of a match, in order, determined by game, options, seed and number of plies.
 
-    No two lead to the same position until the game has no more of them; from then on they repeat
-    (`distinct`, `repeats`). Raises NoOpening if the game has none at all.
+    They lead to different positions until the game has no more; then they repeat (`distinct`,
+    `repeats`). Raises NoOpening if the game has none at all.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class Openings:
     ) -> None:
         self._searcher = searcher
         self._options = options
-        self._chance = Random(f"openings {searcher.game.id} {seed}")
+        self._random = Random(f"openings {searcher.game.id} {seed}")
         self._first_plies = self._plies = plies
         self._seen: set[str] = set()
-        self._given: set[str] = set()
-        self._made: list[Opening] = []
+        self._used: set[str] = set()
+        self._openings: list[Opening] = []
         self._distinct: int | None = None
 
     def __getitem__(self, number: int) -> Opening:
-        while number >= len(self._made):
-            self._made.append(self._next())
-        return self._made[number]
+        while number >= len(self._openings):
+            self._openings.append(self._next_opening())
+        return self._openings[number]
 
-    def distinct(self, most: int) -> int:
-        """The number of openings before the first that repeats a position, at most `most`."""
-        return next((number for number in range(most) if self.repeats(number)), most)
+    def distinct(self, limit: int) -> int:
+        """The number of openings before the first that repeats a position, at most `limit`."""
+        return next((number for number in range(limit) if self.repeats(number)), limit)
 
     def repeats(self, number: int) -> bool:
         """Whether this opening, or one before it, leads to a position that occurred before.
@@ -75,20 +75,20 @@ class Openings:
         self[number]
         return self._distinct is not None and number >= self._distinct
 
-    def _next(self) -> Opening:
-        fruitless = 0
+    def _next_opening(self) -> Opening:
+        empty_rounds = 0
         while not (candidates := self._candidates()):
-            fruitless += not self._seen
-            if fruitless == FRUITLESS:
+            empty_rounds += not self._seen
+            if empty_rounds == MAX_EMPTY_ROUNDS:
                 raise NoOpening(
                     f"{self._searcher.game.id} is always over"
                     f" after {self._first_plies} random plies"
                 )
         opening, digest = min(candidates, key=lambda candidate: abs(candidate[0].score))
-        if digest in self._given and self._distinct is None:
-            self._distinct = len(self._made)
+        if digest in self._used and self._distinct is None:
+            self._distinct = len(self._openings)
         self._seen.add(digest)
-        self._given.add(digest)
+        self._used.add(digest)
         return opening
 
     def _candidates(self) -> list[tuple[Opening, str]]:
@@ -100,19 +100,19 @@ class Openings:
         found: list[tuple[Opening, str]] = []
         misses = 0
         while len(found) < CANDIDATES and misses < TRIES:
-            opening, digest = self._random()
+            opening, digest = self._random_opening()
             if opening is None or digest in self._seen:
                 misses += 1
             else:
                 found.append((opening, digest))
-        if not found and self._plies < longest(self._searcher.game):
+        if not found and self._plies < longest_plies(self._searcher.game):
             self._plies += 1
         elif not found:
             self._seen.clear()
             self._plies = self._first_plies
         return found
 
-    def _random(self) -> tuple[Opening | None, str]:
+    def _random_opening(self) -> tuple[Opening | None, str]:
         """A random opening with its digest; None if the game ended within it.
 
         An opening that the search sees as decided is the least balanced, so it is used only if
@@ -124,7 +124,7 @@ class Openings:
             moves = position.moves()
             if not moves:
                 return None, ""
-            move = moves[self._chance.randrange(len(moves))]
+            move = moves[self._random.randrange(len(moves))]
             tokens.append(position.format_move(move))
             position = position.play(move)
         if not position.moves():
@@ -132,13 +132,14 @@ class Openings:
         return Opening(tuple(tokens), self._score(position)), position.digest()
 
     def _score(self, position: Position) -> int:
-        return self._searcher.search(position, SHALLOW, Table(TABLE_BITS), Control()).score
+        return self._searcher.search(position, SCORING_LIMIT, Table(TABLE_BITS), Control()).score
 
 
-def longest(game: Game) -> int:
-    """The plies to which openings may grow in a game that has too few short ones."""
+def longest_plies(game: Game) -> int:
+    """The maximum length of an opening, in plies, in a game that has too few short ones."""
     return 2 * default_plies(game)
 
 
 def default_plies(game: Game) -> int:
-    return DEFAULT_PLIES.get(game.id, USUAL_PLIES)
+    """The length of a game's openings in plies, unless the user sets another."""
+    return DEFAULT_PLIES.get(game.id, OTHER_PLIES)

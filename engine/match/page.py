@@ -7,12 +7,12 @@ from pathlib import Path
 
 from engine.game import Game
 from engine.match.ladder import (
-    ADJUDICATING,
-    EXACT,
+    ADJUDICATION_NODES,
     FOLDER,
     MAX_PLIES,
+    PERFECT_TOP,
     REPLAYED,
-    WANTED,
+    TARGET_SCORES,
     YARDSTICK_OF,
     Step,
     options_of,
@@ -27,8 +27,8 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.levels import LADDER, TIME_MS, level_of
 
 _TOP_TIME = f"{TIME_MS / 1000:g} s"
-_LOW, _HIGH = (f"{bound:.0%}" for bound in WANTED)
-_NODES = f"{ADJUDICATING:,}"
+_LOW, _HIGH = (f"{bound:.0%}" for bound in TARGET_SCORES)
+_NODES = f"{ADJUDICATION_NODES:,}"
 _TWO_PLY_GAMES = ", ".join(load_game(game_id).title.lower() for game_id in YARDSTICK_OF)
 HEAD = f"""# Levels of play
 
@@ -105,8 +105,8 @@ replays {REPLAYED} games of the step, and the step stands if they come out the s
     python -m engine.match.page > docs/reference/levels.md
 """
 
-#: The reason why the top level is exact, for each game in EXACT.
-HOW_EXACT = {
+#: Why the top level plays perfectly, for each game in PERFECT_TOP.
+WHY_PERFECT = {
     "connect-four": "its solver and its book give the right move",
     "sticks": "it searches to the end of the game",
     "tic-tac-toe": "it searches to the end of the game",
@@ -131,7 +131,7 @@ def page(folder: Path = FOLDER) -> str:
 
 
 def games_with_logs(folder: Path) -> tuple[list[Game], str]:
-    """The games with logs in a folder, and a sentence part that names the other games."""
+    """The games with logs in a folder, and the titles of the other games as a list in words."""
     games = [load_game(game_id) for game_id in game_ids()]
     measured = [game for game in games if (folder / game.id).is_dir()]
     others = ", ".join(game.title.lower() for game in games if game not in measured)
@@ -158,15 +158,17 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
         )
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
         below = yardstick_of(game) if number == 1 else f"level {number - 1}"
-        wanted = as_wanted(number, summary) + (", the stand-in" if stand_in else "")
+        wanted = target_verdict(number, summary) + (", the stand-in" if stand_in else "")
         yield f"| {number} | {limits} | {below} | {_measured(summary)} | {wanted} |"
     yield ""
     if summaries and summaries[0] is not None:
-        yield from _first(game, summaries[0])
-    yield from _span(game, [summary.elo if summary else None for summary in summaries[1:]], folder)
+        yield from _level_1_results(game, summaries[0])
+    yield from _span_lines(
+        game, [summary.elo if summary else None for summary in summaries[1:]], folder
+    )
 
 
-def as_wanted(number: int, summary: Summary | None) -> str:
+def target_verdict(number: int, summary: Summary | None) -> str:
     """Whether a step is within its target: "yes", "by score" (level 1 only) or "no".
 
     Level 1 should lose at least half of its games; "by score" means that it scored at most half.
@@ -181,7 +183,7 @@ def as_wanted(number: int, summary: Summary | None) -> str:
             if summary.score <= 0.5
             else "no"
         )
-    return "yes" if WANTED[0] <= summary.score <= WANTED[1] else "no"
+    return "yes" if TARGET_SCORES[0] <= summary.score <= TARGET_SCORES[1] else "no"
 
 
 def _nodes_of(step: Step) -> int:
@@ -197,9 +199,9 @@ def _measured(summary: Summary | None) -> str:
     return f"{summary.games} | {results} | {summary.score:.1%} | {_bounds(summary)}"
 
 
-def _first(game: Game, summary: Summary) -> Iterator[str]:
+def _level_1_results(game: Game, summary: Summary) -> Iterator[str]:
     """The results of level 1 if its verdict is "by score"."""
-    if as_wanted(1, summary) != "by score":
+    if target_verdict(1, summary) != "by score":
         return
     decided = summary.wins + summary.losses
     yield f"Level 1 lost {summary.losses} of its {summary.games} games against the"
@@ -207,31 +209,33 @@ def _first(game: Game, summary: Summary) -> Iterator[str]:
     yield f"Of the {decided} decided games it lost {summary.losses / decided:.0%}.\n"
 
 
-def _span(game: Game, steps_elo: list[float | None], folder: Path) -> Iterator[str]:
+def _span_lines(game: Game, steps_elo: list[float | None], folder: Path) -> Iterator[str]:
     """The Elo that the ladder spans, with the stand-in and with the player of `reach`."""
     known = [elo for elo in steps_elo if elo is not None]
-    whole = len(known) == len(steps_elo) > 0
-    most = len(steps_elo) * (elo_of(WANTED[1]) or 0)
-    if whole:
+    is_complete = len(known) == len(steps_elo) > 0
+    max_span = len(steps_elo) * (elo_of(TARGET_SCORES[1]) or 0)
+    if is_complete:
         yield f"From level 1 to the stand-in for level {game.levels} the steps add up to"
         yield f"{sum(known):,.0f} Elo (an estimate);"
-        yield f"{len(known)} steps of {WANTED[1]:.0%} would add up to {most:,.0f}.\n"
+        yield f"{len(known)} steps of {TARGET_SCORES[1]:.0%} would add up to {max_span:,.0f}.\n"
     step = reach(game, top_nodes_of(game))
     top = summary_of(folder / game.id / f"{step.name}.jsonl")
     if top is None:
         return
-    who = (
+    subject = (
         f"With {_nodes_of(step):,} nodes the top"
-        if game.id not in EXACT
-        else (f"Level {game.levels} itself, which plays perfectly because {HOW_EXACT[game.id]},")
+        if game.id not in PERFECT_TOP
+        else (f"Level {game.levels} itself, which plays perfectly because {WHY_PERFECT[game.id]},")
     )
-    yield f"{who} scores"
+    yield f"{subject} scores"
     yield f"{top.score:.1%} of {top.games} games against level {game.levels - 1}"
     yield f"({_bounds(top)}: {top.wins} won, {top.draws} drawn, {top.losses} lost)."
-    if whole and top.elo is not None:
+    if is_complete and top.elo is not None:
         total = sum(known[:-1]) + top.elo
         wider = (
-            f", more than {len(known)} steps of {WANTED[1]:.0%} can span" if total > most else ""
+            f", more than {len(known)} steps of {TARGET_SCORES[1]:.0%} can span"
+            if total > max_span
+            else ""
         )
         yield f"With that, {total:,.0f} Elo from level 1 on{wider}."
     yield ""

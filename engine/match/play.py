@@ -1,4 +1,4 @@
-"""One game between two players: the referee's loop, with clocks and adjudication."""
+"""Plays one game between two players, with clocks and adjudication."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ class PlayerFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The position in which a player chooses a move, and how it came about."""
+    """The position in which a player chooses a move, with the game so far."""
 
     start: Position
     moves: Sequence[str]
@@ -30,9 +30,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A move in its token, and its score, which is None if the player reported none.
+    """A player's move as a token, its score and the nodes searched.
 
-    A forced win scores MATE minus its plies.
+    The score is None if the player reported none; a forced win scores MATE minus its plies.
     """
 
     move: str
@@ -41,7 +41,7 @@ class Choice:
 
 
 class Player(Protocol):
-    """A player, which plays one game after the other."""
+    """A player of the match; it plays one game at a time."""
 
     clock: Clock | None
 
@@ -76,7 +76,7 @@ class Played:
     #: The winner's seat; None for a draw.
     winner: int | None
     reason: str
-    #: The loser failed and did not lose on the board.
+    #: Whether the loser failed, rather than lost on the board.
     forfeit: bool = False
     nodes: list[int] = field(default_factory=lambda: [0, 0])
     time_ms: list[int] = field(default_factory=lambda: [0, 0])
@@ -95,19 +95,19 @@ def play_game(
 
     A player that fails loses the game; its error is not raised.
     """
-    table = _Table(game, options, opening, players, rule, clock)
+    running = _RunningGame(game, options, opening, players, rule, clock)
     for seat, player in enumerate(players):
         try:
             player.begin(seat)
         except PlayerFailed as error:
-            return table.forfeit(seat, str(error))
+            return running.forfeit(seat, str(error))
     while True:
-        ended = table.settled() or table.move(seed)
-        if ended:
-            return ended
+        played = running.end_by_rules() or running.move(seed)
+        if played:
+            return played
 
 
-class _Table:
+class _RunningGame:
     """The state of one game in play."""
 
     def __init__(
@@ -131,8 +131,8 @@ class _Table:
         self._leads: list[int] = []
         self._played = Played(self._moves, None, "")
 
-    def settled(self) -> Played | None:
-        """The end by the rules, by the side to move's claim, or by adjudication; None if none."""
+    def end_by_rules(self) -> Played | None:
+        """Ends the game by its rules, a claimed draw or adjudication; None if it continues."""
         outcome = self._position.outcome()
         if outcome is not None:
             return self.end(outcome.winner, outcome.reason)
@@ -178,9 +178,11 @@ class _Table:
         return None
 
     def forfeit(self, seat: int, reason: str) -> Played:
+        """Ends the game as lost by the player in this seat, which failed."""
         self._played.forfeit = True
         return self.end(1 - seat, reason)
 
     def end(self, winner: int | None, reason: str) -> Played:
+        """Records the result and returns the ended game."""
         self._played.winner, self._played.reason = winner, reason
         return self._played

@@ -1,8 +1,8 @@
 """Runs a match: colour-swapped pairs of games until there are enough or a test is decided.
 
-A game depends only on the header and its number, so that several processes may play games in any
-order. The games are logged in order, and the test is evaluated after each pair in order. So the log
-never depends on which process was faster.
+A game depends only on the header and its number, so several processes may play games in any order.
+The match logs the games in order and evaluates the test after each pair in order. So the log never
+depends on which process is faster.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ from msgspec import structs
 
 from engine.match.description import parse_description
 from engine.match.log import Header, Log, Record, moves_digest
-from engine.match.making import make_player, plays_alike, searcher_for
+from engine.match.making import is_deterministic, make_player, searcher_for
 from engine.match.openings import Opening, Openings
 from engine.match.play import Adjudication, Player, PlayerFailed, play_game
 from engine.match.players import game_seed
@@ -26,8 +26,8 @@ from engine.rules.registry import load_game
 
 #: Seconds that a process may take to end before it is killed.
 WORKER_END_S = 5
-#: Most processes of a match.
-MOST_PROCESSES = 256
+#: Maximum number of processes of a match.
+MAX_PROCESSES = 256
 
 
 class WorkerLost(Exception):
@@ -38,8 +38,8 @@ class CannotPlay(Exception):
     """A player cannot begin: its program or checkout is missing, or refuses its settings."""
 
 
-class Bench:
-    """The two players of a match and their referee, in this process."""
+class GameRunner:
+    """Plays games of a match between its two players, in this process."""
 
     def __init__(self, header: Header) -> None:
         self._header = header
@@ -59,7 +59,7 @@ class Bench:
                 raise CannotPlay(f"the player {text!r} does not begin: {error}") from error
 
     def play(self, number: int, opening: Opening) -> Record:
-        """Plays one game: the first player has seat 0 in games of even number."""
+        """Plays one game and returns its record; the first player has seat 0 in even games."""
         header, seat = self._header, number % 2
         players = self._players if seat == 0 else self._players[::-1]
         rule = Adjudication(max_plies=header.max_plies, score=header.adjudicate)
@@ -108,32 +108,36 @@ def run_match(
     would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player
     that fails later loses that game.
     """
-    halves = [record.half_points for record in log.records]
+    half_points = [record.half_points for record in log.records]
     openings = openings_of(log.header)
 
-    def decided() -> bool:
-        summary = summarise(halves, test) if test and len(halves) % 2 == 0 else None
+    def is_decided() -> bool:
+        summary = summarise(half_points, test) if test and len(half_points) % 2 == 0 else None
         return summary is not None and summary.accepted is not None
 
-    if len(halves) < games and not decided():
-        numbers = _numbers(log.header, openings, range(len(halves), games))
+    if len(half_points) < games and not is_decided():
+        numbers = _numbers(log.header, openings, range(len(half_points), games))
         with _played(
-            log.header, openings, numbers, min(concurrency, games - len(halves))
+            log.header, openings, numbers, min(concurrency, games - len(half_points))
         ) as records:
             for record in records:
                 log.append(record)
-                halves.append(record.half_points)
+                half_points.append(record.half_points)
                 on_game(record)
-                if decided():
+                if is_decided():
                     break
-    return summarise(halves, test)
+    return summarise(half_points, test)
 
 
 def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int]:
     """The numbers of the games to play, up to the first that would repeat an earlier game."""
     game = load_game(header.game)
-    are_alike = all(plays_alike(parse_description(text), game) for text in header.players)
-    return takewhile(lambda number: not (are_alike and openings.repeats(number // 2)), numbers)
+    are_deterministic = all(
+        is_deterministic(parse_description(text), game) for text in header.players
+    )
+    return takewhile(
+        lambda number: not (are_deterministic and openings.repeats(number // 2)), numbers
+    )
 
 
 @contextmanager
@@ -141,18 +145,18 @@ def _played(
     header: Header, openings: Openings, numbers: Iterator[int], concurrency: int
 ) -> Iterator[Iterator[Record]]:
     """Plays the games with these numbers and yields their records in order."""
-    bench = Bench(header)
+    runner = GameRunner(header)
     workers: list[_Worker] = []
     try:
-        bench.start()
+        runner.start()
         if concurrency == 1:
-            yield (bench.play(number, openings[number // 2]) for number in numbers)
+            yield (runner.play(number, openings[number // 2]) for number in numbers)
         else:
-            bench.close()
+            runner.close()
             workers += [_Worker(header) for _ in range(concurrency)]
             yield _in_order(workers, openings, numbers)
     finally:
-        bench.close()
+        runner.close()
         for worker in workers:
             worker.end()
 
@@ -160,39 +164,39 @@ def _played(
 def _in_order(
     workers: list["_Worker"], openings: Openings, numbers: Iterator[int]
 ) -> Iterator[Record]:
-    """The records of the games in order of number, though games end in any order.
+    """Yields the records of the games in order of number, though games end in any order.
 
-    A worker that has ended a game gets the next one.
+    An idle worker gets the next game.
     """
-    due: deque[int] = deque()
+    awaited: deque[int] = deque()
     ended: dict[int, Record] = {}
     idle = workers
     while True:
         for worker, number in zip(idle, numbers, strict=False):
             worker.start_game(number, openings[number // 2])
-            due.append(number)
-        if not due:
+            awaited.append(number)
+        if not awaited:
             return
         ready = wait([worker.pipe for worker in workers])
         idle = [worker for worker in workers if worker.pipe in ready]
         for record in [worker.receive() for worker in idle]:
             ended[record.n] = record
-        while due and due[0] in ended:
-            yield ended.pop(due.popleft())
+        while awaited and awaited[0] in ended:
+            yield ended.pop(awaited.popleft())
 
 
 class _Worker:
-    """A process that plays games; it ends when its pipe closes, however its parent ended."""
+    """A process that plays games; it ends when its pipe closes, even if its parent was killed."""
 
     def __init__(self, header: Header) -> None:
         context = multiprocessing.get_context("spawn")
-        near, far = context.Pipe()
-        self.pipe: Any = near
+        our_end, worker_end = context.Pipe()
+        self.pipe: Any = our_end
         self._process = context.Process(
-            target=_serve, args=(far, header), name="match", daemon=True
+            target=_serve, args=(worker_end, header), name="match", daemon=True
         )
         self._process.start()
-        far.close()
+        worker_end.close()
 
     def start_game(self, number: int, opening: Opening) -> None:
         try:
@@ -218,12 +222,12 @@ class _Worker:
 
 
 def _serve(pipe: Connection, header: Header) -> None:
-    bench = Bench(header)
+    runner = GameRunner(header)
     try:
         while True:
             number, opening = pipe.recv()
-            pipe.send(bench.play(number, opening))
+            pipe.send(runner.play(number, opening))
     except (EOFError, OSError, KeyboardInterrupt):
         pass
     finally:
-        bench.close()
+        runner.close()

@@ -69,10 +69,10 @@ def elo_of(score: float) -> float | None:
     return 400 * math.log10(score / (1 - score)) if 0 < score < 1 else None
 
 
-def pair_counts(halves: Sequence[int]) -> tuple[int, int, int, int, int]:
+def pair_counts(half_points: Sequence[int]) -> tuple[int, int, int, int, int]:
     """The counts of pairs by score, from the first player's half points (0, 1, 2) in each game."""
     counts = [0] * 5
-    for first, second in zip(halves[::2], halves[1::2], strict=False):
+    for first, second in zip(half_points[::2], half_points[1::2], strict=False):
         counts[first + second] += 1
     a, b, c, d, e = counts
     return a, b, c, d, e
@@ -107,18 +107,19 @@ def log_likelihood_ratio(counts: Sequence[int], test: Sprt) -> float:
     return total * (high - low) * (2 * mean - low - high) / (2 * smoothed_variance(counts))
 
 
-def summarise(halves: Sequence[int], test: Sprt | None = None) -> Summary | None:
+def summarise(half_points: Sequence[int], test: Sprt | None = None) -> Summary | None:
     """The summary of all whole pairs; None without a whole pair."""
-    halves = halves[: len(halves) // 2 * 2]
-    if not halves:
+    half_points = half_points[: len(half_points) // 2 * 2]
+    if not half_points:
         return None
-    counts = pair_counts(halves)
+    counts = pair_counts(half_points)
     pairs = sum(counts)
     mean, _ = moments(counts)
     error = math.sqrt(smoothed_variance(counts) / pairs)
     ratio = log_likelihood_ratio(counts, test) if test else None
     return Summary(
-        games=len(halves), wins=halves.count(2), draws=halves.count(1), losses=halves.count(0),
+        games=len(half_points), wins=half_points.count(2), draws=half_points.count(1),
+        losses=half_points.count(0),
         pairs=counts, score=mean, elo=elo_of(mean), elo_low=elo_of(mean - Z_95 * error),
         elo_high=elo_of(mean + Z_95 * error), los=_superiority(mean, error), llr=ratio,
         accepted=_accepted(ratio, pairs, test),

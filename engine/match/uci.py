@@ -3,16 +3,16 @@
 import time
 
 from engine.match.description import Description
-from engine.match.external import LATE_S, PATIENCE_S, START_S, Program
+from engine.match.external import LATE_GRACE_S, MOVE_TIMEOUT_S, START_TIMEOUT_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.search.job import MATE
 
-#: Options that are set if the program has them and the description does not set them.
-USUAL = {"Threads": "1", "Hash": "16"}
+#: The values of options that a program has and the description does not set.
+DEFAULT_OPTIONS = {"Threads": "1", "Hash": "16"}
 
 
 class UciPlayer:
-    """A UCI program. It starts with its first game, is kept, and restarts after a failure."""
+    """A UCI program. It starts before its first game, plays on, and restarts after a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
@@ -20,11 +20,11 @@ class UciPlayer:
         self._program: Program | None = None
 
     def begin(self, seat: int) -> None:
-        if self._program is None or not self._program.alive:
+        if self._program is None or not self._program.is_alive:
             self.close()
-            self._program = self._started()
+            self._program = self._start()
         self._program.send("ucinewgame")
-        self._ready(self._program)
+        self._wait_until_ready(self._program)
 
     def choose(self, situation: Situation) -> Choice:
         program = self._program
@@ -32,7 +32,7 @@ class UciPlayer:
         moves = f" moves {' '.join(situation.moves)}" if situation.moves else ""
         program.send(f"position fen {situation.start.text()}{moves}")
         program.send(self._go(situation))
-        seconds = self._patience(situation)
+        seconds = self._timeout_s(situation)
         deadline = time.monotonic() + seconds
         score, nodes = None, 0
         while True:
@@ -53,7 +53,7 @@ class UciPlayer:
             self._program.close()
             self._program = None
 
-    def _started(self) -> Program:
+    def _start(self) -> Program:
         program = Program(self._description.value)
         try:
             self._set_options(program)
@@ -65,7 +65,7 @@ class UciPlayer:
     def _set_options(self, program: Program) -> None:
         program.send("uci")
         offered = set()
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while (line := program.read(deadline, "uciok")) != "uciok":
             if line.startswith("option name "):
                 offered.add(line.removeprefix("option name ").partition(" type ")[0])
@@ -78,12 +78,12 @@ class UciPlayer:
             given |= {"UCI_LimitStrength": "true", "UCI_Elo": self._description.settings["elo"]}
         if missing := given.keys() - offered:
             raise PlayerFailed(f"{program.name} has no option {', '.join(sorted(missing))}")
-        usual = {name: value for name, value in USUAL.items() if name in offered}
-        for name, value in (usual | given).items():
+        defaults = {name: value for name, value in DEFAULT_OPTIONS.items() if name in offered}
+        for name, value in (defaults | given).items():
             program.send(f"setoption name {name} value {value}")
-        self._ready(program)
+        self._wait_until_ready(program)
 
-    def _ready(self, program: Program) -> None:
+    def _wait_until_ready(self, program: Program) -> None:
         program.send("isready")
         program.wait_for("readyok")
 
@@ -102,11 +102,11 @@ class UciPlayer:
             words.append(f"winc {self.clock.increment_ms} binc {self.clock.increment_ms}")
         return " ".join(words if len(words) > 1 else ["go", "movetime 1000"])
 
-    def _patience(self, situation: Situation) -> float:
+    def _timeout_s(self, situation: Situation) -> float:
         if situation.clocks_ms is not None:
-            return max(0, situation.clocks_ms[0]) / 1000 + LATE_S
+            return max(0, situation.clocks_ms[0]) / 1000 + LATE_GRACE_S
         time_ms = self._description.limit.time_ms
-        return PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S
+        return MOVE_TIMEOUT_S if time_ms is None else time_ms / 1000 + LATE_GRACE_S
 
 
 def _score(words: list[str]) -> int | None:

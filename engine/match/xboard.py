@@ -5,18 +5,18 @@ Communication Protocol").
 import time
 
 from engine.match.description import Description
-from engine.match.external import LATE_S, PATIENCE_S, Program
+from engine.match.external import LATE_GRACE_S, MOVE_TIMEOUT_S, Program
 from engine.match.play import Choice, PlayerFailed, Situation
 
-#: Seconds to wait for a program's features. A program that knows version 2 sends them within two
-#: seconds; one that does not never sends them.
+#: Seconds to wait for a program's features. A program of version 2 sends them within two seconds; a
+#: program of version 1 sends none.
 FEATURES_S = 3
 #: The first words of a line with which a program refuses a command.
 REFUSED = ("Illegal", "Error", "tellusererror")
 
 
 class XboardPlayer:
-    """An xboard program, which follows the game by the moves sent and restarts after a failure."""
+    """An xboard program, which receives the game move by move and restarts after a failure."""
 
     def __init__(self, description: Description) -> None:
         self.clock = description.clock
@@ -26,10 +26,10 @@ class XboardPlayer:
         self._sent_moves: list[str] | None = None
 
     def begin(self, seat: int) -> None:
-        if self._program is None or not self._program.alive:
+        if self._program is None or not self._program.is_alive:
             self.close()
             self._program = Program(self._description.value)
-            self._introduce(self._program)
+            self._negotiate_features(self._program)
         self._sent_moves = None
 
     def choose(self, situation: Situation) -> Choice:
@@ -45,7 +45,7 @@ class XboardPlayer:
                 program.send(self._move_line(moves[-1]))
             else:
                 program.send("go")
-            choice = self._await_move(program, self._patience(situation))
+            choice = self._await_move(program, self._timeout_s(situation))
         except PlayerFailed:
             self.close()
             raise
@@ -57,7 +57,7 @@ class XboardPlayer:
             self._program.close()
             self._program = None
 
-    def _introduce(self, program: Program) -> None:
+    def _negotiate_features(self, program: Program) -> None:
         program.send("xboard")
         program.send("protover 2")
         self._features = {"usermove": "0", "ping": "0", "setboard": "0"}
@@ -66,7 +66,7 @@ class XboardPlayer:
             try:
                 line = program.read(deadline, "features")
             except PlayerFailed:
-                if not program.alive:
+                if not program.is_alive:
                     raise
                 return  # a version 1 program sends none
             if line.startswith("feature "):
@@ -130,14 +130,14 @@ class XboardPlayer:
             if words and words[0] in REFUSED:
                 raise PlayerFailed(f"{program.name} refuses: {line[:80]}")
             if len(words) >= 4 and all(word.lstrip("+-").isdecimal() for word in words[1:4]):
-                # A line of thinking has ply, score, time, nodes and moves.
+                # A line of thinking output has ply, score, time, nodes and moves.
                 score, nodes = int(words[1]), int(words[3])
 
-    def _patience(self, situation: Situation) -> float:
+    def _timeout_s(self, situation: Situation) -> float:
         if situation.clocks_ms is not None:
-            return max(0, situation.clocks_ms[0]) / 1000 + LATE_S
+            return max(0, situation.clocks_ms[0]) / 1000 + LATE_GRACE_S
         time_ms = self._description.limit.time_ms
-        return PATIENCE_S if time_ms is None else time_ms / 1000 + LATE_S
+        return MOVE_TIMEOUT_S if time_ms is None else time_ms / 1000 + LATE_GRACE_S
 
 
 def _features(line: str) -> dict[str, str]:

@@ -32,18 +32,22 @@ class FairQueue(Generic[T]):
         return len(self) >= self.size
 
     def put(self, item: T) -> None:
+        """Appends an item; the caller checks `is_full` first."""
         self._by_affinity.setdefault(item.affinity, deque()).append(item)
 
     def put_first(self, item: T) -> None:
-        """Puts an item that had its turn already at the head of the queue, even when it is full."""
+        """Puts an item back at the head of the queue, even when the queue is full."""
         self._by_affinity.setdefault(item.affinity, deque()).appendleft(item)
         self._by_affinity.move_to_end(item.affinity, last=False)
 
-    def take(self, wanted: Callable[[T], bool]) -> T | None:
-        """Removes and returns the next wanted item; its affinity goes to the end of the queue."""
+    def take(self, is_wanted: Callable[[T], bool]) -> T | None:
+        """Removes and returns the next wanted item; None if there is none.
+
+        Its affinity goes to the end of the round.
+        """
         for affinity, items in self._by_affinity.items():
             for item in items:
-                if wanted(item):
+                if is_wanted(item):
                     self.remove(item)
                     if affinity in self._by_affinity:
                         self._by_affinity.move_to_end(affinity)

@@ -22,7 +22,7 @@ class SearchCommand(Struct, frozen=True, tag=True):
 
     With `uncompiled` the worker runs the kernel as plain Python, because the machine code does not
     exist yet. With `may_compile` the worker may compile the kernel itself, because workers have
-    missed it in the cache repeatedly.
+    repeatedly missed it in the cache.
     """
 
     number: int
@@ -69,7 +69,7 @@ class SearchStarted(Struct, frozen=True, tag=True):
 
 
 class Progress(Struct, frozen=True, tag=True):
-    """What the running search has found so far."""
+    """The progress of the running search."""
 
     number: int
     info: Info
@@ -83,7 +83,7 @@ class Answered(Struct, frozen=True, tag=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """The job has no answer; the worker accepts further commands."""
+    """The job has no answer; the worker is ready for the next command."""
 
     number: int
     reason: Reason
@@ -91,7 +91,7 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 class NotCompiled(Struct, frozen=True, tag=True):
-    """The cache does not hold what the job needs; the worker neither searched nor compiled."""
+    """The cache lacks the job's compiled code; the worker neither searched nor compiled."""
 
     number: int
 

@@ -4,7 +4,7 @@
         result = await pool.search(job, on_info=print)
 
 The pool kills and replaces a worker that dies, hangs or is late, and gives its job to another
-worker with the time that is left, for at most TRIES tries. If the time runs out before another
+worker with the time that is left, up to TRIES tries in all. If the time runs out before another
 worker is ready, the best move so far is the answer. Cancelling the task that waits in `search` ends
 the search.
 
@@ -42,7 +42,7 @@ from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError
 from engine.search.report import best_so_far, level_for
 from engine.search.uncompiled import may_answer_uncompiled
 
-#: Workers that may try a job before it fails.
+#: Workers that may try a job before it fails, in number.
 TRIES = 3
 #: Seconds within which an idle worker accepts a command, or counts as hung.
 ACCEPT_S = 0.6
@@ -57,16 +57,16 @@ STALL_S = 2.0
 #: first depth, which takes less than a second on an idle machine.
 UNCOMPILED_STALL_S = 10.0
 #: Seconds within which a worker stops a cancelled search, or counts as hung.
-IGNORED_CANCEL_S = 1.0
+CANCEL_TIMEOUT_S = 1.0
 #: Seconds that a retry needs; with less time left the best move so far is the answer.
-WORTH_A_TRY_S = 0.1
+MIN_RETRY_S = 0.1
 #: Pauses before a start in seconds, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
 #: Cache misses of a game that are answered by recompiling it; after one more, workers may
 #: compile it themselves.
 MISSES_BEFORE_COMPILING = 1
-#: Rooms of which the pool remembers the worker that holds their table.
-MOST_HOMES = 10_000
+#: Rooms for which the pool remembers the worker that holds their table, in number.
+MAX_HOME_SLOTS = 10_000
 
 
 class PoolBusy(SearchError):
@@ -81,7 +81,7 @@ class PoolClosed(SearchError):
 class PoolCounters:
     """Counts since the pool was opened.
 
-    Searches answered, failed and retried, and workers `ended`, which died or were killed.
+    Searches were answered, failed or retried; workers `ended` when they died or were killed.
     """
 
     answered: int = 0
@@ -94,8 +94,9 @@ class Pool:
     """Searches jobs on `workers` processes. A pool belongs to one event loop and is entered once.
 
     `queue_size` is the number of jobs that may wait, and `table_bytes` the size of the tables that
-    each worker keeps. The games in `warm` (by default all games) are compiled at idle priority when
-    no other game is requested. The pool calls `on_warm(game, state)` at each change of a state.
+    each worker keeps, in bytes. The pool compiles the games in `warm` (by default all games) at
+    idle priority when no other game is requested. It calls `on_warm(game, state)` when the state of
+    a game's search changes.
     """
 
     def __init__(
@@ -124,9 +125,9 @@ class Pool:
         )
         self._cache_misses: Counter[str] = Counter()
         self._slots: list[WorkerSlot] = []
-        self._home: dict[str, WorkerSlot] = {}
+        self._home_slots: dict[str, WorkerSlot] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._bad_starts = 0
+        self._failed_starts = 0
         self._quarantine = Quarantine()
         self._is_open = False
         self.counts = PoolCounters()
@@ -168,15 +169,15 @@ class Pool:
     ) -> Result:
         """Searches a job and returns its result.
 
-        The loop calls `on_info` after each depth and several times a second. `time_ms` is what is
-        left of the job's time, waiting included, when another pool has already tried the job.
+        The loop calls `on_info` after each depth and several times a second. `time_ms` is the rest
+        of the job's time, waiting included, if another pool has already tried the job.
 
         Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed.
         Cancelling the caller ends the search within milliseconds.
         """
         pending = self._admit(job, on_info)
         if time_ms is not None and pending.level.limit.time_ms is not None:
-            pending.begun = (
+            pending.begun_s = (
                 asyncio.get_running_loop().time()
                 - max(0, pending.level.limit.time_ms - time_ms) / 1000
             )
@@ -192,11 +193,11 @@ class Pool:
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
         """Compiles a game and returns when its search is ready; raises SearchFailed if it fails.
 
-        The game precedes all other cold games. With `idle` it waits until no other is requested,
-        and is compiled at idle priority.
+        The pool compiles it before all other cold games. With `idle` it compiles the game at idle
+        priority, once no other game is requested.
         """
         if idle:
-            self._warmer.add_spare(game_id)
+            self._warmer.add_idle_game(game_id)
         else:
             self._warmer.request(game_id)
         await self._warmer.settled(game_id)
@@ -204,7 +205,7 @@ class Pool:
             raise self._warmer.error(game_id)
 
     def expect(self, game_id: str) -> None:
-        """Announces searches of this game: it is compiled before the games not yet requested."""
+        """Announces searches of this game, so that it is compiled before unrequested games."""
         self._warmer.request(game_id)
 
     def warm_state(self, game_id: str) -> WarmState:
@@ -214,7 +215,7 @@ class Pool:
     def is_warm(self, game_id: str) -> bool:
         """Whether a game's search is compiled.
 
-        Until then its levels play uncompiled, and all except the low ones are weaker.
+        Until then its levels play uncompiled, and all but the lowest levels are weaker.
         """
         return self.warm_state(game_id) == "warm"
 
@@ -234,7 +235,8 @@ class Pool:
 
     @property
     def ready_workers(self) -> int:
-        return sum(slot.ready for slot in self._slots)
+        """The number of workers that accept commands."""
+        return sum(slot.is_ready for slot in self._slots)
 
     def load(self) -> Load:
         """The numbers of running and waiting searches and of ready workers."""
@@ -244,7 +246,9 @@ class Pool:
     def pids(self) -> list[int]:
         """The process ids of the workers that are ready."""
         return [
-            slot.process.pid for slot in self._slots if slot.ready and slot.process.pid is not None
+            slot.process.pid
+            for slot in self._slots
+            if slot.is_ready and slot.process.pid is not None
         ]
 
     # --- jobs
@@ -277,19 +281,19 @@ class Pool:
     def _dispatch(self) -> None:
         """Assigns waiting jobs to idle workers.
 
-        A job goes to the worker that holds its room's table if that is idle, else to the one that
-        got its last job the longest ago.
+        A job goes to the worker that holds its room's table if that worker is idle, else to the
+        least recently used one.
         """
         while self._is_open and (
-            idle := [slot for slot in self._slots if slot.ready and not slot.busy]
+            idle := [slot for slot in self._slots if slot.is_ready and not slot.is_busy]
         ):
             pending = self._waiting.take(
                 lambda pending: self._is_uncompiled(pending.job) is not None
             )
             if pending is None:
                 return
-            home = self._home.get(pending.affinity)
-            slot = home if home in idle else min(idle, key=lambda slot: slot.used)
+            home = self._home_slots.get(pending.affinity)
+            slot = home if home in idle else min(idle, key=lambda slot: slot.assigned_s)
             try:
                 self._assign(pending, slot)
             except SearchError as error:
@@ -298,22 +302,26 @@ class Pool:
 
     def _assign(self, pending: PendingSearch, slot: WorkerSlot) -> None:
         now = asyncio.get_running_loop().time()
-        left = pending.left(now)
-        self._home[pending.affinity] = slot
-        if len(self._home) > MOST_HOMES:
-            del self._home[next(iter(self._home))]
-        slot.number += 1
-        slot.pending, slot.busy, slot.is_loading = pending, True, True
-        slot.nodes, slot.ends, slot.used = -1, None, now
+        left_s = pending.left_s(now)
+        self._home_slots[pending.affinity] = slot
+        if len(self._home_slots) > MAX_HOME_SLOTS:
+            del self._home_slots[next(iter(self._home_slots))]
+        slot.command_number += 1
+        slot.pending, slot.is_busy, slot.is_loading = pending, True, True
+        slot.nodes, slot.deadline_s, slot.assigned_s = -1, None, now
         slot.is_uncompiled = self._is_uncompiled(pending.job) or self._has_only_old_rules(
             pending.job, slot
         )
         pending.tries += 1
         slot.watch(now + ACCEPT_S, self._kill_hung)
-        time_ms = None if left is None or pending.begun is None else max(1, round(left * 1000))
+        time_ms = (
+            None if left_s is None or pending.begun_s is None else max(1, round(left_s * 1000))
+        )
         may_compile = self._may_compile(pending.job.game)
         slot.process.send(
-            SearchCommand(slot.number, pending.job, time_ms, slot.is_uncompiled, may_compile)
+            SearchCommand(
+                slot.command_number, pending.job, time_ms, slot.is_uncompiled, may_compile
+            )
         )
 
     def _on_message(self, process: WorkerProcess, message: WorkerMessage) -> None:
@@ -322,47 +330,49 @@ class Pool:
             return
         match message:
             case Ready():
-                slot.ready = True
-                self._bad_starts = 0
+                slot.is_ready = True
+                self._failed_starts = 0
                 self._dispatch()
-            case Accepted(number=number) if number == slot.number:
+            case Accepted(number=number) if number == slot.command_number:
                 self._on_accepted(slot)
-            case SearchStarted(number=number) if number == slot.number:
+            case SearchStarted(number=number) if number == slot.command_number:
                 self._on_started(slot)
-            case Progress(number=number, info=info) if number == slot.number:
+            case Progress(number=number, info=info) if number == slot.command_number:
                 self._on_progress(slot, info)
-            case Answered(number=number, result=result) if number == slot.number:
+            case Answered(number=number, result=result) if number == slot.command_number:
                 self._on_answer(slot, result)
-            case Failed(number=number) as failed if number == slot.number:
+            case Failed(number=number) as failed if number == slot.command_number:
                 self._on_failure(slot, failed)
-            case NotCompiled(number=number) if number == slot.number:
+            case NotCompiled(number=number) if number == slot.command_number:
                 self._on_not_compiled(slot)
             case _:
                 pass  # a stale message of an earlier job
 
     def _on_accepted(self, slot: WorkerSlot) -> None:
-        """Gives a worker time to load the game if it has not loaded it yet."""
-        if slot.pending is not None and slot.is_loading and slot.load_key not in slot.loaded:
+        """Extends the deadline of a worker that still has to load the game."""
+        if slot.pending is not None and slot.is_loading and slot.load_key not in slot.loaded_keys:
             stalled = asyncio.get_running_loop().time() + STALL_S
-            slot.watch(min(stalled, slot.used + LOAD_S), self._kill_hung)
+            slot.watch(min(stalled, slot.assigned_s + LOAD_S), self._kill_hung)
 
     def _on_started(self, slot: WorkerSlot) -> None:
         if slot.pending is None:
             return
         slot.is_loading = False
-        slot.loaded.add(slot.load_key)
+        slot.loaded_keys.add(slot.load_key)
         now = asyncio.get_running_loop().time()
-        if slot.pending.begun is None:
-            slot.pending.begun = now
-        left = slot.pending.left(now)
-        # A level that is played in full may take longer uncompiled.
-        if left is not None and not slot.is_uncompiled:
-            slot.ends = now + max(0.0, left) + GRACE_S
+        if slot.pending.begun_s is None:
+            slot.pending.begun_s = now
+        left_s = slot.pending.left_s(now)
+        # Uncompiled, a level that searches all its nodes may take longer than its time.
+        if left_s is not None and not slot.is_uncompiled:
+            slot.deadline_s = now + max(0.0, left_s) + GRACE_S
         self._watch_search(slot, now)
 
     def _watch_search(self, slot: WorkerSlot, now: float) -> None:
         stalled = now + (UNCOMPILED_STALL_S if slot.is_uncompiled else STALL_S)
-        slot.watch(stalled if slot.ends is None else min(stalled, slot.ends), self._kill_hung)
+        slot.watch(
+            stalled if slot.deadline_s is None else min(stalled, slot.deadline_s), self._kill_hung
+        )
 
     def _on_progress(self, slot: WorkerSlot, info: Info) -> None:
         pending = slot.pending
@@ -384,7 +394,7 @@ class Pool:
     def _on_answer(self, slot: WorkerSlot, result: Result) -> None:
         if slot.pending is not None and not slot.pending.answer.done():
             self.counts.answered += 1
-            self._quarantine.answered(slot.pending.job.game, slot.pending.job.rules)
+            self._quarantine.record_answer(slot.pending.job.game, slot.pending.job.rules)
             slot.pending.answer.set_result(result)
         self._release(slot)
         self._dispatch()
@@ -402,7 +412,7 @@ class Pool:
 
     def _release(self, slot: WorkerSlot) -> None:
         slot.unwatch()
-        slot.pending, slot.busy = None, False
+        slot.pending, slot.is_busy = None, False
 
     def _fail(self, pending: PendingSearch, error: Exception) -> None:
         if not pending.answer.done():
@@ -420,13 +430,13 @@ class Pool:
         """Cancels a running search; its worker stays busy until it has stopped or is killed."""
         slot.pending = None
         slot.process.cancel()
-        slot.watch(asyncio.get_running_loop().time() + IGNORED_CANCEL_S, self._kill_hung)
+        slot.watch(asyncio.get_running_loop().time() + CANCEL_TIMEOUT_S, self._kill_hung)
 
     # --- workers that die or hang
 
     def _kill_hung(self, slot: WorkerSlot) -> None:
-        if slot.pending is not None and slot.pending.begun is None:
-            slot.pending.begun = slot.used  # the next try does not get the lost time back
+        if slot.pending is not None and slot.pending.begun_s is None:
+            slot.pending.begun_s = slot.assigned_s  # the next try does not get the lost time back
         slot.process.kill()
 
     def _on_end(self, process: WorkerProcess) -> None:
@@ -434,8 +444,8 @@ class Pool:
         if slot is None or not self._is_open:
             return
         self.counts.ended += 1
-        if not slot.ready:
-            self._bad_starts += 1
+        if not slot.is_ready:
+            self._failed_starts += 1
         pending = slot.pending
         self._release(slot)
         self._slots[self._slots.index(slot)] = replacement = WorkerSlot(self._new_process())
@@ -446,8 +456,8 @@ class Pool:
 
     def _retry(self, pending: PendingSearch) -> None:
         now = asyncio.get_running_loop().time()
-        left = pending.left(now)
-        is_late = left is not None and left < WORTH_A_TRY_S
+        left_s = pending.left_s(now)
+        is_late = left_s is not None and left_s < MIN_RETRY_S
         if pending.latest is not None and (pending.tries >= TRIES or is_late):
             self._answer_from(pending, pending.latest)
         elif pending.tries >= TRIES:
@@ -456,9 +466,9 @@ class Pool:
             self._record_fault(pending.job, message)
         else:
             self.counts.retried += 1
-            if left is not None and pending.latest is not None:
+            if left_s is not None and pending.latest is not None:
                 asyncio.get_running_loop().call_at(
-                    now + left + GRACE_S, self._answer_when_late, pending
+                    now + left_s + GRACE_S, self._answer_when_late, pending
                 )
             self._waiting.put_first(pending)
             self._dispatch()
@@ -466,7 +476,7 @@ class Pool:
     def _answer_when_late(self, pending: PendingSearch) -> None:
         """Answers a search that lost its worker with its best move so far when its time is over.
 
-        Another worker may take any time to become ready.
+        It does not wait for another worker, which may take any time to become ready.
         """
         if pending.latest is not None and not pending.answer.done():
             self._waiting.remove(pending)
@@ -474,12 +484,14 @@ class Pool:
 
     def _record_fault(self, job: Job, message: str) -> None:
         """Counts a fault of a game; if that quarantines the game, its waiting searches fail now."""
-        if not self._quarantine.fault(job.game, job.rules, message):
+        if not self._quarantine.record_fault(job.game, job.rules, message):
             return
         error = self._quarantine.error(job.game, job.rules)
         assert error is not None, "it was quarantined just now"
         for pending in [
-            one for one in self._waiting if (one.job.game, one.job.rules) == (job.game, job.rules)
+            pending
+            for pending in self._waiting
+            if (pending.job.game, pending.job.rules) == (job.game, job.rules)
         ]:
             self._waiting.remove(pending)
             self._fail(pending, error)
@@ -499,7 +511,7 @@ class Pool:
 
     async def _start(self, slot: WorkerSlot) -> None:
         """Starts a slot's process, after a pause if the previous starts failed."""
-        await asyncio.sleep(START_BACKOFF_S[min(self._bad_starts, len(START_BACKOFF_S) - 1)])
+        await asyncio.sleep(START_BACKOFF_S[min(self._failed_starts, len(START_BACKOFF_S) - 1)])
         await slot.process.start()
 
     async def _replace(self, old: WorkerProcess, slot: WorkerSlot) -> None:
@@ -510,7 +522,7 @@ class Pool:
 
     def _fail_waiting_without_workers(self) -> None:
         """Fails all waiting searches after many failed starts; the pool keeps trying to start."""
-        if self._bad_starts >= len(START_BACKOFF_S):
+        if self._failed_starts >= len(START_BACKOFF_S):
             for waiting in list(self._waiting):
                 self._waiting.remove(waiting)
                 self._fail(waiting, SearchFailed("the search workers do not start"))
@@ -580,9 +592,10 @@ class Pool:
         return True
 
     def _on_not_compiled(self, slot: WorkerSlot) -> None:
-        """Recompiles a game that the cache has lost; until then it is searched uncompiled.
+        """Recompiles a game that the cache has lost; until then jobs are searched uncompiled.
 
-        If the workers miss it again, because they share no folder, they compile it themselves.
+        If the workers miss it again, because they share no cache folder, they compile it
+        themselves.
         """
         pending = slot.pending
         self._release(slot)
@@ -605,7 +618,9 @@ class Pool:
     def _on_settled(self, game_id: str) -> None:
         """Fails the waiting jobs that need a compilation that failed, and dispatches the others."""
         for pending in [
-            one for one in self._waiting if one.job.game == game_id and self._is_refused(one.job)
+            pending
+            for pending in self._waiting
+            if pending.job.game == game_id and self._is_refused(pending.job)
         ]:
             self._waiting.remove(pending)
             self._fail(pending, self._warmer.error(game_id))

@@ -1,4 +1,4 @@
-"""The pool's handle of one worker process: start, send, receive, kill.
+"""The pool's handle of one worker process: it starts, sends, receives and kills.
 
 All callbacks run in the event loop.
 """
@@ -30,7 +30,7 @@ _launch_lock = threading.Lock()
 
 
 class WorkerProcess:
-    """A process, its pipe, and its control block, of which the pool writes the CANCEL word only."""
+    """A process, its pipe and its control block; the pool writes only the block's CANCEL word."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class WorkerProcess:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._control: Any = None
-        self._ending = False
+        self._is_ending = False
 
     @property
     def pid(self) -> int | None:
@@ -97,7 +97,7 @@ class WorkerProcess:
 
     async def close(self) -> None:
         """Ends the process without calling `on_end`, and frees its resources."""
-        self._ending = True
+        self._is_ending = True
         self._close_pipe()
         if self._process is not None:
             self.kill()
@@ -108,10 +108,10 @@ class WorkerProcess:
 
     def _launch(self) -> None:
         self._control = self._context.RawArray("q", layout.CONTROL_WORDS)
-        self._pipe, theirs = self._context.Pipe()
+        self._pipe, worker_end = self._context.Pipe()
         process = self._context.Process(
             target=main,
-            args=(theirs, self._control, self._table_bytes),
+            args=(worker_end, self._control, self._table_bytes),
             name="plyroom-worker",
             daemon=True,
         )
@@ -119,7 +119,7 @@ class WorkerProcess:
             with _launch_lock, _no_main_module(), _no_interrupt():
                 process.start()
         finally:
-            theirs.close()
+            worker_end.close()
         self._process = process
 
     def _listen(self) -> None:
@@ -154,8 +154,8 @@ class WorkerProcess:
 
     def _on_pipe_closed(self) -> None:
         self._close_pipe()
-        if not self._ending:
-            self._ending = True
+        if not self._is_ending:
+            self._is_ending = True
             self.kill()
             self._on_end(self)
 
@@ -196,6 +196,6 @@ def _no_interrupt() -> Iterator[None]:
 
 
 def default_workers() -> int:
-    """One worker per available core; the event loop needs little of one."""
+    """The number of available cores; the event loop needs little processor time of its own."""
     affinity = getattr(os, "sched_getaffinity", None)
     return max(1, len(affinity(0)) if affinity else os.cpu_count() or 1)

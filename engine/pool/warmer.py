@@ -1,10 +1,10 @@
 """The warmer compiles games in a separate process, one step of one game at a time.
 
-The order is: the searches of the games that were requested, then their requested additions (a
-solver, the personas), then the rest at idle priority, with the searches of all games before any
-solver. Personas are compiled on request only, because few players use them. A request preempts an
-idle compilation. A step is settled when it is ready or has failed; one that the cache holds is
-settled at once, without a process.
+It compiles first the searches of the requested games, then their requested additions (a solver, the
+personas), then the rest at idle priority: the searches of all games before any solver. It compiles
+personas on request only, because few players use them. A request preempts an idle compilation. A
+step is settled when it is ready or has failed; a step that the cache holds is settled at once,
+without a process.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from engine.compiler import code_cache
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.rules.registry import load_game
-from engine.search import uncompiled as cold
+from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
-#: Processes that may die while they compile a step before the step fails.
+#: Processes that may die or hang while they compile a step before the step fails, in number.
 TRIES = 3
 #: Seconds that a step may take to compile.
 LOAD_S = 120.0
@@ -37,7 +37,7 @@ MakeProcess = Callable[
 
 
 class _Preempted(Exception):
-    """A requested step is compiled instead."""
+    """A more urgent step takes the place of the running compilation."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class _Running:
 
 
 class Warmer:
-    """Compiles games; `run` is its task. It compiles those in `spare` without a request.
+    """Compiles games; `run` is its task. It compiles `idle_games` without a request.
 
     It calls `on_change(game, state)` at each change of the state of a game's search,
     `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when a compiling
@@ -71,7 +71,7 @@ class Warmer:
     def __init__(
         self,
         make_process: MakeProcess,
-        spare: Iterable[str],
+        idle_games: Iterable[str],
         on_change: Callable[[str, WarmState], None],
         on_settled: Callable[[str], None],
         on_end: Callable[[], None],
@@ -82,8 +82,8 @@ class Warmer:
         self._on_end = on_end
         self._statuses: dict[Key, _StepStatus] = {}
         self._requested: list[Key] = []
-        self._spare = list(spare)
-        self._work = asyncio.Event()
+        self._idle_games = list(idle_games)
+        self._has_work = asyncio.Event()
         self._running: _Running | None = None
         self._is_idle_process = False
         self.process: WorkerProcess | None = None
@@ -105,14 +105,14 @@ class Warmer:
         return self._status((game_id, step)).state in ("warm", "failed")
 
     def percent(self, game_id: str) -> int:
-        """How far a game's search is compiled, estimated from the processor time it usually takes.
+        """Returns the compiled share of a game's search, estimated from its usual processor time.
 
         It is 100 when the search is ready or has failed.
         """
         status = self._status((game_id, "search"))
         if status.state in ("warm", "failed"):
             return 100
-        return cold.percent(game_id, status.cpu_ms / 1000) if status.state == "warming" else 0
+        return uncompiled.percent(game_id, status.cpu_ms / 1000) if status.state == "warming" else 0
 
     def request(self, game_id: str, step: Step = "search") -> None:
         """Requests a step; it is settled if the cache holds it, else compiled before idle work."""
@@ -121,16 +121,16 @@ class Warmer:
             return
         if key not in self._requested:
             self._requested.append(key)
-            self._work.set()
+            self._has_work.set()
         running = self._running
         if running is not None and not running.answer.done() and self._preempts(key, running):
             running.answer.set_exception(_Preempted())
 
-    def add_spare(self, game_id: str) -> None:
-        """Adds a game to those that are compiled at idle priority without a request."""
-        if self.state(game_id) == "cold" and game_id not in self._spare:
-            self._spare.append(game_id)
-            self._work.set()
+    def add_idle_game(self, game_id: str) -> None:
+        """Adds a game to compile at idle priority without a request."""
+        if self.state(game_id) == "cold" and game_id not in self._idle_games:
+            self._idle_games.append(game_id)
+            self._has_work.set()
 
     async def settled(self, game_id: str) -> None:
         """Returns when a game's search is ready or has failed."""
@@ -146,13 +146,13 @@ class Warmer:
     async def run(self) -> None:
         """Compiles until cancelled; the process exists only while there is something to compile."""
         while True:
-            self._work.clear()
+            self._has_work.clear()
             try:
-                while (found := self._next()) is not None:
-                    await self._compile(*found)
+                while (step := self._next_step()) is not None:
+                    await self._compile(*step)
             finally:
                 await self._close()
-            await self._work.wait()
+            await self._has_work.wait()
 
     # --- the order
 
@@ -161,26 +161,26 @@ class Warmer:
 
         A request preempts idle work, and a requested search preempts any addition.
         """
-        is_possible = key[1] == "search" or self.state(key[0]) == "warm"
-        is_lesser = running.is_idle or (key[1] == "search" and running.key[1] != "search")
-        return is_possible and is_lesser and running.key != key
+        can_start = key[1] == "search" or self.state(key[0]) == "warm"
+        is_less_urgent = running.is_idle or (key[1] == "search" and running.key[1] != "search")
+        return can_start and is_less_urgent and running.key != key
 
-    def _order(self) -> Iterator[tuple[Key, bool]]:
+    def _steps_in_order(self) -> Iterator[tuple[Key, bool]]:
         """All steps to compile, in order, each with whether it is compiled at idle priority."""
         requested = tuple(self._requested)
         yield from ((key, False) for key in requested if key[1] == "search")
         yield from (
             (key, False) for key in requested if key[1] != "search" and self.state(key[0]) == "warm"
         )
-        games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._spare)))
+        games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._idle_games)))
         yield from (((game_id, "search"), True) for game_id in games)
         yield from (
             ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
         )
 
-    def _next(self) -> tuple[Key, bool] | None:
+    def _next_step(self) -> tuple[Key, bool] | None:
         """The step to compile now; settles the steps before it that the cache holds."""
-        for key, is_idle in self._order():
+        for key, is_idle in self._steps_in_order():
             if self._status(key).state == "cold" and not self._settle_from_cache(key):
                 return key, is_idle
         return None
@@ -205,7 +205,11 @@ class Warmer:
         status.cpu_ms = 0
         self._set(key, "warming")
         waiting = next(
-            (one for one, idle in self._order() if not idle and self._status(one).state == "cold"),
+            (
+                step
+                for step, idle in self._steps_in_order()
+                if not idle and self._status(step).state == "cold"
+            ),
             None,
         )
         if waiting is not None and self._preempts(waiting, running):
@@ -275,19 +279,22 @@ class Warmer:
         """Marks the step as ready, or as failed with the error."""
         self._set(key, "warm" if error is None else "failed", error)
         self._status(key).settled.set()
-        self._requested = [one for one in self._requested if one != key]
+        self._requested = [step for step in self._requested if step != key]
         self._on_settled(key[0])
 
     def _settle_from_cache(self, key: Key) -> bool:
-        """Settles a step that the cache holds, or that cannot be loaded; false for any other."""
+        """Settles a step that needs no compiling; returns whether it did.
+
+        Such a step is in the cache, has no solver to compile, or is of a game that cannot load.
+        """
         game_id, step = key
         try:
             game = load_game(game_id)
         except Exception as error:  # a plug-in's file may raise anything while it is imported
             self._settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
             return True
-        is_nothing = step == "solver" and not getattr(game.rules, "SOLVER", "")
-        if not is_nothing and not code_cache.is_ready(game_id, game.digest, step):
+        has_no_solver = step == "solver" and not getattr(game.rules, "SOLVER", "")
+        if not has_no_solver and not code_cache.is_ready(game_id, game.digest, step):
             return False
         self._settle(key, None)
         return True

@@ -83,7 +83,7 @@ class Worker:
                 case SearchCommand() as command:
                     self._send(self._run(command))
                 case CompileCommand() as command:
-                    self._send(self._warm(command))
+                    self._send(self._compile(command))
 
     def _read(self) -> None:
         while True:
@@ -92,7 +92,7 @@ class Worker:
                     self._send_heartbeat()
                 command = decode_command(self._pipe.recv_bytes())
             except (EOFError, OSError):
-                os._exit(0)  # the pool has ended, so no caller waits for the search
+                os._exit(0)  # the pool has ended, so nobody waits for the search
             if isinstance(command, SearchCommand):
                 self._loading = command.number
                 self._send_heartbeat()
@@ -112,21 +112,21 @@ class Worker:
         with self._send_lock, contextlib.suppress(BrokenPipeError):
             self._pipe.send_bytes(encode(message))
 
-    def _send_progress(self, number: int, look: Callable[[], Info | None]) -> None:
+    def _send_progress(self, number: int, read_info: Callable[[], Info | None]) -> None:
         """Reads a search's progress and sends it, both under one lock.
 
-        The report of a completed depth waits until the companion has sent what it read, so the
-        pool receives the reports in order.
+        The report of a completed depth thus waits until the companion has sent the one that it has
+        read, and the pool receives the reports in order.
         """
         with self._progress_lock:
-            info = look()
+            info = read_info()
             if info is not None:
                 self._send(Progress(number, info))
 
     def _run(self, command: SearchCommand) -> WorkerMessage:
-        """The answer to a search command; an error in a game's rules fails this command only."""
+        """Runs a search command and returns the reply; a faulty game fails this command only."""
         try:
-            if self._is_missing(command):
+            if self._would_compile(command):
                 return NotCompiled(command.number)
             searcher = self._searcher(command.job.game, compiled=not command.uncompiled)
             personas = None if command.job.persona is None else self._personas_of(searcher)
@@ -155,15 +155,16 @@ class Worker:
             "time_ms": command.time_ms,
         }
         if personas is not None:
-            found: Result = personas.answer(command.job, self._control, **hooks)
-            return found
+            persona_result: Result = personas.answer(command.job, self._control, **hooks)
+            return persona_result
         job = command.job
         result: Result = self._driver.answer(
             job, searcher, lambda: self._table(job.affinity, job.game), self._control, **hooks
         )
         return result
 
-    def _warm(self, command: CompileCommand) -> WorkerMessage:
+    def _compile(self, command: CompileCommand) -> WorkerMessage:
+        """Compiles the step of a command into the cache, and returns the reply."""
         if command.idle:
             lower_priority()
         self._compiling = (command.game, time.process_time())
@@ -185,10 +186,10 @@ class Worker:
             self._compiling = None
         return Compiled(command.game, None)
 
-    def _is_missing(self, command: SearchCommand) -> bool:
-        """Whether this job would have to wait for a compilation in this worker.
+    def _would_compile(self, command: SearchCommand) -> bool:
+        """Whether this worker would have to compile the search that the job needs.
 
-        It does not if the code is loaded, or in the cache and intact.
+        It need not if the code is loaded, or intact in the cache.
         """
         if command.uncompiled or command.may_compile or (command.job.game, True) in self._searchers:
             return False
@@ -200,7 +201,7 @@ class Worker:
     def _searcher(self, game_id: str, *, compiled: bool) -> Any:
         """The search of a game, loaded from the cache or compiled.
 
-        It comes without the game's solver, which may not be compiled yet.
+        It does not load the game's solver, which may not be compiled yet.
         """
         key = (game_id, compiled)
         if key not in self._searchers:
@@ -228,7 +229,7 @@ class Worker:
     def _personas_of(self, searcher: Any) -> Any:
         """The personas of a game, loaded for the first job that needs one.
 
-        Few players are personas, so loading them in advance is not worthwhile.
+        They are not loaded in advance, because few players are personas.
         """
         key = (searcher.game.id, searcher.is_compiled)
         if key not in self._personas:
@@ -252,7 +253,7 @@ class Worker:
 
     @contextlib.contextmanager
     def _watch(self, number: int, running: Any) -> Iterator[None]:
-        """Runs the companion thread of a search."""
+        """Runs the companion thread of a search until the context ends."""
         ended = threading.Event()
         companion = threading.Thread(
             target=self._run_companion, args=(number, running, ended), name="companion", daemon=True
@@ -267,8 +268,8 @@ class Worker:
     def _run_companion(self, number: int, running: Any, ended: threading.Event) -> None:
         deadline = None if running.seconds is None else time.perf_counter() + running.seconds
         while True:
-            left = PROGRESS_S if deadline is None else max(0.0, deadline - time.perf_counter())
-            if ended.wait(min(PROGRESS_S, left)):
+            left_s = PROGRESS_S if deadline is None else max(0.0, deadline - time.perf_counter())
+            if ended.wait(min(PROGRESS_S, left_s)):
                 return
             if deadline is not None and time.perf_counter() >= deadline:
                 running.expire()

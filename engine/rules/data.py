@@ -1,8 +1,8 @@
-"""The DATA files of a game (tuned numbers, books), read as the words that its rules get.
+"""Reads the DATA files of a game (tuned numbers, books) into the words that its rules receive.
 
 A file whose name ends in `.txt` holds rows of numbers as text: a name and a colon, then whole
-numbers, `0*6561` for many equal ones; a `#` begins a comment. People read and compare such numbers,
-and `python -m engine.tune` may change them. Any other file is raw little-endian words, padded to
+numbers, where `0*6561` repeats a number; a `#` begins a comment. Such numbers can be reviewed in a
+diff, and `python -m engine.tune` writes them. Any other file is raw little-endian words, padded to
 whole words.
 """
 
@@ -16,19 +16,19 @@ import numpy as np
 
 from engine.game import Game, GameFault
 
-#: The ending of files that hold numbers as text.
-TEXT = ".txt"
-#: Numbers in text are smaller than this, either way; repeat counts are at most this.
-LARGEST = 1 << 31
-#: The equal numbers in a row from which on they are written as `value*count`.
-RUN = 4
-#: The longest line that is written, in characters.
-LINE = 120
+#: The suffix of files that hold numbers as text.
+TEXT_SUFFIX = ".txt"
+#: Numbers in text are smaller than this in absolute value; repeat counts are at most this.
+MAX_NUMBER = 1 << 31
+#: At least this many equal numbers in succession are written as `value*count`.
+MIN_RUN = 4
+#: Maximum length of a written line, in characters.
+MAX_LINE = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A named row of numbers, and the index in DATA of its first."""
+    """A named row of numbers; `first` is the index of its first number in DATA."""
 
     name: str
     first: int
@@ -37,41 +37,41 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class NumberFile:
-    """A file of numbers as text."""
+    """A DATA file that holds numbers as text."""
 
     path: Path
     rows: tuple[Row, ...]
 
 
 def load_data(game: Game) -> Any:
-    """The words of all DATA files of a game, joined in order; one zero without any."""
-    parts = [_words(path) for path in data_paths(game)]
+    """Returns the words of all DATA files of a game in order, or a single 0 if there are none."""
+    parts = [_read_words(path) for path in data_paths(game)]
     words = np.concatenate([np.zeros(0, np.int64), *parts])
     return words if len(words) else np.zeros(1, np.int64)
 
 
 def number_files(game: Game) -> list[NumberFile]:
-    """The DATA files that hold numbers as text, each row with its index among all words of DATA."""
-    found = []
-    first = 0
+    """Reads the DATA files that hold numbers as text; row indexes count the words of all files."""
+    files = []
+    index = 0
     for path in data_paths(game):
-        if path.name.endswith(TEXT):
-            rows = parse_rows(_text(path), first, str(path))
-            found.append(NumberFile(path, tuple(rows)))
-        first += len(_words(path))
-    return found
+        if path.name.endswith(TEXT_SUFFIX):
+            rows = parse_rows(_read_text(path), index, str(path))
+            files.append(NumberFile(path, tuple(rows)))
+        index += len(_read_words(path))
+    return files
 
 
 def data_paths(game: Game) -> list[Path]:
-    """The DATA files of a game; their names are relative to the folder of its rules."""
+    """Returns the paths of a game's DATA files, whose names are relative to its rules file."""
     folder = Path(str(getattr(game.rules, "__file__", "."))).parent
     return [folder / name for name in game.rules.DATA]
 
 
 def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
-    """The rows of a text; `first` is the index of its first number.
+    """Parses the rows of a text; `first` is the index of its first number.
 
-    GameFault names the first line that is not a row.
+    Raises GameFault, which names the first line that is not a row.
     """
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -81,7 +81,7 @@ def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
         try:
             if not colon or not name.strip():
                 raise ValueError("a row is a name, a colon and whole numbers")
-            numbers = tuple(value for word in rest.split() for value in _parsed(word))
+            numbers = tuple(value for word in rest.split() for value in _parse_word(word))
         except ValueError as error:
             raise GameFault(f"{source}, line {number}: {error}") from error
         rows.append(Row(name.strip(), first, numbers))
@@ -90,17 +90,17 @@ def parse_rows(text: str, first: int = 0, source: str = "numbers") -> list[Row]:
 
 
 def format_rows(rows: Iterable[tuple[str, Iterable[int]]], comments: Iterable[str] = ()) -> str:
-    """The reverse of parse_rows: a text that is the same for the same numbers.
+    """Formats rows for parse_rows; the same rows always give the same text.
 
-    A long row is written as several lines with the same name, which mean the same numbers.
+    A long row becomes several lines with the same name.
     """
     lines = [f"# {comment}".rstrip() for comment in comments]
     for name, numbers in rows:
         line = f"{name}:"
         for value, run in groupby(numbers):
             count = len(list(run))
-            for word in [f"{value}*{count}"] if count >= RUN else [str(value)] * count:
-                if len(line) + 1 + len(word) > LINE:
+            for word in [f"{value}*{count}"] if count >= MIN_RUN else [str(value)] * count:
+                if len(line) + 1 + len(word) > MAX_LINE:
                     lines.append(line)
                     line = f"{name}:"
                 line += f" {word}"
@@ -108,28 +108,28 @@ def format_rows(rows: Iterable[tuple[str, Iterable[int]]], comments: Iterable[st
     return "\n".join(lines) + "\n"
 
 
-def _parsed(word: str) -> list[int]:
+def _parse_word(word: str) -> list[int]:
     value, star, count = word.partition("*")
     try:
         number, times = int(value), int(count) if star else 1
     except ValueError:
         raise ValueError(f"{word[:40]!r} is not a whole number") from None
-    if abs(number) >= LARGEST or not 0 < times <= LARGEST:
+    if abs(number) >= MAX_NUMBER or not 0 < times <= MAX_NUMBER:
         raise ValueError(f"{word[:40]!r} is too large")
     return [number] * times
 
 
-def _words(path: Path) -> Any:
-    if path.name.endswith(TEXT):
+def _read_words(path: Path) -> Any:
+    if path.name.endswith(TEXT_SUFFIX):
         return np.array(
-            [value for row in parse_rows(_text(path), 0, str(path)) for value in row.numbers],
+            [value for row in parse_rows(_read_text(path), 0, str(path)) for value in row.numbers],
             np.int64,
         )
     content = path.read_bytes()
     return np.frombuffer(content + bytes(-len(content) % 8), "<i8").astype(np.int64)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:

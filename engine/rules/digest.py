@@ -1,5 +1,5 @@
-"""The digest of a game's rules: equal digests mean the same play and the same search, byte for
-byte.
+"""The digest of a game's rules: where digests are equal, so are the moves and the scores of the
+search.
 
 Servers and workers compare digests before they work together, and compiled code is cached under its
 digest.
@@ -17,10 +17,10 @@ from engine.rules.parts import files_of
 
 #: The folder of the package `engine`.
 PACKAGE = Path(__file__).resolve().parents[1]
-#: The search and its compilers. The modules that they import count too, except WITHOUT_EFFECT.
+#: The search and its compilers; the modules that they import count too, except WITHOUT_EFFECT.
 SEARCH = ("engine.search.kernel", "engine.compiler.native", "engine.compiler.native_lanes")
-#: Modules that change neither a move nor a score: where code is cached, which rules are refused,
-#: what crosses the pipe, how a board is drawn.
+#: Modules that change neither a move nor a score: the code cache, the style check, the messages of
+#: the pool and the board view.
 WITHOUT_EFFECT = {
     "engine.compiler.code_cache",
     "engine.rules.digest",
@@ -35,32 +35,39 @@ IMPORT = re.compile(
 
 
 def rules_digest(module: ModuleType) -> str:
-    """16 hex digits over everything that decides how a game plays and searches; see `digest_files`.
+    """Returns 16 hex digits, the hash of the files that `digest_files` lists.
 
     Raises GameFault when a file cannot be read.
     """
-    total = hashlib.blake2b(digest_size=8)
+    hasher = hashlib.blake2b(digest_size=8)
     for path in digest_files(module):
-        content = _content(path, module)
-        total.update(len(content).to_bytes(8, "big"))
-        total.update(content)
-    return total.hexdigest()
+        content = _read(path, module)
+        hasher.update(len(content).to_bytes(8, "big"))
+        hasher.update(content)
+    return hasher.hexdigest()
 
 
 def digest_files(module: ModuleType) -> list[Path]:
-    """The files that make up a digest: the game's own, its DATA, its solver, the search and its
-    compilers, and what all of these import of the engine.
+    """Returns the files that a digest covers: the game's own, its DATA, its solver, the search and
+    its compilers, and the engine modules that any of these import.
     """
     folder = Path(str(module.__file__)).parent
-    own = [Path(str(file.__file__)) for file in reversed(files_of(module))]
-    data = [folder / name for name in module.DATA]
+    own_files = [Path(str(file.__file__)) for file in reversed(files_of(module))]
+    data_files = [folder / name for name in module.DATA]
     imported = {
-        name for path in own for name in _imports(_content(path, module).decode("utf-8", "replace"))
+        name
+        for path in own_files
+        for name in _imported_modules(_read(path, module).decode("utf-8", "replace"))
     }
-    return [*own, *data, *_solver_files(module), *_engine_files((*SEARCH, *sorted(imported)))]
+    return [
+        *own_files,
+        *data_files,
+        *_solver_files(module),
+        *_engine_files((*SEARCH, *sorted(imported))),
+    ]
 
 
-def _content(path: Path, module: ModuleType) -> bytes:
+def _read(path: Path, module: ModuleType) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -71,36 +78,38 @@ def _content(path: Path, module: ModuleType) -> bytes:
 
 @cache
 def _engine_files(names: tuple[str, ...]) -> list[Path]:
-    """The files of these modules and of all modules that they import, sorted."""
-    found: set[str] = set()
-    wanted = [name for name in names if not name.startswith("engine.games.")]
-    while wanted:
-        name = wanted.pop()
-        if name not in found and name not in WITHOUT_EFFECT:
-            found.add(name)
-            wanted += _imports(_file(name).read_text("utf-8"))
-    return [_file(name) for name in sorted(found)]
+    """Returns the files of these modules and of all modules that they import, sorted."""
+    reached: set[str] = set()
+    waiting = [name for name in names if not name.startswith("engine.games.")]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached and name not in WITHOUT_EFFECT:
+            reached.add(name)
+            waiting += _imported_modules(_module_path(name).read_text("utf-8"))
+    return [_module_path(name) for name in sorted(reached)]
 
 
-def _imports(source: str) -> list[str]:
-    """The engine's modules that a source imports at its top level."""
+def _imported_modules(source: str) -> list[str]:
+    """Returns the engine's modules that a source imports at its top level."""
     names: list[str] = []
     for package, imported in IMPORT.findall(source):
         parts = re.findall(r"\w+", re.sub(r"#.*| as \w+", "", imported))
-        modules = [f"{package}.{part}" for part in parts if _file(f"{package}.{part}").exists()]
-        names += modules if _file(package).name == "__init__.py" else [package]
+        modules = [
+            f"{package}.{part}" for part in parts if _module_path(f"{package}.{part}").exists()
+        ]
+        names += modules if _module_path(package).name == "__init__.py" else [package]
     return names
 
 
-def _file(name: str) -> Path:
-    """The file of an engine module, whether it exists or not."""
+def _module_path(name: str) -> Path:
+    """Returns the path of an engine module, which need not exist."""
     path = PACKAGE.joinpath(*name.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _solver_files(module: ModuleType) -> list[Path]:
-    """The files of a game's solver, found without importing it: `name.py`, and `name_*.py` beside
-    it.
+    """Returns the files of a game's solver, `name.py` and `name_*.py` beside it, without importing
+    them.
     """
     name = getattr(module, "SOLVER", "")
     if not name:

@@ -1,28 +1,28 @@
-"""Move numbers and match lengths as people see them, by the game's `NUMBERING`.
+"""Move numbers and match lengths as text, by the game's `NUMBERING`.
 
-One module decides, so that move lists, replays, the terminal and the lobby agree. Plies count from
-0.
+Move lists, replays, the terminal and the lobby all use this module, so they agree. Plies count
+from 0.
 """
 
 from engine.game import Game
 
 
 def move_number(game: Game, ply: int, seat: int) -> str:
-    """The number before a move: "3." for the first side, "3..." for the second; "6." where each ply
-    has its own number.
+    """Returns the number before a move: "3." for the first side, "3..." for the second; "6." in a
+    game that numbers plies.
 
-    A match that the second side begins has "1..." as its first move.
+    A match that the second side begins starts with "1...".
     """
     if game.numbering == "ply":
         return f"{ply + 1}."
-    ahead = (seat - ply) % 2  # 1 if the second side began
-    return f"{(ply + ahead) // 2 + 1}{'...' if seat else '.'}"
+    offset = (seat - ply) % 2  # 1 if the second side began
+    return f"{(ply + offset) // 2 + 1}{'...' if seat else '.'}"
 
 
 def length_text(game: Game | None, plies: int, first: int = 0) -> str:
-    """The length of a match: "23 moves", or "45 plies" where the game is unknown.
+    """Returns the length of a match: "23 moves", or "45 plies" if the game is unknown.
 
-    The last move may be half a one; `first` is the seat that began.
+    A last move of one side only counts as a move; `first` is the seat that began.
     """
     if game is None:
         return f"{plies} pl{'y' if plies == 1 else 'ies'}"

@@ -1,18 +1,18 @@
-"""Overflow of uncompiled rules: their words wrap as compiled ones do, without numpy's warning."""
+"""Lets uncompiled rules overflow without numpy's warning, as compiled rules do."""
 
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-_SILENT: AbstractContextManager[object] = nullcontext()
+_NO_CHANGE: AbstractContextManager[object] = nullcontext()
 _overflow_ignored = False
 
 
 def ignore_overflow() -> None:
-    """Disables numpy's overflow warnings in this whole process, not only around each call.
+    """Disables numpy's overflow warnings in the whole process instead of around each call.
 
-    It is for a process that uses numpy for nothing else. Call it in the main thread before the
-    event loop begins. It saves each move on a server four changes of numpy's error state.
+    Call it in the main thread before the event loop starts, and only in a process that uses numpy
+    for nothing else. It saves a server four changes of numpy's error state for each move.
     """
     global _overflow_ignored
     np.seterr(over="ignore")
@@ -20,5 +20,5 @@ def ignore_overflow() -> None:
 
 
 def wrapping() -> AbstractContextManager[object]:
-    """The context in which rules run: words wrap without a warning."""
-    return _SILENT if _overflow_ignored else np.errstate(over="ignore")
+    """Returns the context in which uncompiled rules run: words wrap without a warning."""
+    return _NO_CHANGE if _overflow_ignored else np.errstate(over="ignore")

@@ -1,4 +1,4 @@
-"""A game of several files: its rules file and its PARTS, joined to one set of names."""
+"""A game of several files: its rules file and its PARTS share one namespace."""
 
 from types import FunctionType, ModuleType
 from typing import Any
@@ -8,21 +8,21 @@ from engine.game import GameFault
 
 
 def files_of(module: ModuleType) -> tuple[ModuleType, ...]:
-    """The modules of a game: its PARTS in order, then its rules file."""
+    """Returns the modules of a game: its PARTS in order, then its rules file."""
     return (*getattr(module, "PARTS", ()), module)
 
 
 def marked(names: dict[str, Any]) -> dict[str, FunctionType]:
-    """The functions among these names that are marked with @rule."""
+    """Returns the functions among these names that are marked with @rule."""
     return {
         name: f for name, f in names.items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)
     }
 
 
 def names_of(module: ModuleType) -> dict[str, Any]:
-    """All names of a game's files.
+    """Returns all names of a game's files, the namespace of its compiled rules.
 
-    Compiled rules share the names; raises GameFault when a name has two meanings for two rules.
+    Raises GameFault if a name that a rule uses has another value in another file.
     """
     names: dict[str, Any] = {}
     for file in files_of(module):
@@ -32,6 +32,6 @@ def names_of(module: ModuleType) -> dict[str, Any]:
             if name in names and rule.__globals__.get(name, names[name]) is not names[name]:
                 raise GameFault(
                     f"{rule.__name__} in {rule.__module__}: "
-                    f"{name} is another thing elsewhere in the game"
+                    f"{name} has another value in another file of the game"
                 )
     return names

@@ -1,4 +1,4 @@
-"""The registry of games: the built-in files, then those of other distributions by entry point."""
+"""The registry of games: the built-in games, then those that other distributions register."""
 
 import importlib
 import sys
@@ -16,7 +16,7 @@ from engine.rules.parts import files_of
 ENTRY_POINT_GROUP = "plyroom.games"
 #: The folder of the built-in games.
 GAMES = Path(__file__).resolve().parent.parent / "games"
-#: The built-in games, by id: the modules of their files. Adding a game takes one file.
+#: The modules of the built-in games, by id. A new file in GAMES is a new game.
 BUILT_IN = {
     name.replace("_", "-"): f"engine.games.{name}"
     for name in sorted(path.stem for path in GAMES.glob("*.py"))
@@ -25,7 +25,7 @@ BUILT_IN = {
 
 
 def game_ids() -> list[str]:
-    """The ids of all games, the built-in ones first."""
+    """Returns the ids of all games, the built-in ones first."""
     return [
         *BUILT_IN,
         *(entry.name for entry in _plugged_in().values() if entry.name not in BUILT_IN),
@@ -34,9 +34,9 @@ def game_ids() -> list[str]:
 
 @cache
 def load_game(game_id: str) -> Game:
-    """The game of that id; UnknownGame names the available games.
+    """Returns the game with an id; raises UnknownGame, which names the available games.
 
-    Its rules file is read once per process.
+    A process reads a rules file once.
     """
     if game_id in BUILT_IN:
         module = import_module(BUILT_IN[game_id])
@@ -48,7 +48,7 @@ def load_game(game_id: str) -> Game:
 
 
 def forget() -> None:
-    """Clears the registry, for tests and tools that install a game while they run."""
+    """Clears the registry, so that a test or tool can install a game while it runs."""
     for entry in _plugged_in().values():
         module = sys.modules.pop(entry.module, None)
         for part in files_of(module) if module else ():

@@ -1,9 +1,9 @@
-"""The style check of a rules file: refuses code that would compile to something else than it says,
-with the line and the cure.
+"""The style check of a rules file: reports code that would behave differently when compiled, with
+the line and the fix.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
-(docs/tutorial/add-a-game.md). The check reads the source and does not run it; of the module it
-inspects only the constants.
+(docs/tutorial/add-a-game.md). The check reads the source; of the
+imported module it inspects only the constants.
 """
 
 import ast
@@ -19,7 +19,7 @@ from engine import jit
 from engine.rules.parts import files_of, names_of
 from engine.rules.types import HOOK_PARAMETERS, RuleTypes
 
-#: Constructs that a rule may not have, and their names in a fault.
+#: Constructs that a rule may not contain, with their names in messages.
 REFUSED: Mapping[type[ast.AST], str] = {
     ast.List: "a list",
     ast.Dict: "a dict",
@@ -44,7 +44,8 @@ REFUSED: Mapping[type[ast.AST], str] = {
     ast.JoinedStr: "a string",
     ast.Delete: "del",
 }
-PLAIN = (
+#: The fix for a construct in REFUSED or a string.
+PLAIN_CODE_FIX = (
     "rules are loops and arithmetic on words and numbers: "
     "tables go into tuples or arrays beside the constants"
 )
@@ -52,16 +53,16 @@ PLAIN = (
 
 @dataclass(frozen=True, order=True)
 class StyleFault:
-    """A fault of style: its line and file, what is wrong, and the cure."""
+    """A style fault: its line and file, what is wrong, and the fix."""
 
     line: int
     what: str
-    cure: str
+    fix: str
     file: str = ""
 
 
 def style_faults(module: ModuleType) -> list[StyleFault]:
-    """All faults in a game's files: code that does not compile, or compiles to something else."""
+    """Returns the faults of a game's files: code that fails to compile or changes its meaning."""
     sources = {
         file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)
     }
@@ -79,30 +80,36 @@ def style_faults(module: ModuleType) -> list[StyleFault]:
 def source_faults(
     source: str,
     namespace: Mapping[str, Any],
-    known: Mapping[str, ast.FunctionDef] | None = None,
+    game_rules: Mapping[str, ast.FunctionDef] | None = None,
     files: frozenset[str] = frozenset(),
 ) -> list[StyleFault]:
-    """The faults of one source, given the names that it defined; `known` are the rules of all files
-    of the game.
+    """Returns the faults of one source in the game's namespace.
+
+    `game_rules` are the rules of all files of the game, by default those of this source; `files`
+    are the names of the game's modules.
     """
     tree = ast.parse(source)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     rules = _rules_in(tree, namespace)
-    found: set[StyleFault] = set()
+    faults: set[StyleFault] = set()
 
-    def report(line: int, what: str, cure: str) -> None:
-        found.add(StyleFault(line, what, cure))
+    def report(line: int, what: str, fix: str) -> None:
+        faults.add(StyleFault(line, what, fix))
 
     for fault in (
-        *_imports(tree, namespace, files),
-        *_unmarked(functions, rules),
-        *_recursive(rules, namespace),
+        *_import_faults(tree, namespace, files),
+        *_unmarked_hooks(functions, rules),
+        *_recursion_faults(rules, namespace),
     ):
-        found.add(fault)
+        faults.add(fault)
     for rule in rules.values():
-        found.update(_decorators(rule, namespace), _constructs(rule), _constants(rule, namespace))
-        RuleTypes(rule, namespace, known or rules, report).check()
-    return sorted(found)
+        faults.update(
+            _decorator_faults(rule, namespace),
+            _construct_faults(rule),
+            _constant_faults(rule, namespace),
+        )
+        RuleTypes(rule, namespace, game_rules or rules, report).check()
+    return sorted(faults)
 
 
 def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.FunctionDef]:
@@ -113,11 +120,11 @@ def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.F
     }
 
 
-def _imports(
+def _import_faults(
     tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]
 ) -> Iterator[StyleFault]:
-    """Imports of the compiler, and imports from files outside PARTS, which the digest does not
-    cover.
+    """Yields imports of the compiler, and imports from files outside PARTS, which the digest does
+    not cover.
     """
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -125,12 +132,10 @@ def _imports(
         origin = node.module if isinstance(node, ast.ImportFrom) else None
         for alias in node.names:
             if (origin or alias.name).split(".")[0] == "numba":
-                cure = "import rule, U and the bit helpers from engine.jit"
-                yield StyleFault(
-                    node.lineno, "a server plays by this file without a compiler", cure
-                )
+                fix = "import rule, U and the bit helpers from engine.jit"
+                yield StyleFault(node.lineno, "a server runs these rules without a compiler", fix)
             elif _is_foreign(origin, alias, namespace, files):
-                what = f"the file of {alias.name}, {origin}, is no part of this game's digest"
+                what = f"the file of {alias.name}, {origin}, is not in this game's digest"
                 yield StyleFault(
                     node.lineno, what, "write it into this file, or put that file into PARTS"
                 )
@@ -139,8 +144,8 @@ def _imports(
 def _is_foreign(
     origin: str | None, alias: ast.alias, namespace: Mapping[str, Any], files: frozenset[str]
 ) -> bool:
-    """True for a rule, or any name of the game's own folder, from a file that the digest does not
-    cover.
+    """Tells whether an import brings a rule, or any name of the game's own folder, from a file that
+    the digest does not cover.
     """
     if not origin or origin == "engine.jit" or origin in files or f"{origin}.{alias.name}" in files:
         return False
@@ -151,7 +156,7 @@ def _is_foreign(
     )
 
 
-def _unmarked(
+def _unmarked_hooks(
     functions: Mapping[str, ast.FunctionDef], rules: Mapping[str, ast.FunctionDef]
 ) -> Iterator[StyleFault]:
     for name in HOOK_PARAMETERS:
@@ -161,7 +166,7 @@ def _unmarked(
             )
 
 
-def _decorators(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
+def _decorator_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
     for decorator in rule.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         name = (
@@ -176,17 +181,15 @@ def _decorators(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator
         )
         if not is_ours:
             what = f"{rule.name} has another decorator than @rule: {ast.unparse(decorator)}"
-            yield StyleFault(
-                decorator.lineno, what, "leave it out: the search compiles rules in its own way"
-            )
+            yield StyleFault(decorator.lineno, what, "remove it: the engine compiles rules itself")
 
 
-def _recursive(
+def _recursion_faults(
     rules: Mapping[str, ast.FunctionDef], namespace: Mapping[str, Any]
 ) -> Iterator[StyleFault]:
-    """Recursive rules without a signature.
+    """Yields recursive rules without a signature.
 
-    A recursive rule that is compiled with two signatures crashes when it is loaded from the cache.
+    A recursive rule that was compiled for two signatures crashes when it is loaded from the cache.
     """
     calls = {
         name: {
@@ -198,46 +201,50 @@ def _recursive(
     }
     for name, rule in rules.items():
         if name in reachable(name, calls) and not getattr(namespace[name], jit.RULE):
-            cure = (
+            fix = (
                 '@rule("i8(state, i8)"): the result and the parameters, '
                 "of i8, u8, b1, state, i8*, u8*"
             )
             yield StyleFault(
                 rule.lineno,
                 f"{name} calls itself and has no signature",
-                f"give it one, such as {cure}",
+                f"give it one, such as {fix}",
             )
 
 
 def reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
-    """The functions that a function calls, directly and indirectly."""
-    found: set[str] = set()
+    """Returns the functions that a function calls, directly and indirectly."""
+    reached: set[str] = set()
     waiting = [name]
     while waiting:
-        for callee in calls.get(waiting.pop(), set()) - found:
-            found.add(callee)
+        for callee in calls.get(waiting.pop(), set()) - reached:
+            reached.add(callee)
             waiting.append(callee)
-    return found
+    return reached
 
 
-def _constructs(rule: ast.FunctionDef) -> Iterator[StyleFault]:
-    """Constructs that compiled rules do not support."""
+def _construct_faults(rule: ast.FunctionDef) -> Iterator[StyleFault]:
+    """Yields constructs that compiled rules do not support."""
     is_documented = ast.get_docstring(rule, clean=False) is not None
     for statement in rule.body[1:] if is_documented else rule.body:
         for node in ast.walk(statement):
             line = getattr(node, "lineno", rule.lineno)
             is_target = isinstance(node, ast.List) and isinstance(node.ctx, ast.Store)
             if type(node) in REFUSED and not is_target:
-                yield StyleFault(line, f"{REFUSED[type(node)]} in the rule {rule.name}", PLAIN)
+                yield StyleFault(
+                    line, f"{REFUSED[type(node)]} in the rule {rule.name}", PLAIN_CODE_FIX
+                )
             elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
-                yield StyleFault(line, f"a string in the rule {rule.name}", PLAIN)
+                yield StyleFault(line, f"a string in the rule {rule.name}", PLAIN_CODE_FIX)
             elif isinstance(node, ast.Constant) and isinstance(node.value, float | complex):
                 what = f"the float {node.value} in the rule {rule.name}"
                 yield StyleFault(line, what, "count in hundredths, or another whole unit")
 
 
-def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """Module values that a rule must not read: compiling freezes them, so they must not change."""
+def _constant_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
+    """Yields module values that a rule must not read because they can change after compilation, or
+    have the wrong type.
+    """
     local = {
         node.id
         for node in ast.walk(rule)
@@ -252,7 +259,7 @@ def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[
         if isinstance(value, list | dict | set | bytearray):
             what = (
                 f"{node.id} is a {type(value).__name__}, "
-                "which compiled rules cannot read or would keep an old copy of"
+                "which compiled rules cannot read, or would read from an old copy"
             )
             yield StyleFault(node.lineno, what, "make it a tuple or a numpy array")
         elif _is_float(value):
@@ -260,7 +267,9 @@ def _constants(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[
                 node.lineno, f"{node.id} is a float", "count in hundredths, or another whole unit"
             )
         elif isinstance(value, str):
-            yield StyleFault(node.lineno, f"{node.id} is a string, in the rule {rule.name}", PLAIN)
+            yield StyleFault(
+                node.lineno, f"{node.id} is a string, in the rule {rule.name}", PLAIN_CODE_FIX
+            )
 
 
 def _is_float(value: object) -> bool:

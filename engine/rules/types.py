@@ -1,9 +1,9 @@
-"""Type inference for rules: which values are words and which are numbers, for
-`engine.rules.style`.
+"""Type inference for rules: tells words from numbers, for the style check of `engine.rules.style`.
 
-In compiled code a word (uint64) and a number (int64) that meet become a signed number, and a
-variable that may be either becomes a float. Where the inference does not know a type it reports
-nothing; the audit of floats and the comparison of compiled with uncompiled rules follow it.
+Compiled code turns an operation on a word (uint64) and a number (int64) into a signed number, and a
+variable that may be either into a float. The inference reports nothing about a value whose type it
+does not know. Two later checks of the conformance kit cover such values: the audit of floats and
+the comparison of compiled with uncompiled rules.
 """
 
 import ast
@@ -31,43 +31,45 @@ class Kind(Enum):
     UNKNOWN = "unknown"
 
 
+#: Short names of the kinds that the inference tests most.
 WORD, INT, BOOL, UNKNOWN = Kind.WORD, Kind.INT, Kind.BOOL, Kind.UNKNOWN
-MEMORY = {Kind.INTS: INT, Kind.WORDS: WORD}
+#: The type of an element of each kind of memory.
+ELEMENT_TYPE = {Kind.INTS: INT, Kind.WORDS: WORD}
 
 
 @dataclass(frozen=True)
-class Row:
-    """A tuple: the types of its items where they are known, and the common type of any item."""
+class TupleType:
+    """A tuple: `items` are the types of its items if known, `item` is their common type."""
 
     item: "Type"
     items: "tuple[Type, ...] | None" = None
 
 
 @dataclass(frozen=True)
-class Array:
-    """A numpy array that is a constant of the module."""
+class ArrayType:
+    """A numpy array, a constant of the module; `item` is the type of its elements."""
 
     item: Kind
     dimensions: int
 
 
 @dataclass(frozen=True)
-class Clash:
+class Conflict:
     """The type of a variable that is a word on one path and a number on another."""
 
     word_line: int
     int_line: int
 
 
-Type = Kind | Row | Array | Clash
-#: The type of each variable, and the line that assigned it.
-Env = dict[str, tuple[Type, int]]
+Type = Kind | TupleType | ArrayType | Conflict
+#: The type of each variable and the line that assigned it.
+Variables = dict[str, tuple[Type, int]]
 
-#: Reports a fault: its line, what is wrong, and the cure.
+#: Reports a fault: its line, what is wrong, and the fix.
 Report = Callable[[int, str, str], None]
 
 #: The builtins that rules may call.
-ALLOWED = frozenset(
+ALLOWED_BUILTINS = frozenset(
     {"abs", "bool", "enumerate", "int", "len", "max", "min", "range", "reversed", "zip"},
 )
 
@@ -98,16 +100,16 @@ HOOK_RESULTS: Mapping[str, str] = dict.fromkeys(HOOK_PARAMETERS, "i8") | {
     "key": "u8",
     "repetition": "u8",
 }
-#: The cure where a word and a number meet.
-MIXED = "write U(...) around the number, or np.int64(...) around the word"
+#: The fix for an operation on a word and a number.
+MIXED_FIX = "write U(...) around the number, or np.int64(...) around the word"
 
 
-def state_type(words: int) -> Row:
-    return Row(WORD, (WORD,) * words)
+def state_type(words: int) -> TupleType:
+    return TupleType(WORD, (WORD,) * words)
 
 
 def named_type(name: str, words: int) -> Type:
-    """The type that a word of a signature text names."""
+    """Returns the type that a name in a signature stands for."""
     known: dict[str, Type] = {
         "i8": INT,
         "u8": WORD,
@@ -119,7 +121,7 @@ def named_type(name: str, words: int) -> Type:
 
 
 def type_of_value(value: object) -> Type:
-    """The type of a module's constant in compiled code."""
+    """Returns the type that a module's constant has in compiled code."""
     if isinstance(value, np.generic):
         return _type_of_array(np.asarray(value)).item
     match value:
@@ -129,55 +131,57 @@ def type_of_value(value: object) -> Type:
             return INT if -(1 << 63) <= value < 1 << 63 else WORD
         case tuple():
             items = tuple(type_of_value(item) for item in value)
-            return Row(joined(items), items)
+            return TupleType(common_type(items), items)
         case _:
             return _type_of_array(value) if isinstance(value, np.ndarray) else UNKNOWN
 
 
-def _type_of_array(value: Any) -> Array:
+def _type_of_array(value: Any) -> ArrayType:
     kinds: dict[str, Kind] = {"i": INT, "b": BOOL}
-    return Array(
+    return ArrayType(
         WORD if value.dtype == np.uint64 else kinds.get(value.dtype.kind, UNKNOWN), value.ndim
     )
 
 
-def joined(types: tuple[Type, ...]) -> Type:
-    return types[0] if types and all(one == types[0] for one in types) else UNKNOWN
+def common_type(types: tuple[Type, ...]) -> Type:
+    return types[0] if types and all(item == types[0] for item in types) else UNKNOWN
 
 
-def merged(one: tuple[Type, int], other: tuple[Type, int]) -> tuple[Type, int]:
-    """The type and line of a variable where two paths meet."""
-    a, b = one[0], other[0]
-    if a == b or isinstance(a, Clash):
-        return one
-    if isinstance(b, Clash):
-        return other
+def merge_types(first: tuple[Type, int], second: tuple[Type, int]) -> tuple[Type, int]:
+    """Returns the type and line of a variable after two paths join."""
+    a, b = first[0], second[0]
+    if a == b or isinstance(a, Conflict):
+        return first
+    if isinstance(b, Conflict):
+        return second
     if {a, b} == {WORD, INT}:
-        return (Clash(one[1], other[1]) if a == WORD else Clash(other[1], one[1])), one[1]
-    return UNKNOWN, one[1]
+        return (
+            Conflict(first[1], second[1]) if a == WORD else Conflict(second[1], first[1])
+        ), first[1]
+    return UNKNOWN, first[1]
 
 
-def merge(envs: list[Env]) -> Env | None:
-    """The variables where several paths meet; None when no path leads there."""
-    if not envs:
+def merge_paths(paths: list[Variables]) -> Variables | None:
+    """Returns the variables after several paths join; None if there is no path."""
+    if not paths:
         return None
-    total = dict(envs[0])
-    for env in envs[1:]:
-        for name, typed in env.items():
-            total[name] = merged(total[name], typed) if name in total else typed
-    return total
+    merged = dict(paths[0])
+    for path in paths[1:]:
+        for name, typed in path.items():
+            merged[name] = merge_types(merged[name], typed) if name in merged else typed
+    return merged
 
 
 @dataclass
-class Loop:
+class LoopExits:
     """The variables at each `break` and `continue` of a loop."""
 
-    breaks: list[Env] = field(default_factory=list)
-    continues: list[Env] = field(default_factory=list)
+    breaks: list[Variables] = field(default_factory=list)
+    continues: list[Variables] = field(default_factory=list)
 
 
 class RuleTypes:
-    """Walks through one rule, infers its variables on every path, and reports faults."""
+    """Infers the types of one rule's variables on every path and reports faults."""
 
     def __init__(
         self,
@@ -191,25 +195,25 @@ class RuleTypes:
         self.rules = rules
         self.report = report
         self.words = int(namespace.get("WORDS", 1))
-        self.env: Env | None = {}
-        self.loops: list[Loop] = []
+        self.variables: Variables | None = {}
+        self.loops: list[LoopExits] = []
         self.locals = {
             node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _is_store(node)
         }
 
     def check(self) -> None:
         names = [argument.arg for argument in self.function.args.args]
-        types = self.parameters(self.function)
+        types = self.parameter_types(self.function)
         self.locals |= set(names)
-        self.env = {
+        self.variables = {
             name: (typ, self.function.lineno) for name, typ in zip(names, types, strict=True)
         }
-        self.block(self.function.body)
+        self.check_block(self.function.body)
 
     # --- declarations
 
-    def parameters(self, function: ast.FunctionDef) -> list[Type]:
-        """The parameters' types: from the signature text, from the hooks, or from annotations."""
+    def parameter_types(self, function: ast.FunctionDef) -> list[Type]:
+        """Returns the types of the parameters: by signature, by hook, or by annotation."""
         arguments = function.args.args
         signature = str(getattr(self.namespace.get(function.name), jit.RULE, "")).replace(" ", "")
         if signature:
@@ -220,14 +224,14 @@ class RuleTypes:
             names = list(HOOK_PARAMETERS.get(function.name, ()))
         if len(names) == len(arguments):
             return [named_type(name, self.words) for name in names]
-        return [self.annotated(argument.annotation) for argument in arguments]
+        return [self.annotated_type(argument.annotation) for argument in arguments]
 
-    def result(self, function: ast.FunctionDef) -> Type:
+    def result_type(self, function: ast.FunctionDef) -> Type:
         if function.name in HOOK_RESULTS:
             return named_type(HOOK_RESULTS[function.name], self.words)
-        return self.annotated(function.returns)
+        return self.annotated_type(function.returns)
 
-    def annotated(self, node: ast.expr | None) -> Type:
+    def annotated_type(self, node: ast.expr | None) -> Type:
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Name)
@@ -235,10 +239,10 @@ class RuleTypes:
         ):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             if any(isinstance(part, ast.Constant) for part in parts):
-                return Row(self.annotated(parts[0]))
-            items = tuple(self.annotated(part) for part in parts)
-            return Row(joined(items), items)
-        value = self.constant(node) if node is not None else None
+                return TupleType(self.annotated_type(parts[0]))
+            items = tuple(self.annotated_type(part) for part in parts)
+            return TupleType(common_type(items), items)
+        value = self.constant_value(node) if node is not None else None
         if value is int:
             return INT
         if value is bool:
@@ -251,197 +255,214 @@ class RuleTypes:
             return state_type(self.words)
         return UNKNOWN
 
-    def constant(self, node: ast.expr) -> Any:
-        """The value of a global name or of a module's attribute; None when it is unknown."""
+    def constant_value(self, node: ast.expr) -> Any:
+        """Returns the value of a global name or of a module's attribute; None if it is unknown."""
         if isinstance(node, ast.Name) and node.id not in self.locals:
             return self.namespace.get(node.id, getattr(builtins, node.id, None))
         if isinstance(node, ast.Attribute):
-            owner = self.constant(node.value)
+            owner = self.constant_value(node.value)
             return getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
         return None
 
     # --- statements
 
-    def block(self, body: list[ast.stmt]) -> None:
+    def check_block(self, body: list[ast.stmt]) -> None:
         for statement in body:
-            if self.env is None:
+            if self.variables is None:
                 return
-            self.statement(statement)
+            self.check_statement(statement)
 
-    def statement(self, node: ast.stmt) -> None:
+    def check_statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Assign():
-                value = self.typed(node.value)
+                value = self.infer(node.value)
                 for target in node.targets:
                     self.assign(target, value)
             case ast.AnnAssign() if node.value is not None:
-                self.assign(node.target, self.typed(node.value))
+                self.assign(node.target, self.infer(node.value))
             case ast.AugAssign():
-                self.assign(node.target, self.operation(node, node.target, node.op, node.value))
+                self.assign(
+                    node.target, self.infer_operation(node, node.target, node.op, node.value)
+                )
             case ast.If():
-                self.branch(node)
+                self.check_branch(node)
             case ast.While() | ast.For():
-                self.loop(node)
+                self.check_loop(node)
             case ast.Return():
                 if node.value is not None:
-                    self.returned(node)
-                self.env = None
-            case ast.Break() | ast.Continue() if self.loops and self.env is not None:
+                    self.check_return(node)
+                self.variables = None
+            case ast.Break() | ast.Continue() if self.loops and self.variables is not None:
                 paths = (
                     self.loops[-1].breaks
                     if isinstance(node, ast.Break)
                     else self.loops[-1].continues
                 )
-                paths.append(dict(self.env))
-                self.env = None
+                paths.append(dict(self.variables))
+                self.variables = None
             case ast.Raise():
-                self.env = None
+                self.variables = None
             case ast.Expr():
-                self.typed(node.value)
+                self.infer(node.value)
             case ast.Assert():
-                self.typed(node.test)
+                self.infer(node.test)
             case _:
                 pass
 
     def assign(self, target: ast.expr, value: Type) -> None:
-        assert self.env is not None, "unreachable code is not checked"
+        assert self.variables is not None, "unreachable code is not checked"
         if isinstance(target, ast.Name):
-            self.env[target.id] = (value, target.lineno)
+            self.variables[target.id] = (value, target.lineno)
         elif isinstance(target, ast.Tuple | ast.List):
-            items = value.items if isinstance(value, Row) else None
-            same = value.item if isinstance(value, Row) else UNKNOWN
+            items = value.items if isinstance(value, TupleType) else None
+            same = value.item if isinstance(value, TupleType) else UNKNOWN
             known = (
                 items
                 if items is not None and len(items) == len(target.elts)
                 else (same,) * len(target.elts)
             )
-            for one, typ in zip(target.elts, known, strict=True):
-                self.assign(one, typ)
+            for item, typ in zip(target.elts, known, strict=True):
+                self.assign(item, typ)
         elif isinstance(target, ast.Subscript):
-            self.typed(target.value)
-            self.typed(target.slice)
+            self.infer(target.value)
+            self.infer(target.slice)
 
-    def branch(self, node: ast.If) -> None:
-        self.typed(node.test)
-        before = dict(self.env or {})
-        self.block(node.body)
-        paths = [self.env]
-        self.env = before
-        self.block(node.orelse)
-        paths.append(self.env)
-        self.env = merge([path for path in paths if path is not None])
+    def check_branch(self, node: ast.If) -> None:
+        self.infer(node.test)
+        before = dict(self.variables or {})
+        self.check_block(node.body)
+        paths = [self.variables]
+        self.variables = before
+        self.check_block(node.orelse)
+        paths.append(self.variables)
+        self.variables = merge_paths([path for path in paths if path is not None])
 
-    def loop(self, node: ast.While | ast.For) -> None:
-        """Repeats the body until the types are final; three rounds suffice for two kinds."""
-        assert self.env is not None, "unreachable code is not checked"
+    def check_loop(self, node: ast.While | ast.For) -> None:
+        """Checks the body three times: with words and numbers, the types are then final."""
+        assert self.variables is not None, "unreachable code is not checked"
         is_endless = (
             isinstance(node, ast.While)
             and isinstance(node.test, ast.Constant)
             and bool(node.test.value)
         )
-        before = dict(self.env)
-        ended: list[Env] = []
-        exits: list[Env] = []
+        before = dict(self.variables)
+        repeats: list[Variables] = []
+        exits: list[Variables] = []
         for _ in range(3):
-            start = merge([before, *ended])
-            assert start is not None, "the path from above leads here"
-            self.env = dict(start)
-            self.loops.append(Loop())
+            start = merge_paths([before, *repeats])
+            assert start is not None, "the path into the loop is one of them"
+            self.variables = dict(start)
+            self.loops.append(LoopExits())
             if isinstance(node, ast.While):
-                self.typed(node.test)
+                self.infer(node.test)
             else:
-                self.assign(node.target, self.iterated(node.iter))
-            at_test = dict(self.env) if isinstance(node, ast.While) else start
-            self.block(node.body)
+                self.assign(node.target, self.item_type(node.iter))
+            at_test = dict(self.variables) if isinstance(node, ast.While) else start
+            self.check_block(node.body)
             loop = self.loops.pop()
-            ended = [path for path in (self.reached(), *loop.continues) if path is not None]
+            repeats = [
+                path for path in (self.current_variables(), *loop.continues) if path is not None
+            ]
             exits = [
-                *([] if is_endless else [at_test, *([] if isinstance(node, ast.While) else ended)]),
+                *(
+                    []
+                    if is_endless
+                    else [at_test, *([] if isinstance(node, ast.While) else repeats)]
+                ),
                 *loop.breaks,
             ]
-        self.env = merge(exits)
-        self.block(node.orelse)
+        self.variables = merge_paths(exits)
+        self.check_block(node.orelse)
 
-    def reached(self) -> Env | None:
-        """The variables at this point; None when no path leads here."""
-        return self.env
+    def current_variables(self) -> Variables | None:
+        """Returns the variables at this point; None in unreachable code."""
+        return self.variables
 
-    def returned(self, node: ast.Return) -> None:
+    def check_return(self, node: ast.Return) -> None:
         assert node.value is not None, "the caller checked it"
-        found, wanted = self.typed(node.value), self.result(self.function)
+        returned, declared = self.infer(node.value), self.result_type(self.function)
         name = self.function.name
         is_listed = isinstance(node.value, ast.Tuple) and not any(
             isinstance(n, ast.Starred) for n in node.value.elts
         )
         if (
-            isinstance(wanted, Row)
-            and wanted.items is not None
+            isinstance(declared, TupleType)
+            and declared.items is not None
             and is_listed
             and isinstance(node.value, ast.Tuple)
         ):
-            if len(node.value.elts) != len(wanted.items):
+            if len(node.value.elts) != len(declared.items):
                 what = (
                     f"{name} returns {len(node.value.elts)} items "
-                    f"where {len(wanted.items)} are declared"
+                    f"where {len(declared.items)} are declared"
                 )
                 self.report(node.lineno, what, "return one item for each of WORDS")
                 return
             pairs = [
-                (item, self.typed(item), typ)
-                for item, typ in zip(node.value.elts, wanted.items, strict=True)
+                (item, self.infer(item), typ)
+                for item, typ in zip(node.value.elts, declared.items, strict=True)
             ]
         else:
-            pairs = [(node.value, found, wanted)]
-        for item, given, due in pairs:
-            if isinstance(given, Kind) and isinstance(due, Kind) and {given, due} == {WORD, INT}:
-                cure = "write U(...) around it" if due == WORD else "write np.int64(...) around it"
-                what = f"{name} gives {given.value} ({ast.unparse(item)}) where {due.value} is due"
-                self.report(item.lineno, what, cure)
+            pairs = [(node.value, returned, declared)]
+        for item, actual, expected in pairs:
+            if (
+                isinstance(actual, Kind)
+                and isinstance(expected, Kind)
+                and {actual, expected} == {WORD, INT}
+            ):
+                fix = (
+                    "write U(...) around it"
+                    if expected == WORD
+                    else "write np.int64(...) around it"
+                )
+                given = f"{actual.value} ({ast.unparse(item)})"
+                what = f"{name} returns {given} where {expected.value} is declared"
+                self.report(item.lineno, what, fix)
 
     # --- expressions
 
-    def typed(self, node: ast.expr) -> Type:
+    def infer(self, node: ast.expr) -> Type:
         match node:
             case ast.Name():
-                return self.named(node)
+                return self.infer_name(node)
             case ast.Constant():
                 return type_of_value(node.value)
             case ast.BinOp():
-                return self.operation(node, node.left, node.op, node.right)
+                return self.infer_operation(node, node.left, node.op, node.right)
             case ast.UnaryOp():
-                operand = self.typed(node.operand)
+                operand = self.infer(node.operand)
                 is_not = isinstance(node.op, ast.Not)
                 return BOOL if is_not else INT if operand == BOOL else operand
             case ast.Compare():
                 for part in (node.left, *node.comparators):
-                    self.typed(part)
+                    self.infer(part)
                 return BOOL
             case ast.BoolOp():
-                return joined(tuple(self.typed(value) for value in node.values))
+                return common_type(tuple(self.infer(value) for value in node.values))
             case ast.IfExp():
-                return self.choice(node)
+                return self.infer_conditional(node)
             case ast.Call():
-                return self.call(node)
+                return self.infer_call(node)
             case ast.Subscript():
-                return self.element(node)
+                return self.infer_subscript(node)
             case ast.Tuple():
-                items = tuple(self.typed(item) for item in node.elts)
+                items = tuple(self.infer(item) for item in node.elts)
                 is_starred = any(isinstance(item, ast.Starred) for item in node.elts)
-                return UNKNOWN if is_starred else Row(joined(items), items)
+                return UNKNOWN if is_starred else TupleType(common_type(items), items)
             case ast.NamedExpr():
-                value = self.typed(node.value)
+                value = self.infer(node.value)
                 self.assign(node.target, value)
                 return value
             case ast.Attribute():
-                return type_of_value(self.constant(node))
+                return type_of_value(self.constant_value(node))
             case _:
                 return UNKNOWN
 
-    def named(self, node: ast.Name) -> Type:
+    def infer_name(self, node: ast.Name) -> Type:
         if node.id not in self.locals:
             return type_of_value(self.namespace.get(node.id))
-        typ = (self.env or {}).get(node.id, (UNKNOWN, 0))[0]
-        if isinstance(typ, Clash):
+        typ = (self.variables or {}).get(node.id, (UNKNOWN, 0))[0]
+        if isinstance(typ, Conflict):
             what = (
                 f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), "
                 "compiled a float"
@@ -449,20 +470,20 @@ class RuleTypes:
             self.report(
                 typ.int_line,
                 what,
-                f"start it with U(0) if it is a word, or use two names, in {self.where}",
+                f"start it with U(0) if it is a word, or use two names, in {self.rule_name}",
             )
             return UNKNOWN
         return typ
 
     @property
-    def where(self) -> str:
+    def rule_name(self) -> str:
         return self.function.name
 
-    def operation(
+    def infer_operation(
         self, node: ast.AST, left: ast.expr, operator: ast.operator, right: ast.expr
     ) -> Type:
         line = getattr(node, "lineno", self.function.lineno)
-        a, b = self.typed(left), self.typed(right)
+        a, b = self.infer(left), self.infer(right)
         if isinstance(operator, ast.Div):
             self.report(
                 line,
@@ -473,12 +494,12 @@ class RuleTypes:
         if isinstance(operator, ast.Pow):
             self.report(
                 line,
-                f"** is another thing when compiled: {ast.unparse(node)}",
+                f"** gives another result when compiled: {ast.unparse(node)}",
                 "multiply or shift instead",
             )
             return UNKNOWN
         if isinstance(operator, ast.LShift | ast.RShift):
-            self.shift(line, node, left, right)
+            self.check_shift(line, node, left, right)
             return a if a in (WORD, INT) else INT if a == BOOL else UNKNOWN
         kinds = {a, b}
         if WORD in kinds and kinds & {INT, BOOL}:
@@ -487,7 +508,7 @@ class RuleTypes:
                 f"the number {ast.unparse(number)} next to a word makes the whole signed: "
                 f"{ast.unparse(node)}"
             )
-            self.report(line, what, self.cure_of_mix(number))
+            self.report(line, what, self.mixed_fix(number))
             return UNKNOWN
         if kinds == {WORD}:
             return WORD
@@ -495,15 +516,20 @@ class RuleTypes:
             return BOOL
         return INT if kinds <= {INT, BOOL} else UNKNOWN
 
-    def cure_of_mix(self, number: ast.expr) -> str:
-        """The cure where a word and a number meet; an accumulator is best fixed where it starts."""
-        begun = (self.env or {}).get(number.id) if isinstance(number, ast.Name) else None
-        if not isinstance(number, ast.Name) or begun is None or begun[1] == self.function.lineno:
-            return MIXED
-        return f"start {number.id} with U(0) in line {begun[1]} if it is a word, or else {MIXED}"
+    def mixed_fix(self, number: ast.expr) -> str:
+        """Returns the fix for an operation on a word and a number."""
+        assigned = (self.variables or {}).get(number.id) if isinstance(number, ast.Name) else None
+        if (
+            not isinstance(number, ast.Name)
+            or assigned is None
+            or assigned[1] == self.function.lineno
+        ):
+            return MIXED_FIX
+        start = f"start {number.id} with U(0) in line {assigned[1]}"
+        return f"{start} if it is a word, or else {MIXED_FIX}"
 
-    def shift(self, line: int, node: ast.AST, left: ast.expr, right: ast.expr) -> None:
-        distance = self.number(right)
+    def check_shift(self, line: int, node: ast.AST, left: ast.expr, right: ast.expr) -> None:
+        distance = self.constant_number(right)
         text = ast.unparse(node)
         if distance is not None and not 0 <= distance < 64:
             self.report(
@@ -516,7 +542,7 @@ class RuleTypes:
             and isinstance(node.op, ast.LShift)
             and isinstance(left, ast.Constant)
         )
-        if distance is None and is_bit and self.number(left) == 1:
+        if distance is None and is_bit and self.constant_number(left) == 1:
             what = f"1 << {ast.unparse(right)} is a signed number"
             self.report(
                 line,
@@ -524,85 +550,87 @@ class RuleTypes:
                 f"write ONE << U({ast.unparse(right)}), with ONE = U(1) beside the constants",
             )
 
-    def number(self, node: ast.expr) -> int | None:
-        """The value of a constant shift distance; None when it is unknown."""
+    def constant_number(self, node: ast.expr) -> int | None:
+        """Returns the value of a constant expression; None if it is unknown."""
         if (
             isinstance(node, ast.Call)
-            and self.constant(node.func) is np.uint64
+            and self.constant_value(node.func) is np.uint64
             and len(node.args) == 1
         ):
-            return self.number(node.args[0])
+            return self.constant_number(node.args[0])
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            value = self.number(node.operand)
+            value = self.constant_number(node.operand)
             return None if value is None else -value
-        known: Any = node.value if isinstance(node, ast.Constant) else self.constant(node)
+        known: Any = node.value if isinstance(node, ast.Constant) else self.constant_value(node)
         return int(known) if isinstance(known, int | np.integer) else None
 
-    def choice(self, node: ast.IfExp) -> Type:
-        self.typed(node.test)
-        a, b = self.typed(node.body), self.typed(node.orelse)
+    def infer_conditional(self, node: ast.IfExp) -> Type:
+        self.infer(node.test)
+        a, b = self.infer(node.body), self.infer(node.orelse)
         if {a, b} == {WORD, INT}:
             what = f"a word or a number, compiled a float: {ast.unparse(node)}"
             self.report(node.lineno, what, "give both arms one type: U(0) beside a word")
             return UNKNOWN
         return a if a == b else UNKNOWN
 
-    def element(self, node: ast.Subscript) -> Type:
-        owner = self.typed(node.value)
+    def infer_subscript(self, node: ast.Subscript) -> Type:
+        owner = self.infer(node.value)
         indexes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         is_slice = any(isinstance(index, ast.Slice) for index in indexes)
         for index in indexes:
             if not isinstance(index, ast.Slice):
-                self.typed(index)
+                self.infer(index)
         match owner:
-            case Row() if is_slice:
-                return Row(owner.item)
-            case Row():
-                at = self.number(node.slice)
+            case TupleType() if is_slice:
+                return TupleType(owner.item)
+            case TupleType():
+                place = self.constant_number(node.slice)
                 is_known = (
                     owner.items is not None
-                    and at is not None
-                    and -len(owner.items) <= at < len(owner.items)
+                    and place is not None
+                    and -len(owner.items) <= place < len(owner.items)
                 )
                 return (
-                    owner.items[at] if is_known and owner.items and at is not None else owner.item
+                    owner.items[place]
+                    if is_known and owner.items and place is not None
+                    else owner.item
                 )
-            case Array() if not is_slice:
+            case ArrayType() if not is_slice:
                 left = owner.dimensions - len(indexes)
-                return owner.item if left <= 0 else Array(owner.item, left)
-            case Kind() if owner in MEMORY:
-                return owner if is_slice else MEMORY[owner]
+                return owner.item if left <= 0 else ArrayType(owner.item, left)
+            case Kind() if owner in ELEMENT_TYPE:
+                return owner if is_slice else ELEMENT_TYPE[owner]
             case _:
                 return UNKNOWN
 
     # --- calls
 
-    def iterated(self, node: ast.expr) -> Type:
-        """The type of the items that a `for` loop iterates over."""
+    def item_type(self, node: ast.expr) -> Type:
+        """Returns the type of the items that a `for` loop iterates over."""
         if isinstance(node, ast.Call):
-            target = self.constant(node.func)
+            target = self.constant_value(node.func)
             parts = node.args
             if target is range:
-                self.call(node)
+                self.infer_call(node)
                 return INT
             if target in (enumerate, zip):
-                items = tuple(self.iterated(part) for part in parts)
+                items = tuple(self.item_type(part) for part in parts)
                 items = (INT, *items[:1]) if target is enumerate else items
-                return Row(joined(items), items)
+                return TupleType(common_type(items), items)
             if target is reversed and parts:
-                return self.iterated(parts[0])
-        typ = self.typed(node)
+                return self.item_type(parts[0])
+        typ = self.infer(node)
         match typ:
-            case Row():
+            case TupleType():
                 return typ.item
-            case Array():
-                return typ.item if typ.dimensions == 1 else Array(typ.item, typ.dimensions - 1)
+            case ArrayType():
+                return typ.item if typ.dimensions == 1 else ArrayType(typ.item, typ.dimensions - 1)
             case _:
                 return UNKNOWN
 
-    def call(self, node: ast.Call) -> Type:
-        types = [self.typed(argument) for argument in node.args]
-        target = self.constant(node.func)
+    def infer_call(self, node: ast.Call) -> Type:
+        types = [self.infer(argument) for argument in node.args]
+        target = self.constant_value(node.func)
         text = ast.unparse(node.func)
         if target is np.uint64:
             return WORD
@@ -614,18 +642,18 @@ class RuleTypes:
             return types[0]
         if target is jit.put:
             return UNKNOWN
-        if target in tuple(getattr(builtins, name) for name in ALLOWED):
-            return self.builtin(node, target, types)
+        if target in tuple(getattr(builtins, name) for name in ALLOWED_BUILTINS):
+            return self.infer_builtin_call(node, target, types)
         if isinstance(target, FunctionType) and hasattr(target, jit.RULE):
-            return self.called_rule(node, text, types)
-        cure = (
+            return self.infer_rule_call(node, text, types)
+        fix = (
             "mark it with @rule, use the bit helpers of engine.jit, "
             "or compute it beside the constants"
         )
-        self.report(node.lineno, f"{self.where} calls {text}, which compiled rules cannot", cure)
+        self.report(node.lineno, f"{self.rule_name} calls {text}, which compiled rules cannot", fix)
         return UNKNOWN
 
-    def builtin(self, node: ast.Call, target: object, types: list[Type]) -> Type:
+    def infer_builtin_call(self, node: ast.Call, target: object, types: list[Type]) -> Type:
         if target is bool:
             return BOOL
         if target is int:
@@ -636,33 +664,33 @@ class RuleTypes:
             return types[0] if types == [INT] else UNKNOWN
         if target in (min, max) and WORD in types and INT in types:
             what = f"a word or a number, compiled a float: {ast.unparse(node)}"
-            self.report(node.lineno, what, MIXED)
+            self.report(node.lineno, what, MIXED_FIX)
             return UNKNOWN
-        return joined(tuple(types)) if target in (abs, min, max) else UNKNOWN
+        return common_type(tuple(types)) if target in (abs, min, max) else UNKNOWN
 
-    def called_rule(self, node: ast.Call, name: str, types: list[Type]) -> Type:
+    def infer_rule_call(self, node: ast.Call, name: str, types: list[Type]) -> Type:
         rule = self.rules.get(name)
         if rule is None:
             return UNKNOWN
         arguments = rule.args.args
-        for argument, wanted, found, given in zip(
-            arguments, self.parameters(rule), types, node.args, strict=False
+        for argument, declared, given, argument_node in zip(
+            arguments, self.parameter_types(rule), types, node.args, strict=False
         ):
             if (
-                {found, wanted} == {WORD, INT}
-                and isinstance(found, Kind)
-                and isinstance(wanted, Kind)
+                {given, declared} == {WORD, INT}
+                and isinstance(given, Kind)
+                and isinstance(declared, Kind)
             ):
                 what = (
-                    f"{name} takes {wanted.value} as {argument.arg}, "
-                    f"not {found.value} ({ast.unparse(given)})"
+                    f"{name} takes {declared.value} as {argument.arg}, "
+                    f"not {given.value} ({ast.unparse(argument_node)})"
                 )
                 self.report(
                     node.lineno,
                     what,
-                    "write U(...) around it" if wanted == WORD else "write np.int64(...)",
+                    "write U(...) around it" if declared == WORD else "write np.int64(...)",
                 )
-        return self.result(rule)
+        return self.result_type(rule)
 
 
 def _is_store(node: ast.Name) -> bool:

@@ -450,7 +450,7 @@ def _solved(
         return None
     running = Running(time_ms / 1000, solver.expire, lambda: None)
     bounded = Limit(time_ms=given_ms)
-    return solver.solve(position, bounded, control, around=lambda: watch(running))
+    return solver.solve(position, bounded, control, timer=lambda: watch(running))
 
 
 def _may_be_drawn_by_the_past(position: Position) -> bool:

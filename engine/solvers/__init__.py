@@ -1,1 +1,1 @@
-"""Exact solvers: the result of a position with best play by both sides."""
+"""Exact solvers: they find the result of a position with best play by both sides."""

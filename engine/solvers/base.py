@@ -18,7 +18,7 @@ from engine.search.job import Bound, Limit
 
 
 class ProblemError(GameError):
-    """The text is not a position to solve; the message says what was expected."""
+    """A text is no position to solve; the message says what is expected."""
 
 
 #: An `engine.search.driver.Control`. Importing it here would load the compiler.
@@ -27,10 +27,10 @@ Control = Any
 
 @dataclass(frozen=True, slots=True)
 class SolvedMove:
-    """What is known of one move, for the side that makes it.
+    """The result of one move, for the side that makes it.
 
-    `score` is in the game's own terms, `value` in the search's units (MATE at the top). `bound`
-    says whether both are exact or a bound.
+    `score` is in the game's own units, `value` in the search's units, with MATE as the highest
+    value. `bound` says whether both are exact or bounds.
     """
 
     move: int
@@ -43,9 +43,9 @@ class SolvedMove:
 class Solution:
     """The result of a position for the side to move.
 
-    `moves` has the best move first, `line` is the principal variation as far as it is known, and
-    `depth` is the depth of the search in plies. `score` and `value` are exact unless `bound` says
-    that they are a bound: a solver may know only who wins.
+    `moves` has the best move first, `line` is the known part of the principal variation, `depth` is
+    the depth of the search in plies. `score` and `value` are exact unless `bound` says that they
+    are bounds: a solver may know only who wins.
     """
 
     score: int
@@ -59,7 +59,7 @@ class Solution:
 
     @property
     def best_moves(self) -> tuple[int, ...]:
-        """The moves that are known to reach the best score and value."""
+        """The moves that surely reach the best score and value."""
         best = self.score, self.value
         return tuple(
             m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper"
@@ -68,7 +68,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A position to solve, and its known score, if any."""
+    """A position to solve, and its score if that is known."""
 
     position: Position
     score: int | None = None
@@ -76,15 +76,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The scores of many positions (None at a limit), the nodes of each, and the time for all."""
+    """The scores of many positions, None if a limit came first; their nodes; the total time."""
 
     scores: tuple[int | None, ...]
     nodes: tuple[int, ...]
     seconds: float
 
 
-#: A context manager around a computation. A caller with a time limit starts a timer in it that
-#: calls `expire`.
+#: Returns a context manager for a computation. With a time limit it starts a timer that calls
+#: `expire`.
 Timer = Callable[[], AbstractContextManager[None]]
 
 
@@ -94,21 +94,21 @@ class Solver(Protocol):
     game: Game
 
     def prepare(self) -> None:
-        """Compiles the solver or loads it from the cache, and loads its data."""
+        """Compiles the solver or loads it from the cache, then loads its data."""
 
     def expire(self) -> None:
         """Stops the running computation without a result; another thread may call it."""
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """True if the position is surely solved in `time_ms`; None means no time limit."""
+        """True if the solver should solve the position in `time_ms`; None means no time limit."""
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
-        """The exact result, or None when a limit came first.
+        """Returns the result, or None if a limit came first.
 
-        Cancelled when the control block says so. The position must have a move. The caller enforces
-        the time limit: its `around` calls `expire`.
+        Raises Cancelled if the control block says so. The position must have a move. The caller
+        enforces the time limit: its `timer` calls `expire`.
         """
 
     def solve_batch(
@@ -117,18 +117,18 @@ class Solver(Protocol):
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
-        """The scores of many positions without moves or lines; `limit.nodes` is for each one."""
+        """Returns the scores of many positions, without moves; `limit.nodes` is for each one."""
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """The position that a text names, in any notation that position collections use.
+        """Parses a problem, in the notations that position collections use.
 
-        ProblemError or another GameError when it names none.
+        Raises ProblemError or another GameError if the text is no position.
         """
 
     def describe(self, solution: Solution) -> str:
-        """The result in words, such as "a win in 5 plies"."""
+        """Returns the result in words, such as "a win in 5 plies"."""
 
 
 @runtime_checkable
@@ -136,7 +136,7 @@ class TableSolver(Solver, Protocol):
     """A solver with endgame tables, which its `prepare` loads, or generates if they are missing."""
 
     #: Maximum number of pieces on the board in the tables.
-    most_pieces: int
+    max_pieces: int
 
     @property
     def data(self) -> Any:
@@ -145,7 +145,7 @@ class TableSolver(Solver, Protocol):
     def make_tables(self, pieces: int, progress: Callable[[int, int], None]) -> dict[str, int]:
         """Generates and stores the tables of up to `pieces` pieces; returns counts by name.
 
-        `progress` takes the entries done and the entries in all.
+        `progress` receives the number of entries done and the total.
         """
 
 
@@ -154,20 +154,20 @@ class BookSolver(Solver, Protocol):
     """A solver with an opening book, the first DATA file of its game."""
 
     def make_book(self, plies: int, work: Path, progress: Callable[[int, int, int], None]) -> bytes:
-        """The content of a book file with the positions up to `plies` plies from the start.
+        """Returns the content of a book file with positions up to `plies` plies from the start.
 
         The file `work` records finished positions, so that a later run continues there. `progress`
-        takes the plies of the positions being solved, the number done and the number in all.
+        receives the plies of the positions being solved, the number done and the total.
         """
 
 
 def named_solver(game: Game) -> Solver | None:
-    """The solver that a game's rules name, or None; GameFault when it cannot be loaded."""
+    """Returns the solver that a game's rules name, or None; GameFault if it cannot be loaded."""
     name = str(getattr(game.rules, "SOLVER", ""))
     if not name:
         return None
     try:
         solver: Solver = import_module(name).make_solver(game)
     except (ImportError, AttributeError) as error:
-        raise GameFault(f"the solver {name!r} of {game.id} cannot be had: {error}") from error
+        raise GameFault(f"the solver {name!r} of {game.id} cannot be loaded: {error}") from error
     return solver

@@ -39,31 +39,31 @@ from engine.solvers.connect_four_results import (
 )
 
 CELLS = kernel.CELLS
-#: Bits of the largest table index: 32 MiB, which only the longest searches use.
+#: Maximum bits of a table index: 32 MiB, which only the longest searches use.
 TABLE_BITS = 22
-#: Bits of the largest table index while the book is made: 512 MiB.
+#: Maximum bits of a table index while the book is made: 512 MiB.
 BOOK_TABLE_BITS = 26
-#: Nodes spent at first on each move to find a best one, when the score is known.
+#: Node limit of the first proof for each move, to find a best move when the score is known.
 PROOF_NODES = 2_000
-#: The factor of the nodes for each further round of such proofs.
+#: The factor of that limit from one round of proofs to the next.
 PROOF_GROWTH = 8
-#: Nodes spent on the exact scores of the other moves, and again on the principal variation.
+#: Node limit for the scores of the other moves, and again for the principal variation.
 SIDE_NODES = 2_000_000
-#: Nodes spent on the exact score of a position whose result is known, under a time limit.
+#: Node limit for the exact score of a position whose result is known, under a time limit.
 EXACT_NODES = 15_000_000
-#: The number of discs that HARD_MS is measured for.
+#: The number of discs for which HARD_MS was measured.
 HARD_DISCS = 9
-#: Milliseconds for an exact score: one in fifty positions with HARD_DISCS discs takes longer, but
-#: none behind the book. A result takes a third of that.
+#: Time for an exact score, in milliseconds: one in fifty positions with HARD_DISCS discs takes
+#: longer, but none behind the book. A result takes a third of that.
 HARD_MS = 700
-#: The factor by which this time falls with each further disc.
-EASIER = 1.75
+#: The factor by which HARD_MS falls with each further disc.
+HARD_MS_FACTOR = 1.75
 
 
 def huge_memory(words: int) -> Memory:
-    """Zeroed words, in huge pages if the system has them, which cause far fewer TLB misses."""
+    """Allocates zeroed words, in huge pages if possible, for fewer TLB misses."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        # Private pages, because shared pages are seldom huge.
+        # Shared mappings seldom get huge pages.
         pages = mmap.mmap(-1, words * 8, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         pages.madvise(mmap.MADV_HUGEPAGE)
     else:
@@ -71,8 +71,8 @@ def huge_memory(words: int) -> Memory:
     return Memory(np.frombuffer(pages, np.uint64))
 
 
-class Stopped(Exception):
-    """A limit was reached before the result."""
+class LimitReached(Exception):
+    """A search reached its limit before it had the result."""
 
 
 class ConnectFourSolver:
@@ -95,58 +95,58 @@ class ConnectFourSolver:
             self._native.function(name)
 
     def expire(self) -> None:
-        self._work()[kernel.EXPIRED] = 1
+        self._work_words()[kernel.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
         """True for positions in the book, and for those that a search nearly always solves in time.
 
-        A position that the book knows only as lost is not enough. The positions that the top level
-        meets behind the book take at most a quarter of a second.
+        An entry that says only that a position is lost does not count. The positions that the top
+        level meets behind the book take at most a quarter of a second.
         """
         board = _board(position)
         entry = self.book.find(board)
         if time_ms is None or (entry is not None and entry.score != LOST):
             return True
-        return 3 * time_ms * EASIER ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
+        return 3 * time_ms * HARD_MS_FACTOR ** (board[1].bit_count() - HARD_DISCS) >= HARD_MS
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
-        """The score and a best move; other exact scores and the line as far as they are cheap.
+        """Returns the score and a best move, and other exact scores and the line if they are cheap.
 
         With a time limit the solver finds the result first: a winning side gets a winning move even
-        if there is no time to find the fastest win. Without a time limit the same position gets the
-        same answer, whatever was solved before.
+        if there is no time to find the fastest win. Without a time limit the answer does not depend
+        on earlier positions.
         """
         board = _board(position)
         self._clear_table()
         self._start_search(limit, control)
         side_nodes = min(SIDE_NODES, limit.nodes or SIDE_NODES)
-        begun = time.perf_counter()
-        with around():
+        start = time.perf_counter()
+        with timer():
             try:
-                known = None if limit.time_ms is None else self._result(board, control)
-                best = self._exact(board, known, limit, control)
-            except Stopped:
+                known = None if limit.time_ms is None else self._find_result(board, control)
+                best = self._find_exact(board, known, limit, control)
+            except LimitReached:
                 return None
             if not is_exact(best):
-                return self._winning_solution(board, best, time.perf_counter() - begun)
-            moves = self._moves(board, best, side_nodes // 6, control)
-            line = self._line(board, best, side_nodes, control)
+                return self._winning_solution(board, best, time.perf_counter() - start)
+            moves = self._score_moves(board, best, side_nodes // 6, control)
+            line = self._find_line(board, best, side_nodes, control)
         return Solution(
             score=best.score,
             value=_value(board, best.score),
             moves=moves,
             line=line,
             depth=CELLS - board[1].bit_count(),
-            nodes=int(self._work()[kernel.NODES]),
-            seconds=time.perf_counter() - begun,
+            nodes=int(self._work_words()[kernel.NODES]),
+            seconds=time.perf_counter() - start,
         )
 
-    def _result(self, board: Board, control: Control) -> Entry:
-        """The result, or the exact score from the book, and a move that keeps it.
+    def _find_result(self, board: Board, control: Control) -> Entry:
+        """Returns the result, or the exact score from the book, and a move that keeps it.
 
-        Stopped at a limit.
+        Raises LimitReached at a limit.
         """
         entry = self.book.find(board)
         if entry is not None:
@@ -160,32 +160,34 @@ class ConnectFourSolver:
                 return Entry(result, column)
         raise AssertionError(f"no move of {board} keeps its result")
 
-    def _exact(self, board: Board, known: Entry | None, limit: Limit, control: Control) -> Entry:
-        """The exact score and a move that reaches it; at a limit, a known win.
+    def _find_exact(
+        self, board: Board, known: Entry | None, limit: Limit, control: Control
+    ) -> Entry:
+        """Returns the exact score and a move that reaches it, or at a limit a known win.
 
-        Stopped at a limit otherwise. For a lost position the general search then finds the move
-        that resists longest.
+        Raises LimitReached if there is neither. For a lost position the general search then finds
+        the move that resists longest.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
             return entry
         if known is None:
-            return self._best(board, control)
+            return self._find_best(board, control)
         if is_exact(known):
             return known  # a draw always ends with the last disc
-        work = self._work()
+        work = self._work_words()
         work[kernel.NODE_LIMIT] = min(
             int(work[kernel.NODES]) + EXACT_NODES, limit.nodes or NO_LIMIT
         )
         try:
-            return self._best(board, control, 1 if known.score > 0 else -CELLS)
-        except Stopped:
+            return self._find_best(board, control, 1 if known.score > 0 else -CELLS)
+        except LimitReached:
             if known.score == LOST:
                 raise
             return known
 
     def _winning_solution(self, board: Board, entry: Entry, seconds: float) -> Solution:
-        """The solution when a move is only known to win: with the last disc at the latest."""
+        """Returns the solution if a move is only known to win, with the last disc at the latest."""
         value = _value(board, 1)
         return Solution(
             score=1,
@@ -193,7 +195,7 @@ class ConnectFourSolver:
             moves=(SolvedMove(entry.column, 1, value, "lower"),),
             line=(entry.column,),
             depth=CELLS - board[1].bit_count(),
-            nodes=int(self._work()[kernel.NODES]),
+            nodes=int(self._work_words()[kernel.NODES]),
             seconds=seconds,
             bound="lower",
         )
@@ -204,7 +206,7 @@ class ConnectFourSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves all positions in one call of compiled code, each without the book.
 
@@ -216,14 +218,16 @@ class ConnectFourSolver:
         self._used_bits = self._bits
         self._start_search(limit, control)
         memories = Memory(boards), Memory(scores), len(positions), self._memory, control.memory
-        with around():
-            begun = time.thread_time()
+        with timer():
+            start = time.thread_time()
             self._native.function("solve_all")(*memories)
-            seconds = time.thread_time() - begun
+            seconds = time.thread_time() - start
         if control.cancelled:
             raise Cancelled
-        found = tuple(None if score == kernel.UNKNOWN else int(score) for score in scores[::2])
-        return Batch(found, tuple(scores[1::2].tolist()), seconds)
+        scores_or_none = tuple(
+            None if score == kernel.UNKNOWN else int(score) for score in scores[::2]
+        )
+        return Batch(scores_or_none, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """A position text, or the columns 1 to 7 played from the start; then perhaps its score."""
@@ -254,7 +258,7 @@ class ConnectFourSolver:
                 self._used_bits = self._bits
             # Each search begins with a small part of the table, even after a long one.
             self._start_search(Limit(), control)
-            return self._best(board, control, least), int(self._work()[kernel.NODES])
+            return self._find_best(board, control, least), int(self._work_words()[kernel.NODES])
 
         book = make_book(solve, plies, work, progress)
         self._clear_table()
@@ -263,9 +267,9 @@ class ConnectFourSolver:
             self._used_bits = self._bits
             self._start_search(Limit(), control)
             # The whole table at once: the entries of one position help the next.
-            self._work()[kernel.TABLE_SHIFT] = 64 - self._bits
-            self._work()[kernel.GROW_AT] = NO_LIMIT
-            return self._result(board, control)
+            self._work_words()[kernel.TABLE_SHIFT] = 64 - self._bits
+            self._work_words()[kernel.GROW_AT] = NO_LIMIT
+            return self._find_result(board, control)
 
         results = make_results(
             book, find_result, RESULT_DISCS, work.with_name(f"{work.name}.results"), progress
@@ -284,26 +288,26 @@ class ConnectFourSolver:
             position = position.play(column)
         return position
 
-    def _work(self) -> Any:
+    def _work_words(self) -> Any:
         if self._memory is None:
             self._memory = huge_memory(kernel.TABLE + (1 << self._bits))
         return self._memory.array
 
     def _start_search(self, limit: Limit, control: Control) -> None:
-        work = self._work()
+        work = self._work_words()
         work[: kernel.MOVES] = 0
         work[kernel.NODE_LIMIT] = limit.nodes or NO_LIMIT
-        work[kernel.LARGEST] = self._bits
+        work[kernel.MAX_BITS] = self._bits
         work[kernel.TABLE_SHIFT] = 64 - kernel.SMALL_BITS
-        work[kernel.GROW_AT] = kernel.NODES_AN_ENTRY << kernel.SMALL_BITS
+        work[kernel.GROW_AT] = kernel.NODES_PER_ENTRY << kernel.SMALL_BITS
         control.clear_shown()
 
     def _clear_table(self) -> None:
-        """Clears the part of the table that was used.
+        """Clears the used part of the table.
 
-        A batch may have used all of it, a search the part that it had grown to.
+        A batch may have used all of it, a search the part to which it had grown.
         """
-        work = self._work()
+        work = self._work_words()
         last_bits = 64 - int(work[kernel.TABLE_SHIFT]) if work[kernel.TABLE_SHIFT] else 0
         used = 1 << max(last_bits, self._used_bits)
         work[kernel.DEEP_TABLE : kernel.TABLE + used] = 0
@@ -311,13 +315,16 @@ class ConnectFourSolver:
 
     def _grant_nodes(self, nodes: int) -> None:
         """Grants the next search `nodes` nodes; after `expire` it still stops at once."""
-        work = self._work()
+        work = self._work_words()
         work[kernel.STOP] = 0
         work[kernel.NODE_LIMIT] = int(work[kernel.NODES]) + nodes
         work[kernel.POLL] = 0
 
     def _score(self, board: Board, low: int, high: int, control: Control) -> int:
-        """The score of a position, clamped to low and high; Stopped at a limit."""
+        """Returns the score of a position, clamped to low and high.
+
+        Raises LimitReached at a limit.
+        """
         if is_over(board):
             score = (
                 -((CELLS + 2 - board[1].bit_count()) // 2) if has_four(board[0] ^ board[1]) else 0
@@ -328,18 +335,18 @@ class ConnectFourSolver:
         )
         if control.cancelled:
             raise Cancelled
-        if self._work()[kernel.STOP]:
-            raise Stopped
+        if self._work_words()[kernel.STOP]:
+            raise LimitReached
         return score
 
-    def _best(self, board: Board, control: Control, least: int = -CELLS) -> Entry:
-        """The score, which must be at least `least`, and a move that reaches it."""
-        work = self._work()
+    def _find_best(self, board: Board, control: Control, lower_bound: int = -CELLS) -> Entry:
+        """Returns the score, which must be at least `lower_bound`, and a move that reaches it."""
+        work = self._work_words()
         last_cutoff = kernel.MOVES + board[1].bit_count() * kernel.PLY_WORDS + kernel.LAST_BEST
         work[last_cutoff] = 0
-        score = self._score(board, least, CELLS, control)
-        # The move of the last cutoff is usually the best. The table still holds most of its proof,
-        # so every move gets a few nodes before any gets many.
+        score = self._score(board, lower_bound, CELLS, control)
+        # The move of the last cutoff is usually the best, and the table still holds most of its
+        # proof. So every move gets a few nodes before any move gets many.
         last = int(work[last_cutoff])
         order = sorted(columns(board), key=lambda column: not last >> 7 * column & COLUMN_BITS)
         limit, nodes = int(work[kernel.NODE_LIMIT]), PROOF_NODES
@@ -348,12 +355,12 @@ class ConnectFourSolver:
             for column in order:
                 self._grant_nodes(min(nodes, limit - int(work[kernel.NODES])))
                 try:
-                    reached = -self._score(drop(board, column), -score, 1 - score, control)
-                except Stopped:
+                    score_of_move = -self._score(drop(board, column), -score, 1 - score, control)
+                except LimitReached:
                     if work[kernel.EXPIRED] or work[kernel.NODES] >= limit:
                         raise
                     continue
-                if reached == score:
+                if score_of_move == score:
                     work[kernel.NODE_LIMIT] = limit
                     return Entry(score, column)
                 refuted += 1
@@ -361,7 +368,7 @@ class ConnectFourSolver:
                 raise AssertionError(f"no move of {board} reaches its score of {score}")
             nodes *= PROOF_GROWTH
 
-    def _moves(
+    def _score_moves(
         self, board: Board, best: Entry, nodes: int, control: Control
     ) -> tuple[SolvedMove, ...]:
         """The best move, then the others by score; a score that needs too many nodes is a bound."""
@@ -373,12 +380,14 @@ class ConnectFourSolver:
             try:
                 score = -self._score(drop(board, column), -best.score, CELLS, control)
                 others.append(SolvedMove(column, score, _value(board, score)))
-            except Stopped:
+            except LimitReached:
                 others.append(SolvedMove(column, best.score, _value(board, best.score), "upper"))
         others.sort(key=lambda move: -move.score)
         return (SolvedMove(best.column, best.score, _value(board, best.score)), *others)
 
-    def _line(self, board: Board, best: Entry, nodes: int, control: Control) -> tuple[int, ...]:
+    def _find_line(
+        self, board: Board, best: Entry, nodes: int, control: Control
+    ) -> tuple[int, ...]:
         """The principal variation to the end, as far as `nodes` suffice."""
         self._grant_nodes(nodes)
         line = []
@@ -388,8 +397,8 @@ class ConnectFourSolver:
             if is_over(board):
                 break
             try:
-                best = self._exact(board, None, Limit(), control)
-            except Stopped:
+                best = self._find_exact(board, None, Limit(), control)
+            except LimitReached:
                 break
         return tuple(line)
 

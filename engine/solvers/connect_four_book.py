@@ -1,11 +1,10 @@
-"""The opening book of connect four: positions that a search of a second does not solve.
+"""The opening book of connect four, for positions that a search takes more than a second to solve.
 
-The solver itself makes the book once. The book holds exact scores of positions up to a number of
-discs where the side to move has always played the book's move, whatever the other side played, and
-of the positions behind these that take long. So a player that follows the book knows the exact
-score there without a search. Of the other positions with few discs the book has only the result. A
-position and its mirror image share one entry, a word of key (49 bits), column (3 bits) and score +
-32 (6 bits). The words are sorted.
+The solver itself makes the book once. The book holds exact scores of the positions up to a number
+of discs that a player who always plays the book's move can reach, and of the positions behind these
+that take long. So such a player knows the exact score without a search. Of the other positions with
+few discs the book has only the result. A position and its mirror image share one entry, a word of
+key (49 bits), column (3 bits) and score + 32 (6 bits). The words are sorted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,25 +16,30 @@ import numpy as np
 
 from engine.game import GameError
 
+#: The bottom cells of all columns.
 BOTTOM = 0x0040810204081
+#: The bits of the first column.
 COLUMN_BITS = 127
+#: Added to a score so that an entry holds it in six bits.
 SCORE_SHIFT = 32
+#: The number of cells.
 CELLS = 42
-#: Positions behind the book that take more nodes than this, a tenth of a second or longer, are
-#: entries as well.
+#: Positions behind the book that take more nodes than this, a tenth of a second or longer, also
+#: become entries.
 HARD_NODES = 2_000_000
-#: The mark of other positions in the work file.
-EASY = " easy"
+#: The mark of the other positions behind the book in the work file.
+EASY_MARK = " easy"
+#: The columns from the centre outwards.
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
 
 #: The discs of the side to move, and all discs.
 Board = tuple[int, int]
 #: The positions with one number of discs, and a lower bound of the score of each.
-Level = dict[Board, int]
+Positions = dict[Board, int]
 
 
 class BookError(GameError):
-    """The file is not a work file of a book."""
+    """A file is no work file of a book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ def mirrored(word: int) -> int:
 
 
 def key_of(board: Board) -> tuple[int, bool]:
-    """The common key of a position and its mirror image, and True if it is made from the latter."""
+    """The common key of a position and its mirror image, and whether the latter makes the key."""
     key = board[0] + board[1] + BOTTOM
     other = mirrored(key)
     return (other, True) if other < key else (key, False)
@@ -86,23 +90,23 @@ def is_over(board: Board) -> bool:
 
 
 class Book:
-    """The entries of a book, found by position."""
+    """The entries of a book, by position."""
 
     def __init__(self, words: Any) -> None:
-        """`words` must be sorted; a zero, which stands for no data, is never found."""
+        """Takes the sorted words; a single 0 stands for an empty book."""
         self._words = words
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._words))
 
     def find(self, board: Board) -> Entry | None:
-        key, turned = key_of(board)
-        at = int(np.searchsorted(self._words, key << 9))
-        if at == len(self._words) or int(self._words[at]) >> 9 != key:
+        key, is_mirrored = key_of(board)
+        index = int(np.searchsorted(self._words, key << 9))
+        if index == len(self._words) or int(self._words[index]) >> 9 != key:
             return None
-        word = int(self._words[at])
+        word = int(self._words[index])
         column = word >> 6 & 7
-        return Entry((word & 63) - SCORE_SHIFT, 6 - column if turned else column)
+        return Entry((word & 63) - SCORE_SHIFT, 6 - column if is_mirrored else column)
 
 
 def to_words(entries: dict[int, Entry]) -> Any:
@@ -116,37 +120,42 @@ def to_words(entries: dict[int, Entry]) -> Any:
 #: Takes a position, a lower bound of its score, and whether to start from an empty table; returns
 #: the entry and the nodes.
 Solve = Callable[[Board, int, bool], tuple[Entry, int]]
-#: Takes the number of discs of the positions being solved, the number done and the number in all.
+#: Takes the number of discs of the positions being solved, the number done and the total.
 Progress = Callable[[int, int, int], None]
 
 
 def make_book(solve: Solve, plies: int, work: Path, progress: Progress) -> dict[int, Entry]:
-    """Solves the positions of the book up to `plies` discs; the file `work` records finished ones.
+    """Solves the positions of the book up to `plies` discs and returns the entries by key.
 
-    Positions with few discs come first, because positions with two more follow from their moves. Of
-    the positions behind the book only those that take more than HARD_NODES become entries, and then
-    those behind them.
+    The file `work` records finished positions. Positions with few discs come first, because their
+    moves lead to the positions with two more. Of the positions behind the book only those that take
+    more than HARD_NODES become entries, and then those behind them.
     """
     done = read_work(work)
     entries: dict[int, Entry] = {}
-    levels: list[Level] = [{} for _ in range(CELLS + 3)]
+    levels: list[Positions] = [{} for _ in range(CELLS + 3)]
     levels[0] = {(0, 0): -CELLS}
     with open(work, "a", encoding="ascii") as log:
         for count in range(CELLS + 1):
-            level, is_behind = levels[count], count > plies
-            for number, (board, least) in enumerate(level.items()):
-                progress(count, number, len(level))
-                key, turned = key_of(board)
+            positions, is_behind = levels[count], count > plies
+            for number, (board, lower_bound) in enumerate(positions.items()):
+                progress(count, number, len(positions))
+                key, is_mirrored = key_of(board)
                 if key not in done:
-                    found, nodes = solve(board, -CELLS if is_behind else least, is_behind)
-                    own = Entry(found.score, 6 - found.column if turned else found.column)
-                    done[key] = None if is_behind and nodes <= HARD_NODES else own
-                    log.write(f"{key:x} {own.score} {own.column}{'' if done[key] else EASY}\n")
+                    solved, nodes = solve(board, -CELLS if is_behind else lower_bound, is_behind)
+                    keyed_entry = Entry(
+                        solved.score, 6 - solved.column if is_mirrored else solved.column
+                    )
+                    done[key] = None if is_behind and nodes <= HARD_NODES else keyed_entry
+                    log.write(
+                        f"{key:x} {keyed_entry.score} {keyed_entry.column}"
+                        f"{'' if done[key] else EASY_MARK}\n"
+                    )
                     log.flush()
-            if level:
-                progress(count, len(level), len(level))
+            if positions:
+                progress(count, len(positions), len(positions))
             known = {
-                board: entry for board in level if (entry := done[key_of(board)[0]]) is not None
+                board: entry for board in positions if (entry := done[key_of(board)[0]]) is not None
             }
             entries.update((key_of(board)[0], entry) for board, entry in known.items())
             levels[count + 2] = _distinct(_replies(known))
@@ -157,18 +166,18 @@ def make_book(solve: Solve, plies: int, work: Path, progress: Progress) -> dict[
     return entries
 
 
-def _distinct(found: Iterable[tuple[Board, int]]) -> Level:
-    """One position for each key, with the highest of the lower bounds of its score."""
-    level: dict[int, tuple[Board, int]] = {}
-    for board, least in found:
+def _distinct(positions: Iterable[tuple[Board, int]]) -> Positions:
+    """Returns one position for each key, with the highest of the lower bounds of its score."""
+    by_key: dict[int, tuple[Board, int]] = {}
+    for board, lower_bound in positions:
         key = key_of(board)[0]
-        kept, before = level.get(key, (board, least))
-        level[key] = kept, max(before, least)
-    return dict(level.values())
+        first_board, known_bound = by_key.get(key, (board, lower_bound))
+        by_key[key] = first_board, max(known_bound, lower_bound)
+    return dict(by_key.values())
 
 
 def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
-    """The positions after the book's move and any reply, each with a lower bound of its score.
+    """Yields the positions after the book's move and any reply, with lower bounds of their scores.
 
     The columns of `known` are those of the position that makes the key. A reply cannot make the
     position worse for the side that follows the book.
@@ -178,33 +187,33 @@ def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
         if is_over(after):
             continue
         for reply in columns(after):
-            board_then = drop(after, reply)
-            if not is_over(board_then):
-                yield board_then, entry.score
+            after_reply = drop(after, reply)
+            if not is_over(after_reply):
+                yield after_reply, entry.score
 
 
 def read_work(work: Path) -> dict[int, Entry | None]:
-    """The entries that an earlier run recorded, None for easy positions.
+    """Reads the entries that an earlier run recorded; None for easy positions.
 
-    An incomplete last line is dropped from the file. BookError if the file is not a work file; it
-    then stays unchanged.
+    Removes an incomplete last line from the file. If it is no work file, raises BookError and
+    leaves the file unchanged.
     """
     done: dict[int, Entry | None] = {}
     if not work.exists():
         return done
     text = work.read_text("ascii")
-    whole = text[: text.rfind("\n") + 1]
-    for number, line in enumerate(whole.splitlines(), 1):
+    complete_lines = text[: text.rfind("\n") + 1]
+    for number, line in enumerate(complete_lines.splitlines(), 1):
         try:
-            key, score, column = line.removesuffix(EASY).split()
+            key, score, column = line.removesuffix(EASY_MARK).split()
             entry = Entry(int(score), int(column))
-            done[int(key, 16)] = None if line.endswith(EASY) else entry
+            done[int(key, 16)] = None if line.endswith(EASY_MARK) else entry
         except ValueError:
             raise BookError(
                 f"{work}, line {number}: a key, a score and a column are expected"
             ) from None
-    if text and not whole:
+    if text and not complete_lines:
         raise BookError(f"{work}, line 1: a key, a score and a column are expected")
-    if whole != text:
-        work.write_text(whole, "ascii")
+    if complete_lines != text:
+        work.write_text(complete_lines, "ascii")
     return done

@@ -1,7 +1,5 @@
 """The exact search of connect four: alpha-beta with null windows on the score.
 
-`engine.compiler.native` compiles it.
-
 The score of a position for the side to move is 22 minus the discs that the winner has played when
 the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
 last disc.
@@ -26,10 +24,10 @@ from engine.jit import U, at, lsb, popcount, prefetch, put
 from engine.search.layout import CANCEL, SEEN_NODES
 
 #: Counters in A. Another thread writes EXPIRED. 64 - TABLE_SHIFT is the number of index bits in
-#: use, LARGEST the number of index bits that the memory has room for.
-NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, LARGEST = range(8)
-#: Index bits of the table at the beginning of a search. A small table stays in the fastest cache;
-#: it grows during the search.
+#: use, MAX_BITS the maximum for which the memory has room.
+NODES, POLL, NODE_LIMIT, EXPIRED, STOP, TABLE_SHIFT, GROW_AT, MAX_BITS = range(8)
+#: Index bits of the table at the beginning of a search. The table grows during the search; while it
+#: is small it stays in the fastest cache.
 SMALL_BITS = 16
 #: Index bits of the table of deep positions.
 DEEP_BITS = 16
@@ -37,43 +35,53 @@ DEEP_BITS = 16
 #: positions are deep and few recur much later, so a small table that stays in the cache is enough.
 DEEP_PLIES = 22
 #: The table grows after this many nodes for each of its entries.
-NODES_AN_ENTRY = 8
-#: Where the moves of the plies begin in A.
+NODES_PER_ENTRY = 8
+#: The word of A at which the moves of the plies begin.
 MOVES = 8
 #: The words of a ply: seven moves, their threats, their ranks, and LAST_BEST.
 PLY_WORDS = 24
 #: The word of a ply with the move of the last cutoff.
 LAST_BEST = 21
+#: The word of A at which the table of deep positions begins.
 DEEP_TABLE = MOVES + 43 * PLY_WORDS
+#: The word of A at which the table of the other positions begins.
 TABLE = DEEP_TABLE + (1 << DEEP_BITS)
 #: Nodes between two polls.
 POLL_NODES = 4096
 #: With fewer discs a position and its mirror image share an entry.
 SHARED_PLIES = 12
 #: With fewer discs the search probes the entries of all children before it searches the first.
-LOOK_AHEAD_PLIES = 30
+ETC_PLIES = 30
 
 ONE = U(1)
+#: The number of cells.
 CELLS = 42
 #: The score of `solve_all` at a limit.
 UNKNOWN = 99
+#: The bottom cells of all columns.
 BOTTOM = U(0x0040810204081)
+#: All cells.
 BOARD = U(0x0040810204081 * 63)
+#: The cells of rows 1, 3 and 5.
 ODD_ROWS = U(0x0040810204081 * 21)
+#: The cells of rows 2, 4 and 6.
 EVEN_ROWS = U(0x0040810204081 * 42)
+#: A multiplier for hashing: 2**64 divided by the golden ratio.
 GOLDEN = U(0x9E3779B97F4A7C15)
+#: The bits of the first column.
 COLUMN = U(127)
 NO_BITS = U(0)
 #: Added to a score to store it as a bound of six bits.
 SHIFT = 32
+#: The mask of a bound in an entry.
 SIX_BITS = U(63)
-#: The preference of each column between moves that make equally many threats.
-CENTRED = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
+#: The preference of each column among moves that make the same number of threats.
+COLUMN_PREFERENCE = np.array([0, 1, 2, 3, 2, 1, 0], np.int64)
 
 SIGNATURES = {
     "completions": "u8(u8)",
     "can_align": "b1(u8)",
-    "first_may_get": "u8(u8, u8, u8)",
+    "first_player_cells": "u8(u8, u8, u8)",
     "has_odd_threat": "b1(u8, u8, u8, u8)",
     "table_key": "u8(u8, u8, i8)",
     "poll": "i8(u8*, i8*)",
@@ -81,7 +89,7 @@ SIGNATURES = {
     "alpha_beta": "i8(u8, u8, u8, u8, i8, i8, u8*, i8*)",
     "solve": "i8(u8, u8, i8, i8, u8*, i8*)",
     "solve_one": "i8(u8, u8, i8, i8, u8*, i8*)",
-    "begin": "void(i8, u8*)",
+    "start_search": "void(i8, u8*)",
     "solve_all": "void(u8*, i8*, i8, u8*, i8*)",
 }
 CALLS = {
@@ -89,7 +97,7 @@ CALLS = {
     "alpha_beta": (
         "completions",
         "can_align",
-        "first_may_get",
+        "first_player_cells",
         "has_odd_threat",
         "table_key",
         "poll",
@@ -97,7 +105,7 @@ CALLS = {
     ),
     "solve": ("completions", "alpha_beta"),
     "solve_one": ("solve",),
-    "solve_all": ("solve", "begin"),
+    "solve_all": ("solve", "start_search"),
 }
 
 
@@ -129,12 +137,12 @@ def can_align(p: np.uint64) -> bool:
     return bool(r != NO_BITS)
 
 
-def first_may_get(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
-    """A superset of the cells that the first player, to move, can get against a careful second one.
+def first_player_cells(mine: np.uint64, empty: np.uint64, landing: np.uint64) -> np.uint64:
+    """A superset of the cells that the first player, to move, can get if the second plays well.
 
     The second player answers each disc with the cell above it (claimeven). The number of columns
-    with an odd number of free cells is even; there it answers a disc at the bottom of one with the
-    bottom of another (baseinverse).
+    with an odd number of free cells is even; in these the second player answers a disc on the
+    lowest free cell of one with the lowest free cell of another (baseinverse).
     """
     return mine | (empty & ODD_ROWS) | (landing & EVEN_ROWS)
 
@@ -145,8 +153,8 @@ def has_odd_threat(
     """True if the second player, to move, has lost to a threat of the first player in an odd row.
 
     The number of free cells below the threat must be odd. The first player answers as in
-    `first_may_get` everywhere, until the only move of the second player is the cell below the
-    threat. That fails only if the second player gets a row of four before.
+    `first_player_cells` everywhere, until the second player has only the cell below the threat
+    left. That fails only if the second player gets a row of four before.
     """
     bottoms = landing & EVEN_ROWS
     left = threats & ODD_ROWS
@@ -192,10 +200,10 @@ def poll(A: Any, C: Any) -> int:
     if C[CANCEL] != 0 or A[EXPIRED] != NO_BITS or A[NODES] >= A[NODE_LIMIT]:
         A[STOP] = ONE
     if A[NODES] >= A[GROW_AT]:
-        if A[TABLE_SHIFT] >= U(66) - A[LARGEST]:
+        if A[TABLE_SHIFT] >= U(66) - A[MAX_BITS]:
             # Entries hold whole keys, so old entries are lost but never mistaken.
             A[TABLE_SHIFT] -= U(2)
-        A[GROW_AT] = A[NODES] + (U(NODES_AN_ENTRY) << (U(64) - A[TABLE_SHIFT]))
+        A[GROW_AT] = A[NODES] + (U(NODES_PER_ENTRY) << (U(64) - A[TABLE_SHIFT]))
     A[POLL] = A[NODES] + U(POLL_NODES)
     if A[NODE_LIMIT] < A[POLL]:
         A[POLL] = A[NODE_LIMIT]
@@ -212,19 +220,19 @@ def alpha_beta(
     A: Any,
     C: Any,
 ) -> int:
-    """A bound v of the score: a lower bound if v >= beta, an upper bound if v < beta.
+    """Returns a bound v of the score: a lower bound if v >= beta, an upper bound if v < beta.
 
     `count` is the number of discs. The side to move must not be able to win at once: no disc can
     fall into a cell of `wins`, and at most one can fall into a cell of `threats`. When A[STOP] is
     set the value is meaningless, and it was not stored.
     """
-    # 1. Count the node and poll now and then.
+    # 1. Count the node and poll at intervals.
     A[NODES] += ONE
     if A[NODES] >= A[POLL] and poll(A, C) != 0:
         return 0
 
-    # 2. A win of the opponent must be blocked, and no disc may go below one. Without such a move
-    # the side to move loses with the next disc.
+    # 2. The side to move must block a win of the opponent, and must not play directly below one. If
+    # no such move is left, the opponent wins with the next disc.
     landing = (discs + BOTTOM) & BOARD
     blocks = landing & threats
     moves = landing
@@ -236,8 +244,8 @@ def alpha_beta(
     if count >= CELLS - 2:
         return 0
 
-    # 3. The soonest wins bound the score: the side to move with its second disc from here, the
-    # other side after that.
+    # 3. The earliest possible wins bound the score: the side to move wins with its second disc from
+    # here at the earliest, the other side after that.
     upper = (CELLS - 1 - count) >> 1
     lower = -((CELLS - 2 - count) >> 1)
     if beta > upper:
@@ -245,23 +253,22 @@ def alpha_beta(
     if lower >= beta:
         return lower
 
-    # 4. If the window asks only whether there is a win at all, zugzwang rules may decide it without
-    # a search.
+    # 4. If the window only tests who wins, zugzwang rules may decide it without a search.
     empty = BOARD ^ discs
-    others = mine ^ discs
+    opponent = mine ^ discs
     if beta > 0:
         if count & 1 == 0:
-            if not can_align(first_may_get(mine, empty, landing)):
+            if not can_align(first_player_cells(mine, empty, landing)):
                 return 0
         elif not can_align(mine | empty):
             return 0
-    elif not can_align(others | empty):
+    elif not can_align(opponent | empty):
         return 0
     elif (
         beta == 0
         and count & 1 == 0
-        and can_align(others | (empty & EVEN_ROWS & ~landing))
-        and not can_align(first_may_get(mine, empty, landing))
+        and can_align(opponent | (empty & EVEN_ROWS & ~landing))
+        and not can_align(first_player_cells(mine, empty, landing))
     ):
         return -1
     if beta >= 0 and count & 1 == 1 and has_odd_threat(mine, empty, landing, threats):
@@ -270,14 +277,16 @@ def alpha_beta(
     # 5. A single move needs no table.
     if moves & (moves - ONE) == NO_BITS:
         after = discs | moves
-        made = completions(mine | moves) & (BOARD ^ after)
-        at_once = made & ((after + BOTTOM) & BOARD)
+        new_threats = completions(mine | moves) & (BOARD ^ after)
+        immediate = new_threats & ((after + BOTTOM) & BOARD)
         if (
-            at_once != NO_BITS
-            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+            immediate != NO_BITS
+            and ((immediate & (immediate - ONE)) | (new_threats & (immediate << ONE))) != NO_BITS
         ):
             return upper
-        return -alpha_beta(others, after, threats & ~moves, made, count + 1, 1 - beta, A, C)
+        return -alpha_beta(
+            opponent, after, threats & ~moves, new_threats, count + 1, 1 - beta, A, C
+        )
 
     # 6. Probe the table: a stored bound may cut off.
     key = table_key(mine, discs, count)
@@ -299,15 +308,15 @@ def alpha_beta(
         move = moves & -moves
         moves ^= move
         after = discs | move
-        made = completions(mine | move) & (BOARD ^ after)
-        at_once = made & ((after + BOTTOM) & BOARD)
+        new_threats = completions(mine | move) & (BOARD ^ after)
+        immediate = new_threats & ((after + BOTTOM) & BOARD)
         if (
-            at_once != NO_BITS
-            and ((at_once & (at_once - ONE)) | (made & (at_once << ONE))) != NO_BITS
+            immediate != NO_BITS
+            and ((immediate & (immediate - ONE)) | (new_threats & (immediate << ONE))) != NO_BITS
         ):
             return upper
-        prefetch(A, slot_of(table_key(others, after, count + 1), count + 1, A))
-        rank = U(popcount(made) * 4 + CENTRED[lsb(move) // 7])
+        prefetch(A, slot_of(table_key(opponent, after, count + 1), count + 1, A))
+        rank = U(popcount(new_threats) * 4 + COLUMN_PREFERENCE[lsb(move) // 7])
         if wins & (move << ONE) == NO_BITS:
             rank += U(2)  # a disc below an own win lets the opponent block it
         i = n
@@ -317,14 +326,14 @@ def alpha_beta(
             words[14 + i] = words[13 + i]
             i -= 1
         words[i] = move
-        words[7 + i] = made
+        words[7 + i] = new_threats
         words[14 + i] = rank
         n += 1
 
     # 8. Enhanced transposition cutoff: a child in the table may already be good enough.
-    if count < LOOK_AHEAD_PLIES:
+    if count < ETC_PLIES:
         for i in range(n):
-            child = table_key(others, discs | words[i], count + 1)
+            child = table_key(opponent, discs | words[i], count + 1)
             entry = A[slot_of(child, count + 1, A)]
             if entry >> U(15) == child:
                 v = SHIFT - np.int64(entry & SIX_BITS)
@@ -337,7 +346,7 @@ def alpha_beta(
     for i in range(n):
         move = words[i]
         v = -alpha_beta(
-            others, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C
+            opponent, discs | move, threats & ~move, words[7 + i], count + 1, 1 - beta, A, C
         )
         if A[STOP] != NO_BITS:
             return 0
@@ -376,22 +385,22 @@ def solve(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any
     blocks = (discs + BOTTOM) & BOARD & threats
     if blocks & (blocks - ONE) != NO_BITS:
         return min(high, max(low, -((CELLS - count) >> 1)))
-    least = max(low, -((CELLS - count) >> 1))
-    most = min(high, (CELLS - 1 - count) >> 1)
-    while least < most and A[STOP] == NO_BITS:
-        # Bisect the interval, but first ask who wins and whether the win comes soon: these
-        # questions are easier.
-        middle = (least + most) >> 1
-        if middle <= 0 and (least + 1) >> 1 < middle:
-            middle = max(least, (least + 1) >> 1)
-        elif middle >= 0 and most >> 1 > middle:
-            middle = most >> 1
+    lower = max(low, -((CELLS - count) >> 1))
+    upper = min(high, (CELLS - 1 - count) >> 1)
+    while lower < upper and A[STOP] == NO_BITS:
+        # Bisect the interval, but first test who wins and whether the win comes soon, which is
+        # easier.
+        middle = (lower + upper) >> 1
+        if middle <= 0 and (lower + 1) >> 1 < middle:
+            middle = max(lower, (lower + 1) >> 1)
+        elif middle >= 0 and upper >> 1 > middle:
+            middle = upper >> 1
         v = alpha_beta(mine, discs, wins, threats, count, middle + 1, A, C)
         if v <= middle:
-            most = v
+            upper = v
         else:
-            least = v
-    return min(high, max(low, least))
+            lower = v
+    return min(high, max(low, lower))
 
 
 def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C: Any) -> int:
@@ -399,10 +408,10 @@ def solve_one(mine: np.uint64, discs: np.uint64, low: int, high: int, A: Any, C:
     return solve(mine, discs, low, high, A, C)
 
 
-def begin(bits: int, A: Any) -> None:
+def start_search(bits: int, A: Any) -> None:
     """Begins a search with a table of 2**bits entries; polls at the first node."""
     A[TABLE_SHIFT] = U(64 - bits)
-    A[GROW_AT] = A[NODES] + U(NODES_AN_ENTRY << bits)
+    A[GROW_AT] = A[NODES] + U(NODES_PER_ENTRY << bits)
     A[POLL] = A[NODES]
 
 
@@ -413,11 +422,11 @@ def solve_all(boards: Any, scores: Any, number: int, A: Any, C: Any) -> None:
     """
     limit = A[NODE_LIMIT]
     for i in range(number):
-        begun = A[NODES]
+        start = A[NODES]
         A[STOP] = NO_BITS
-        A[NODE_LIMIT] = begun + limit
-        begin(SMALL_BITS, A)
+        A[NODE_LIMIT] = start + limit
+        start_search(SMALL_BITS, A)
         scores[2 * i] = solve(boards[2 * i], boards[2 * i + 1], -CELLS, CELLS, A, C)
         if A[STOP] != NO_BITS:
             scores[2 * i] = UNKNOWN
-        scores[2 * i + 1] = np.int64(A[NODES] - begun)
+        scores[2 * i + 1] = np.int64(A[NODES] - start)

@@ -1,8 +1,8 @@
-"""The results of the positions of connect four with few discs that the lines of the book leave out.
+"""The results of positions of connect four with few discs that are not in the book.
 
 The exact score of such a position takes a search of many seconds, its result a tenth of that, and a
-player needs only a move that keeps the result. So each position up to RESULT_DISCS discs that is
-not in the book becomes an entry with the score WON, LOST or 0. The positions with the most discs
+player needs only a move that keeps the result. So each of these positions, up to RESULT_DISCS
+discs, becomes an entry with the score WON, LOST or 0. The positions with the most discs
 are searched; the results of the others follow from their moves.
 """
 
@@ -23,8 +23,8 @@ from engine.solvers.connect_four_book import (
 WON = 31
 #: The score of an entry that is lost at an unknown distance.
 LOST = -WON
-#: Maximum discs of such entries. No match ends by then, and with more discs a search finds the
-#: result in time.
+#: Maximum number of discs of such entries. No match ends with so few discs; with more, a search
+#: finds the result in time.
 RESULT_DISCS = 6
 
 #: Takes a position; returns its result (WON, LOST or 0) and a column that keeps it.
@@ -58,12 +58,12 @@ def make_results(
             progress(discs, number, len(last))
             if key in known:
                 continue
-            found = done.get(key)
-            if found is None:
-                found = _with_key_column(board, find_result(board))
-                log.write(f"{key:x} {found.score} {found.column}\n")
+            entry = done.get(key)
+            if entry is None:
+                entry = _with_key_column(board, find_result(board))
+                log.write(f"{key:x} {entry.score} {entry.column}\n")
                 log.flush()
-            entries[key] = found
+            entries[key] = entry
         progress(discs, len(last), len(last))
     for level in reversed(levels[:discs]):
         for key, board in level.items():
@@ -73,7 +73,7 @@ def make_results(
 
 
 def levels_of(discs: int) -> list[dict[int, Board]]:
-    """The positions by key, for each number of discs up to `discs`; one of two mirror images."""
+    """The positions by key, for each number of discs up to `discs`; mirror images share one."""
     levels: list[dict[int, Board]] = [{key_of((0, 0))[0]: (0, 0)}]
     for _ in range(discs):
         after = (drop(board, column) for board in levels[-1].values() for column in columns(board))
@@ -82,14 +82,14 @@ def levels_of(discs: int) -> list[dict[int, Board]]:
 
 
 def _best_of_moves(board: Board, known: Mapping[int, Entry], entries: Mapping[int, Entry]) -> Entry:
-    """The best result that a move reaches, with the first such column from the middle."""
-    found = Entry(LOST - 1, -1)
+    """The best result that a move reaches, with the most central such column."""
+    best = Entry(LOST - 1, -1)
     for column in columns(board):
         key = key_of(drop(board, column))[0]
         reached = -result_of((known.get(key) or entries[key]).score)
-        if reached > found.score:
-            found = Entry(reached, column)
-    return found
+        if reached > best.score:
+            best = Entry(reached, column)
+    return best
 
 
 def _with_key_column(board: Board, entry: Entry) -> Entry:

@@ -12,14 +12,14 @@ import numpy as np
 from engine.compiler import code_cache
 from engine.game import Game, GameFault
 
-#: Table files of one game that stay on disk, the current one included.
-KEPT_VERSIONS = 3
-#: Words of the checksum at the end of a file.
-SUM_WORDS = 4
-#: Words of room for the moves of a position.
-SCRATCH = 256
+#: Maximum number of table files of a game that stay on disk, the current one included.
+MAX_VERSIONS = 3
+#: Length of the checksum at the end of a file, in words.
+CHECKSUM_WORDS = 4
+#: Size of the buffer for the moves of a position, in words.
+MOVE_LIST_WORDS = 256
 
-#: Takes the entries done and the entries in all.
+#: Takes the number of entries done and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -30,8 +30,8 @@ def no_progress(done: int, total: int) -> None:
 def slice_pairs(pieces: int) -> list[tuple[int, int]]:
     """The pairs of slice codes that must be built together, in the order of building.
 
-    Quiet moves other than promotions lead from one slice of a pair to the other. Slices that others
-    lead to come first.
+    Quiet moves other than promotions lead from one slice of a pair to the other. A pair comes after
+    all pairs to which its captures and promotions lead.
     """
     counts = [
         c for c in product(range(4), repeat=4) if c[0] + c[1] and c[2] + c[3] and sum(c) <= pieces
@@ -47,24 +47,27 @@ def _code(men: int, kings: int, their_men: int, their_kings: int) -> int:
     return 256 * men + 64 * kings + 16 * their_men + 4 * their_kings
 
 
-def entries(code: int, begins: Any, total: int) -> int:
+def slice_entries(code: int, starts: Any, total: int) -> int:
     """The size of all slices with these men and kings, in entries."""
-    later = begins[begins > begins[code + (code >> 8)]]
-    return int(later.min() if len(later) else total) - int(begins[code])
+    later_starts = starts[starts > starts[code + (code >> 8)]]
+    return int(later_starts.min() if len(later_starts) else total) - int(starts[code])
 
 
 def table_bytes(game: Game, pieces: int) -> int:
     """The number of entries, one byte each, of the tables of up to `pieces` pieces."""
     rules: Any = game.rules
     return sum(
-        entries(code, rules.SLICES, rules.TABLE_BYTES)
+        slice_entries(code, rules.SLICES, rules.TABLE_BYTES)
         for pair in slice_pairs(pieces)
         for code in {*pair}
     )
 
 
 def make_tables(game: Game, pieces: int, progress: Progress = no_progress) -> Any:
-    """The words of the tables of up to `pieces` pieces: this number, then eight entries a word."""
+    """Builds the tables of up to `pieces` pieces.
+
+    Returns the number of pieces, then words of eight entries each.
+    """
     from engine.compiler.native import Memory, compile_game
     from engine.solvers import draughts_tables
 
@@ -77,20 +80,20 @@ def make_tables(game: Game, pieces: int, progress: Progress = no_progress) -> An
     memories = [
         Memory(words[1:]),
         *(Memory(np.zeros_like(words)) for _ in range(2)),
-        Memory(np.zeros(SCRATCH, np.int64)),
+        Memory(np.zeros(MOVE_LIST_WORDS, np.int64)),
     ]
     done = 0
     for pair in pairs:
         if build(*pair, *memories) < 0:
             raise GameFault(f"an entry of the tables of {game.id} does not fit into a byte")
-        done += sum(entries(code, rules.SLICES, rules.TABLE_BYTES) for code in {*pair})
+        done += sum(slice_entries(code, rules.SLICES, rules.TABLE_BYTES) for code in {*pair})
         progress(done, total)
     words[0] = pieces
     return words
 
 
-def counts_of(game: Game, words: Any) -> dict[str, int]:
-    """The numbers of entries, wins, draws and losses, and the plies of the longest win."""
+def count_results(game: Game, words: Any) -> dict[str, int]:
+    """Counts the entries, wins, draws and losses, and the plies of the longest win."""
     values = words[1:].astype("<i8").view(np.uint8)
     values = values[: table_bytes(game, int(words[0]))]
     wins, draws = (values > 0) & (values % 2 == 0), values == 0
@@ -109,12 +112,12 @@ def tables_file(game: Game) -> Path:
 
 
 def load_or_make_tables(game: Game) -> Any:
-    """The whole tables from disk; if they are missing, generates and stores them in some seconds.
+    """Loads the tables; if they are missing, generates and stores them, which takes some seconds.
 
-    One process generates them while the others wait.
+    One process generates them while other processes wait.
     """
     with code_cache.locked(code_cache.cache_folder(), f"{game.id}.tables"):
-        words = load(tables_file(game))
+        words = load_tables(tables_file(game))
         if words is None:
             rules: Any = game.rules
             words = make_tables(game, int(rules.TABLE_PIECES))
@@ -123,31 +126,29 @@ def load_or_make_tables(game: Game) -> Any:
 
 
 def store_tables(path: Path, words: Any) -> None:
-    """Writes tables with their checksum and removes the oldest tables of other versions."""
-    draft = path.with_suffix(".draft")
-    draft.write_bytes(words.astype("<i8").tobytes() + _checksum(words))
-    os.replace(draft, path)
-    others = [
-        other
-        for other in path.parent.glob(f"{path.name.partition('.')[0]}.*.tables")
-        if other != path
+    """Writes tables with their checksum; removes old versions beyond MAX_VERSIONS."""
+    temporary = path.with_suffix(".draft")
+    temporary.write_bytes(words.astype("<i8").tobytes() + _checksum(words))
+    os.replace(temporary, path)
+    old_files = [
+        file for file in path.parent.glob(f"{path.name.partition('.')[0]}.*.tables") if file != path
     ]
-    others.sort(key=lambda other: other.stat().st_mtime, reverse=True)
-    for other in others[KEPT_VERSIONS - 1 :]:
-        other.unlink(missing_ok=True)
+    old_files.sort(key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in old_files[MAX_VERSIONS - 1 :]:
+        file.unlink(missing_ok=True)
 
 
-def load(path: Path) -> Any:
-    """The words of a file of tables; None if it is missing or damaged."""
+def load_tables(path: Path) -> Any:
+    """Reads the words of a table file; None if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
         return None
-    if len(content) % 8 or len(content) < 8 * SUM_WORDS:
+    if len(content) % 8 or len(content) < 8 * CHECKSUM_WORDS:
         return None
-    words = np.frombuffer(content[: -8 * SUM_WORDS], "<i8").astype(np.int64)
-    return words if content[-8 * SUM_WORDS :] == _checksum(words) else None
+    words = np.frombuffer(content[: -8 * CHECKSUM_WORDS], "<i8").astype(np.int64)
+    return words if content[-8 * CHECKSUM_WORDS :] == _checksum(words) else None
 
 
 def _checksum(words: Any) -> bytes:
-    return hashlib.blake2b(words.astype("<i8").tobytes(), digest_size=8 * SUM_WORDS).digest()
+    return hashlib.blake2b(words.astype("<i8").tobytes(), digest_size=8 * CHECKSUM_WORDS).digest()

@@ -1,18 +1,18 @@
 """The endgame tables of draughts by retrograde analysis, compiled with the rules of the game.
 
-The entry of a position is a byte: 0 for a draw, else one more than the plies to the end with best
-play, where the winner hurries and the loser delays. An even number of plies is a loss for the side
-to move, which has no move left in the end; an odd number is a win.
+The entry of a position is a byte: 0 for a draw, else 1 plus the plies to the end with best play,
+that is, the fastest win or the slowest loss. An even number of plies is a loss for the side to
+move, which has no move left at the end; an odd number is a win.
 
 The method is that of Thompson (ICCA Journal 9/3, 1986), by distance. First each position of a slice
 gets an initial value from its moves that leave the slice, by a capture or a promotion, and the
-number of its other moves; the slices that these moves lead to are complete. Then, for each distance
-in turn, the positions at that distance update their predecessors, which are found by taking back
-quiet moves.
+number of its other moves; the slices to which captures and promotions lead are complete. Then, for
+each distance in turn, the positions at that distance update their predecessors, which are found by
+undoing quiet moves.
 
-All memory is 64-bit words: B is the tables, eight entries a word. L and X have the same layout: L
-counts the moves of each entry whose results are open, and X is its entry if all of those lose. A is
-room for a list of moves. See `engine.compiler.native` for the compilation.
+All memory is 64-bit words. B is the tables, eight entries to a word. L and X have the same layout:
+L counts the moves of each position whose results are open, and X is its entry if all of them lose.
+A is a buffer for a list of moves. See `engine.compiler.native` for the compilation.
 """
 
 from typing import Any
@@ -24,36 +24,42 @@ from engine.jit import popcount
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
+#: A placeholder; compilation replaces it by the value of the game.
 MAX_MOVES = 1
+#: A placeholder, like MAX_MOVES.
 REPEATS = 0
+#: A move of this value or more is a capture.
 CAPTURE = 1 << 12
-NEVER_LOST = 255
-HIGHEST_ENTRY = 254
+#: In L, the mark of a position that is not lost.
+NOT_LOST = 255
+#: Maximum value of an entry.
+MAX_ENTRY = 254
+#: The shift of each direction, as in the rules.
 STEPS = (4, 5, -4, -5)
 
 # The numbering of the tables.
 from engine.games.draughts_parts.board import BOARD, FIRST_ROW  # noqa: E402
-from engine.games.draughts_parts.tables import CHOOSE, MIDDLE_ROWS, SLICES  # noqa: E402
+from engine.games.draughts_parts.tables import BINOMIALS, MIDDLE_ROWS, SLICES  # noqa: E402
 
 MORE_HOOKS = ("table_index", "jumpers")
 
 SIGNATURES = {
-    "byte": "i8(i8*, i8)",
-    "put_byte": "void(i8*, i8, i8)",
-    "squares": "u8(i8, i8, u8)",
+    "read_byte": "i8(i8*, i8)",
+    "write_byte": "void(i8*, i8, i8)",
+    "square_set": "u8(i8, i8, u8)",
     "slice_size": "i8(i8)",
     "position_of": "state(i8, i8)",
-    "first_look": "i8(i8, i8*, i8*, i8*, i8*)",
-    "tell": "i8(state, i8, i8*, i8*, i8*)",
-    "pass_over": "i8(i8, i8, i8*, i8*, i8*)",
+    "initialize_slice": "i8(i8, i8*, i8*, i8*, i8*)",
+    "update_predecessors": "i8(state, i8, i8*, i8*, i8*)",
+    "propagate_entry": "i8(i8, i8, i8*, i8*, i8*)",
     "build": "i8(i8, i8, i8*, i8*, i8*, i8*)",
 }
 CALLS = {
-    "position_of": ("squares",),
-    "first_look": ("byte", "put_byte", "slice_size", "position_of"),
-    "tell": ("byte", "put_byte"),
-    "pass_over": ("byte", "slice_size", "position_of", "tell"),
-    "build": ("first_look", "pass_over"),
+    "position_of": ("square_set",),
+    "initialize_slice": ("read_byte", "write_byte", "slice_size", "position_of"),
+    "update_predecessors": ("read_byte", "write_byte"),
+    "propagate_entry": ("read_byte", "slice_size", "position_of", "update_predecessors"),
+    "build": ("initialize_slice", "propagate_entry"),
 }
 
 
@@ -73,66 +79,70 @@ def play(s: State, m: int) -> State:
     raise NotImplementedError
 
 
-def byte(memory: Any, i: int) -> int:
+def read_byte(memory: Any, i: int) -> int:
     return int((memory[i >> 3] >> (8 * (i & 7))) & 255)
 
 
-def put_byte(memory: Any, i: int, value: int) -> None:
+def write_byte(memory: Any, i: int, value: int) -> None:
     shift = 8 * (i & 7)
     memory[i >> 3] = (memory[i >> 3] & ~(255 << shift)) | (value << shift)
 
 
-def squares(number: int, count: int, free: np.uint64) -> np.uint64:
+def square_set(number: int, count: int, free: np.uint64) -> np.uint64:
     """The set of `count` free squares with that number, the inverse of the rule `combination`."""
-    found = ZERO
+    chosen_squares = ZERO
     for chosen in range(count, 0, -1):
         below = chosen - 1
-        while CHOOSE[below + 1, chosen] <= number:
+        while BINOMIALS[below + 1, chosen] <= number:
             below += 1
-        number -= CHOOSE[below, chosen]
-        rest = free
+        number -= BINOMIALS[below, chosen]
+        remaining = free
         for _ in range(below):
-            rest &= rest - ONE
-        found |= rest & (~rest + ONE)
-    return found
+            remaining &= remaining - ONE
+        chosen_squares |= remaining & (~remaining + ONE)
+    return chosen_squares
 
 
 def slice_size(code: int) -> int:
     """The number of positions of a slice."""
-    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    men, kings, first_row_men = code >> 8, code >> 6 & 3, code & 3
     their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
-    of_men = CHOOSE[4, at_home] * CHOOSE[24, men - at_home] * CHOOSE[28 - men + at_home, their_men]
-    return int(of_men * CHOOSE[free, kings] * CHOOSE[free - kings, their_kings])
+    men_placements = (
+        BINOMIALS[4, first_row_men]
+        * BINOMIALS[24, men - first_row_men]
+        * BINOMIALS[28 - men + first_row_men, their_men]
+    )
+    return int(men_placements * BINOMIALS[free, kings] * BINOMIALS[free - kings, their_kings])
 
 
 def position_of(code: int, number: int) -> State:
     """The position with that number in a slice, with Black to move."""
-    men, kings, at_home = code >> 8, code >> 6 & 3, code & 3
+    men, kings, first_row_men = code >> 8, code >> 6 & 3, code & 3
     their_men, their_kings = code >> 4 & 3, code >> 2 & 3
     free = 32 - men - their_men
-    ways = CHOOSE[free - kings, their_kings]
-    of_their_kings = number % ways
-    number //= ways
-    ways = CHOOSE[free, kings]
-    of_kings = number % ways
-    number //= ways
-    ways = CHOOSE[28 - men + at_home, their_men]
-    of_their_men = number % ways
-    number //= ways
-    ways = CHOOSE[24, men - at_home]
-    my_men = squares(number // ways, at_home, FIRST_ROW) | squares(
-        number % ways, men - at_home, MIDDLE_ROWS
+    placements = BINOMIALS[free - kings, their_kings]
+    their_kings_number = number % placements
+    number //= placements
+    placements = BINOMIALS[free, kings]
+    kings_number = number % placements
+    number //= placements
+    placements = BINOMIALS[28 - men + first_row_men, their_men]
+    their_men_number = number % placements
+    number //= placements
+    placements = BINOMIALS[24, men - first_row_men]
+    my_men = square_set(number // placements, first_row_men, FIRST_ROW) | square_set(
+        number % placements, men - first_row_men, MIDDLE_ROWS
     )
-    men_of_other = squares(of_their_men, their_men, BOARD & ~(FIRST_ROW | my_men))
-    my_kings = squares(of_kings, kings, BOARD & ~(my_men | men_of_other))
-    kings_of_other = squares(
-        of_their_kings, their_kings, BOARD & ~(my_men | men_of_other | my_kings)
+    men_of_other = square_set(their_men_number, their_men, BOARD & ~(FIRST_ROW | my_men))
+    my_kings = square_set(kings_number, kings, BOARD & ~(my_men | men_of_other))
+    kings_of_other = square_set(
+        their_kings_number, their_kings, BOARD & ~(my_men | men_of_other | my_kings)
     )
     return (my_men | my_kings, men_of_other | kings_of_other, my_kings | kings_of_other, ZERO)
 
 
-def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
+def initialize_slice(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
     """Sets the initial values of a slice from moves that leave it; returns the highest entry."""
     highest = 0
     for number in range(slice_size(code)):
@@ -142,14 +152,14 @@ def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
         won = 0  # the lowest entry of a win
         lost = 1  # the highest entry of a loss, if every move loses
         drawn = 0
-        left = 0
+        open_moves = 0
         for t in range(n):
             m = A[t]
             child = play(s, m)
             if m < CAPTURE and popcount(child[2]) == popcount(s[2]):
-                left += 1
+                open_moves += 1
                 continue
-            entry = 1 if child[0] == ZERO else byte(B, table_index(child))
+            entry = 1 if child[0] == ZERO else read_byte(B, table_index(child))
             if entry == 0:
                 drawn = 1
             elif entry & 1 == 0:
@@ -157,84 +167,86 @@ def first_look(code: int, B: Any, L: Any, X: Any, A: Any) -> int:
             elif won == 0 or entry + 1 < won:
                 won = entry + 1
         if won != 0:
-            put_byte(B, i, won)
+            write_byte(B, i, won)
             highest = max(highest, won)
-        elif drawn == 0 and left == 0:
-            put_byte(B, i, lost)
+        elif drawn == 0 and open_moves == 0:
+            write_byte(B, i, lost)
             highest = max(highest, lost)
-        put_byte(L, i, NEVER_LOST if won != 0 or drawn != 0 else left)
-        put_byte(X, i, lost)
+        write_byte(L, i, NOT_LOST if won != 0 or drawn != 0 else open_moves)
+        write_byte(X, i, lost)
     return highest
 
 
-def tell(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
-    """Updates the predecessors of s, by quiet moves, with its entry; the highest new entry."""
+def update_predecessors(s: State, entry: int, B: Any, L: Any, X: Any) -> int:
+    """Updates the predecessors of s by quiet moves with its entry; returns the highest new one."""
     highest = 0
     free = BOARD & ~(s[0] | s[1])
     pieces = s[1]
     while pieces:
         end = pieces & (~pieces + ONE)
         pieces ^= end
-        for way in range(4):
-            if way >= 2 and s[2] & end == ZERO:
+        for direction in range(4):
+            if direction >= 2 and s[2] & end == ZERO:
                 break  # White's men can only come from below
-            start = end >> U(-STEPS[way]) if STEPS[way] < 0 else end << U(STEPS[way])
+            start = (
+                end >> U(-STEPS[direction]) if STEPS[direction] < 0 else end << U(STEPS[direction])
+            )
             if start & free == ZERO:
                 continue
             kings = s[2]
             if kings & end:
                 kings ^= start | end
-            before = ((s[1] ^ end) | start, s[0], kings, ONE)
-            if jumpers(before) != ZERO:
+            predecessor = ((s[1] ^ end) | start, s[0], kings, ONE)
+            if jumpers(predecessor) != ZERO:
                 continue  # a capture was compulsory there
-            i = table_index(before)
-            known = byte(B, i)
+            i = table_index(predecessor)
+            known_entry = read_byte(B, i)
             if entry & 1 != 0:
-                if known == 0 or known > entry + 1:
-                    put_byte(B, i, entry + 1)
+                if known_entry == 0 or known_entry > entry + 1:
+                    write_byte(B, i, entry + 1)
                     highest = max(highest, entry + 1)
             else:
-                left = byte(L, i)
-                if left != NEVER_LOST and known == 0:
-                    put_byte(L, i, left - 1)
-                    if left == 1:
-                        value = max(byte(X, i), entry + 1)
-                        put_byte(B, i, value)
+                open_moves = read_byte(L, i)
+                if open_moves != NOT_LOST and known_entry == 0:
+                    write_byte(L, i, open_moves - 1)
+                    if open_moves == 1:
+                        value = max(read_byte(X, i), entry + 1)
+                        write_byte(B, i, value)
                         highest = max(highest, value)
     return highest
 
 
-def pass_over(code: int, entry: int, B: Any, L: Any, X: Any) -> int:
-    """Updates the predecessors of all positions of a slice with this entry, see `tell`."""
+def propagate_entry(code: int, entry: int, B: Any, L: Any, X: Any) -> int:
+    """Updates the predecessors of all positions of a slice that have this entry."""
     highest = 0
-    begin = SLICES[code]
+    start = SLICES[code]
     for number in range(slice_size(code)):
-        if byte(B, begin + number) == entry:
-            highest = max(highest, tell(position_of(code, number), entry, B, L, X))
+        if read_byte(B, start + number) == entry:
+            highest = max(highest, update_predecessors(position_of(code, number), entry, B, L, X))
     return highest
 
 
 def build(code: int, mirrored: int, B: Any, L: Any, X: Any, A: Any) -> int:
     """Fills the slices of two codes that mirror each other; returns the highest entry.
 
-    The slices of all numbers of men on the first row are included. -1 when an entry does not fit
-    into a byte.
+    It includes the slices of all numbers of men on the first row. Returns -1 if an entry does not
+    fit into a byte.
     """
     men, their_men = code >> 8, mirrored >> 8
     highest = 0
-    for at_home in range(men + 1):
-        highest = max(highest, first_look(code + at_home, B, L, X, A))
+    for first_row_men in range(men + 1):
+        highest = max(highest, initialize_slice(code + first_row_men, B, L, X, A))
     if mirrored != code:
-        for at_home in range(their_men + 1):
-            highest = max(highest, first_look(mirrored + at_home, B, L, X, A))
+        for first_row_men in range(their_men + 1):
+            highest = max(highest, initialize_slice(mirrored + first_row_men, B, L, X, A))
     entry = 1
     while entry <= highest:
-        for at_home in range(men + 1):
-            highest = max(highest, pass_over(code + at_home, entry, B, L, X))
+        for first_row_men in range(men + 1):
+            highest = max(highest, propagate_entry(code + first_row_men, entry, B, L, X))
         if mirrored != code:
-            for at_home in range(their_men + 1):
-                highest = max(highest, pass_over(mirrored + at_home, entry, B, L, X))
-        if highest > HIGHEST_ENTRY:
+            for first_row_men in range(their_men + 1):
+                highest = max(highest, propagate_entry(mirrored + first_row_men, entry, B, L, X))
+        if highest > MAX_ENTRY:
             return -1
         entry += 1
     return highest

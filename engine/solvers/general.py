@@ -1,8 +1,8 @@
-"""The solver of games without one of their own: the general search, run to the end of all lines.
+"""The solver for games that have none of their own: a general search to the end of all lines.
 
-The search ends as soon as it sees the end of the best line. Its scores of the other moves are
-results only where they are ends as well. The solver searches each of the other moves further, as
-far as that is cheap. For the rest it reports only that they are no better than the best move.
+The search stops when it has reached the end of the best line. Its scores of the other moves are
+results only if their lines also reach the end. The solver searches the other moves further if that
+is cheap. For the rest it reports only that they are no better than the best move.
 """
 
 import time
@@ -18,7 +18,7 @@ from engine.solvers.base import Batch, Problem, Solution, SolvedMove, Timer
 
 #: Bits of the index of the transposition table.
 TABLE_BITS = 22
-#: Nodes spent on the results of the moves that are not the best ones.
+#: Node limit for the results of the other moves.
 SIDE_NODES = 2_000_000
 
 
@@ -43,39 +43,39 @@ class SearchSolver:
         self._searcher.expire()
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """False: the effort is unknown before the end."""
+        """False: the search cannot tell in advance how long it takes."""
         return False
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
-        """The result and the best moves.
+        """Returns the result and the best moves.
 
-        Another move has an exact result if the search saw its end or needs few more nodes for it.
+        Other moves have exact results if these need few further nodes.
         """
-        begun = time.perf_counter()
+        start = time.perf_counter()
         self._is_expired = False
         self._clear_table()
-        with around():
+        with timer():
             report = self._search(position, limit, control, margin=1)
             if not _is_final(report):
                 return None
-            moves = [proven(report, *found) for found in report.moves]
-            left = (
+            moves = [proven_result(report, *reported) for reported in report.moves]
+            nodes_left = (
                 SIDE_NODES if limit.nodes is None else min(SIDE_NODES, limit.nodes - report.nodes)
             )
-            nodes = report.nodes + self._search_others(position, moves, left, control)
+            nodes = report.nodes + self._solve_other_moves(position, moves, nodes_left, control)
         return Solution(
             score=_sign(report.score),
             value=report.score,
             moves=(
                 moves[0],
-                *sorted(moves[1:], key=lambda one: (one.bound == "upper", -one.value)),
+                *sorted(moves[1:], key=lambda solved: (solved.bound == "upper", -solved.value)),
             ),
             line=report.line,
             depth=report.depth,
             nodes=nodes,
-            seconds=time.perf_counter() - begun,
+            seconds=time.perf_counter() - start,
         )
 
     def solve_batch(
@@ -84,20 +84,20 @@ class SearchSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         scores: list[int | None] = []
         nodes = []
         self._is_expired = False
-        with around():
+        with timer():
             for position in positions:
                 self._clear_table()
                 report = self._search(position, limit, control)
                 scores.append(_sign(report.score) if _is_final(report) else None)
                 nodes.append(report.nodes)
-        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - begun)
+        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         return Problem(self.game.position(text, options))
@@ -116,30 +116,32 @@ class SearchSolver:
             control,
             margin=margin,
             features=layout.SOUND,
-            around=self._unless_expired,
+            around=self._expire_if_late,
         )
 
     @contextmanager
-    def _unless_expired(self) -> Iterator[None]:
-        """Wraps the searches that share a time limit: one that begins too late stops at once."""
+    def _expire_if_late(self) -> Iterator[None]:
+        """Stops a search at once if the time limit has expired in an earlier one."""
         if self._is_expired:
             self._searcher.expire()
         yield
 
-    def _search_others(
+    def _solve_other_moves(
         self, position: Position, moves: list[SolvedMove], nodes: int, control: Control
     ) -> int:
         """Replaces bounds in `moves` by results while `nodes` suffice; returns the nodes used."""
-        unknown = [i for i, one in enumerate(moves) if one.bound != "exact"]
+        unknown = [i for i, move in enumerate(moves) if move.bound != "exact"]
         used = 0
         for count, i in enumerate(unknown):
             after = position.play(moves[i].move)
-            share = (nodes - used) // (len(unknown) - count)
-            if self._is_expired or share < len(after.moves()):  # depth 1 ignores the limit
+            node_limit = (nodes - used) // (len(unknown) - count)
+            if self._is_expired or node_limit < len(
+                after.moves()
+            ):  # the search always finishes depth 1
                 break
             value = _final_value(position, after)
             if value is None:
-                report = self._search(after, Limit(nodes=share), control)
+                report = self._search(after, Limit(nodes=node_limit), control)
                 used += report.nodes
                 value = _value_before(report.score) if _is_final(report) else None
             if value is not None:
@@ -171,7 +173,7 @@ def _is_final(report: Report) -> bool:
 
 
 def _plies(value: int) -> int:
-    """The plies to the end that a value shows; more than any depth if it shows none."""
+    """The plies to the end that a value implies; more than any depth if it implies none."""
     return MATE - abs(value)
 
 
@@ -179,13 +181,13 @@ def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
 
 
-def proven(report: Report, move: int, value: int, bound: int) -> SolvedMove:
-    """The result of a move that a final report proves.
+def proven_result(report: Report, move: int, value: int, bound: int) -> SolvedMove:
+    """Returns the result of a move that a final report proves.
 
-    If no line was cut at the horizon, every number in the report is proven. Otherwise a loss is
-    proven, though it may come sooner; a win is proven if its score is exact, and no nearer win can
-    exist within the depth. Any other number is an estimate, which proves only that the best move is
-    at least as good.
+    If no line ended at the horizon, every score in the report is proven. Otherwise a loss is
+    proven, though it may come sooner; a win is proven if its score is exact, and it is the nearest
+    win if it lies within the depth. Any other score is an estimate, which proves only that the best
+    move is at least as good.
     """
     if report.solved:
         return SolvedMove(move, _sign(value), value, BOUNDS[bound])

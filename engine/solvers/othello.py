@@ -1,8 +1,8 @@
 """The solver of Othello's endgame: the final lead in discs with best play.
 
-Empty cells count for the winner. A position with some 20 empty cells takes about a second. Under a
-time limit the solver first finds out who wins, which is faster, and reports that if the time ends
-before the exact score is known.
+Empty cells count for the winner. A position with about 20 empty cells takes a second. Under a time
+limit the solver first finds out who wins, which is faster, and reports that if the time expires
+before it knows the exact score.
 """
 
 import math
@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from engine.compiler import native_lanes  # noqa: F401  (registers what the kernel is written in)
+from engine.compiler import native_lanes  # noqa: F401  (registers the lanes with the compiler)
 from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game, Position
 from engine.games.othello import PASS
@@ -26,20 +26,22 @@ from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadran
 
 #: Bits of the index of a table slot, which holds two entries of 32 bytes.
 TABLE_BITS = 19
-#: The empty cells that the solver accepts in REACH_MS, the time in milliseconds for that, and the
-#: factor of the time for one more empty cell.
+#: The number of empty cells that the solver accepts with REACH_MS milliseconds, and the factor of
+#: the time for each further empty cell.
 REACH_EMPTY, REACH_MS, REACH_GROWTH = 20, 800, 3.0
 #: Maximum number of empty cells without a time limit.
-MOST_EMPTY = 56
+MAX_EMPTY = 56
+#: All cells.
 FULL = (1 << 64) - 1
-#: Outside all scores.
-BEYOND = 65
+#: A bound beyond all scores.
+INFINITY = 65
+#: A move and its score in an OBF file.
 OBF_SCORE = re.compile(r"\s*([A-Ha-h][1-8]|PASS|pass)\s*:\s*([+-]?\d+)\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The result of a search with a window: the score, its bound, and scores of moves by cell."""
+class _SearchResult:
+    """The result of a search with a window: score, bound, and the scores of moves by cell."""
 
     score: int
     bound: Bound
@@ -48,7 +50,7 @@ class _Found:
 
 
 class EndgameSolver:
-    """Solves by `engine.solvers.othello_kernel`, with one table that all positions share."""
+    """Solves with `engine.solvers.othello_kernel`; all positions share one table."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -67,27 +69,27 @@ class EndgameSolver:
         self._words[last.EXPIRED] = 1
 
     def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """True if the empty cells are few enough that the time mostly suffices to know who wins."""
+        """True if the time usually suffices to know who wins, by the number of empty cells."""
         empty = _empty(position).bit_count()
         if time_ms is None:
-            return empty <= MOST_EMPTY
+            return empty <= MAX_EMPTY
         return empty <= REACH_EMPTY + math.floor(math.log(max(time_ms, 1) / REACH_MS, REACH_GROWTH))
 
     def solve(
-        self, position: Position, limit: Limit, control: Control, *, around: Timer = nullcontext
+        self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
-        """The result; under a time limit it may say only who wins."""
+        """Returns the result; under a time limit it may say only who wins."""
         self.prepare()
-        begun = time.perf_counter()
-        self._begin(limit)
+        start = time.perf_counter()
+        self._start_search(limit)
         control.clear_shown()
-        with around():
-            found = self._result(position, limit, control)
-            if found is None:
+        with timer():
+            result = self._find_result(position, limit, control)
+            if result is None:
                 return None
-            line = self._line(position, found, control)
+            line = self._find_line(position, result, control)
         nodes = int(self._words[last.NODES])
-        return _solution(position, found, line, nodes, time.perf_counter() - begun)
+        return _solution(position, result, line, nodes, time.perf_counter() - start)
 
     def solve_batch(
         self,
@@ -95,24 +97,24 @@ class EndgameSolver:
         limit: Limit,
         control: Control,
         *,
-        around: Timer = nullcontext,
+        timer: Timer = nullcontext,
     ) -> Batch:
         """Solves the positions in turn, each from an empty table."""
         self.prepare()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         scores: list[int | None] = []
         nodes = []
         self._words[last.EXPIRED] = 0
-        with around():
+        with timer():
             for position in positions:
                 expired = int(self._words[last.EXPIRED])
-                self._begin(limit)
+                self._start_search(limit)
                 self._words[last.EXPIRED] |= expired
-                self._cleared().fill(0)
-                found = self._search(position, -BEYOND, BEYOND, control)
-                scores.append(None if found is None else found.score)
+                self._table_words().fill(0)
+                result = self._search(position, -INFINITY, INFINITY, control)
+                scores.append(None if result is None else result.score)
                 nodes.append(int(self._words[last.NODES]))
-        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - begun)
+        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """A position, or a line of an OBF file: a position, then moves with scores."""
@@ -135,34 +137,36 @@ class EndgameSolver:
         limit = "" if solution.bound == "exact" else "at least "
         return f"{result} by {limit}{abs(solution.score)} discs"
 
-    def _begin(self, limit: Limit) -> None:
+    def _start_search(self, limit: Limit) -> None:
         words = self._words
         words[[last.NODES, last.STOP, last.POLL, last.EXPIRED]] = 0
         words[last.NODE_LIMIT] = limit.nodes or 1 << 62
         words[last.TABLE_SHIFT] = 64 - TABLE_BITS
         words[last.GENERATION] = (int(words[last.GENERATION]) + 1) & 0xFF
 
-    def _cleared(self) -> Any:
+    def _table_words(self) -> Any:
         assert self._table is not None, "prepared"
         return self._table.array
 
-    def _result(self, position: Position, limit: Limit, control: Control) -> _Found | None:
-        """The exact score; or who wins, when a limit stops the search after that is known."""
+    def _find_result(
+        self, position: Position, limit: Limit, control: Control
+    ) -> _SearchResult | None:
+        """Returns the exact score, or only who wins if a limit stops the search after that."""
         if limit.time_ms is None:
-            return self._search(position, -BEYOND, BEYOND, control)
+            return self._search(position, -INFINITY, INFINITY, control)
         outcome = self._search(position, -1, 1, control)
         if outcome is None or outcome.bound == "exact":
             return outcome
         if outcome.score > 0:
-            low, high = outcome.score - 1, BEYOND
+            low, high = outcome.score - 1, INFINITY
         else:
-            low, high = -BEYOND, outcome.score + 1
+            low, high = -INFINITY, outcome.score + 1
         return self._search(position, low, high, control) or outcome
 
     def _search(
         self, position: Position, alpha: int, beta: int, control: Control, *, root: bool = True
-    ) -> _Found | None:
-        """One search with a window; None at a limit, Cancelled when the control block says so."""
+    ) -> _SearchResult | None:
+        """Searches with a window; None at a limit, Cancelled if the control block says so."""
         words = self._words
         p, o = (int(word) for word in position.state[:2])
         empty = _empty(position)
@@ -189,21 +193,23 @@ class EndgameSolver:
                 cell: (known, bound if cell == best else "upper")
                 for cell, (known, _) in moves.items()
             }
-        return _Found(score, bound, best, moves)
+        return _SearchResult(score, bound, best, moves)
 
-    def _line(self, position: Position, found: _Found, control: Control) -> tuple[int, ...]:
-        """The principal variation as far as the time allows; one move if the score is a bound."""
-        line = [found.best]
-        if found.bound != "exact":
+    def _find_line(
+        self, position: Position, result: _SearchResult, control: Control
+    ) -> tuple[int, ...]:
+        """Returns the principal variation as far as time allows; one move for a bound."""
+        line = [result.best]
+        if result.bound != "exact":
             return tuple(line)
-        here, score = position.play(found.best), -found.score
-        while here.moves():
-            next_found = self._search(here, score - 1, score + 1, control, root=False)
-            if next_found is None:
+        current, score = position.play(result.best), -result.score
+        while current.moves():
+            next_result = self._search(current, score - 1, score + 1, control, root=False)
+            if next_result is None:
                 break
-            assert next_found.score == score, "the score of a line stays the same"
-            line.append(next_found.best)
-            here, score = here.play(next_found.best), -score
+            assert next_result.score == score, "the score of a line stays the same"
+            line.append(next_result.best)
+            current, score = current.play(next_result.best), -score
         return tuple(line)
 
 
@@ -220,20 +226,20 @@ def _value(score: int, empty: int) -> int:
 
 
 def _solution(
-    position: Position, found: _Found, line: tuple[int, ...], nodes: int, seconds: float
+    position: Position, result: _SearchResult, line: tuple[int, ...], nodes: int, seconds: float
 ) -> Solution:
     """The solution with the best move first, then the others by their scores."""
     empty = _empty(position).bit_count()
-    best = SolvedMove(found.best, found.score, _value(found.score, empty), found.bound)
+    best = SolvedMove(result.best, result.score, _value(result.score, empty), result.bound)
     others = []
     for move in position.moves():
-        if move != found.best:
-            score, bound = found.moves.get(move, (64, "upper"))
+        if move != result.best:
+            score, bound = result.moves.get(move, (64, "upper"))
             others.append(SolvedMove(move, score, _value(score, empty), bound))
     others.sort(
         key=lambda solved: (
-            (-(solved.bound == "exact"), -solved.score) if found.bound == "exact" else (0, 0)
+            (-(solved.bound == "exact"), -solved.score) if result.bound == "exact" else (0, 0)
         )
     )
     moves = (best, *others)
-    return Solution(found.score, best.value, moves, line, empty, nodes, seconds, found.bound)
+    return Solution(result.score, best.value, moves, line, empty, nodes, seconds, result.bound)

@@ -1,4 +1,4 @@
 """The teaching search: readable versions of the classic algorithms, with traces.
 
-It searches every installed game and trees that are written by hand.
+It searches the installed games and trees that a user writes as text or JSON.
 """

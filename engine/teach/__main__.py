@@ -27,7 +27,7 @@ from engine.teach.tree_text import parse_tree
 
 #: The default depth of a game's search, in plies.
 GAME_DEPTH = 3
-#: The options that a lesson does not take.
+#: The options that go with --game or --tree, and not with a lesson.
 SEARCH_OPTIONS = (
     *("algorithm", "depth", "draw", "evaluator", "form", "lose"),
     *("max_nodes", "option", "order", "position", "seed", "win"),
@@ -35,7 +35,7 @@ SEARCH_OPTIONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command: returns 0, or 2 after printing the reason for a failure on stderr."""
+    """Runs the command; returns 0, 2 after printing an error on stderr, or 130 if interrupted."""
     options = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_text(options))
@@ -99,13 +99,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _text(options: argparse.Namespace) -> str:
-    """The text to print."""
+    """Runs the searches and returns the text to print."""
     if options.list:
         return _list()
-    if sum(one is not None for one in (options.lesson, options.game, options.tree)) != 1:
-        raise NotPossible(
-            "a lesson, --game or --tree is expected, exactly one of them; --list shows the names"
-        )
+    if [options.lesson, options.game, options.tree].count(None) != 2:
+        raise NotPossible("give exactly one of a lesson, --game and --tree; --list shows the names")
     if options.lesson is None:
         trace = _search(options)
         return _json(trace) if options.json else format_trace(trace, log=not options.summary)
@@ -164,16 +162,16 @@ def _list() -> str:
 
 def _search(options: argparse.Namespace) -> Trace:
     """The trace of the search that the options describe."""
-    plain = Plan()
-    evaluator = options.evaluator or plain.evaluator
+    defaults = Plan()
+    evaluator = options.evaluator or defaults.evaluator
     tree = read_tree(options) if options.tree else None
-    default = "minimax" if tree and tree.players > 1 else plain.algorithm
+    default = "minimax" if tree and tree.players > 1 else defaults.algorithm
     plan = Plan(
         algorithm=options.algorithm or default,
         depth=_depth(options.depth, None if options.tree else GAME_DEPTH),
-        order=options.order or plain.order,
+        order=options.order or defaults.order,
         evaluator=evaluator,
-        form=options.form or plain.form,
+        form=options.form or defaults.form,
         seed=options.seed or 0,
         scale=_scale(options, Plan(evaluator=evaluator).ends),
         max_nodes=_max_nodes(options.max_nodes),

@@ -2,7 +2,7 @@
 
 estimate                    the game's own static evaluation, or the estimate at the tree's node
 zero                        always 0
-random                      a number between a loss and a win, the same for the same state and seed
+random                      a number between a loss and a win, fixed by the state and the seed
 material                    own pieces minus the opponent's
 material:king=10,queen=9    the same, weighted by name; a piece without a weight counts 1
 """
@@ -20,14 +20,14 @@ Evaluator = Callable[[State], Value]
 
 #: The evaluators by name.
 EVALUATORS = ("estimate", "zero", "random", "material")
-#: The default utilities of finished games with each evaluator; a win is worth more than any guess.
+#: The default utilities of finished games with each evaluator; a win exceeds any estimate.
 SCALES = {
     "estimate": Scale(-30_000, 0, 30_000, by_distance=1),
     "zero": Scale(-1, 0, 1),
     "random": Scale(-1, 50, 101),
     "material": Scale(-10_000, 0, 10_000),
 }
-#: One weight of `material`: queen=9.
+#: A weight of `material`, such as queen=9.
 WEIGHT = re.compile(r"([^=,:]{1,24})=(\d{1,2}|100)")
 
 
@@ -120,5 +120,5 @@ def weigh(pieces: Mapping[str, int], weights: Mapping[str, int]) -> Number:
 
 
 def hashed_index(text: str, count: int) -> int:
-    """Returns a pseudo-random number from 0 to count - 1, always the same for the same text."""
+    """Returns a pseudo-random number from 0 to count - 1 that depends only on the text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

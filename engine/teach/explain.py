@@ -18,6 +18,7 @@ FORMS = ("flat", "nodes", "map")
 #: The default of `Plan.plain_limit`, in nodes.
 PLAIN_LIMIT = 50_000
 
+#: Searches a state to a depth and returns its value; None if it chose without a search.
 Algorithm = Callable[[Study, State, float], Value | None]
 
 
@@ -34,7 +35,7 @@ class Plan:
     scale: Scale | None = None
     max_nodes: int = MAX_NODES
     max_trace: int = MAX_TRACE_NODES
-    #: Maximum number of nodes that are counted to find the size of plain minimax's tree.
+    #: Maximum size of plain minimax's tree that is counted, in nodes.
     plain_limit: int = PLAIN_LIMIT
 
     @property
@@ -106,23 +107,23 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
         raise UnknownName(f"there is no form {plan.form[:40]!r}; there are {', '.join(FORMS)}")
     if plan.algorithm == "random":
         return lambda study, state, depth: flat.random_legal(study, state, depth, plan.seed)
-    several = root.players > 1
-    if several and plan.algorithm not in ("minimax", "average"):
+    has_several_players = root.players > 1
+    if has_several_players and plan.algorithm not in ("minimax", "average"):
         raise NotPossible(
             f"{plan.algorithm} needs a single utility per leaf;"
             " for several players there are minimax and average"
         )
-    if (several or plan.algorithm == "negamax") and plan.form != "flat":
+    if (has_several_players or plan.algorithm == "negamax") and plan.form != "flat":
         raise NotPossible(
             f"the form {plan.form} exists only for minimax, alphabeta and average"
             " with a single utility per leaf"
         )
-    if several:
+    if has_several_players:
         ours = root.kind if plan.algorithm == "average" else ""
         return lambda study, state, depth: flat.maxn(study, state, depth, ours=ours)
     module = {"flat": flat, "nodes": polymorphic, "map": mapping}[plan.form]
-    found: Algorithm = getattr(module, plan.algorithm)
-    return found
+    function: Algorithm = getattr(module, plan.algorithm)
+    return function
 
 
 def line_names(root: State, line: tuple[int, ...]) -> tuple[str, ...]:
@@ -149,7 +150,7 @@ def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
 
 @dataclass(slots=True)
 class Size:
-    """The size of a whole tree, with what shows whether it is uniform.
+    """The size of plain minimax's tree, with the measures that show whether it is uniform.
 
     `widths` holds the numbers of children that occur, `depths` the depths of the leaves, and
     `alternates` says whether MAX and MIN take turns.
@@ -169,7 +170,7 @@ class Size:
         return size if size._add(root, study, depth, 0) else None
 
     def _add(self, state: State, study: Study, depth: float, level: int) -> bool:
-        """Counts a state and all below it; False once the limit is exceeded."""
+        """Counts a state and all states below it; returns False once the limit is exceeded."""
         self.nodes += 1
         if self.nodes > self.limit:
             return False

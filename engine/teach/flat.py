@@ -95,7 +95,7 @@ def average(
 ) -> Number:
     """Returns the value of average min-max: the best at our plies, the mean at the opponent's.
 
-    The mean models an opponent who may err. We are the side to move at the root.
+    The mean models an opponent who may err. `ours` is the side to move at the root.
     """
     ours = ours or state.kind
     kind = state.kind if state.kind == ours else "mean"
@@ -137,7 +137,7 @@ def maxn(
 
 
 def random_legal(study: Study, state: State, depth: float, seed: int) -> Value | None:
-    """The weakest player: chooses a legal move at random, without a search."""
+    """Chooses a legal move at random, without a search; returns the value of a final state only."""
     visit = study.enter(state, None, state.kind)
     moves = study.moves(state, depth)
     if state.utility() is None and moves:

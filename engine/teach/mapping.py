@@ -1,8 +1,8 @@
 """The algorithms as a map over the legal moves, into an accumulator that can create its opposite.
 
-Python's `map` is lazy: it searches a child only when the loop takes the next value. An accumulator
-that has enough ends the loop, and the remaining moves are never searched. The accumulators hold the
-window: one that is created for a child starts with its parent's current window.
+Python's `map` is lazy: it searches a child only when the loop takes the next value. The loop ends
+when the accumulator's window is empty, and the remaining moves are never searched. The accumulator
+of a child starts with its parent's current window.
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ class Accumulator(ABC):
         """Adds a value; returns whether it is the best so far."""
 
     @property
-    def has_enough(self) -> bool:
+    def is_cut_off(self) -> bool:
         """Whether the window is empty, so that no further value matters."""
         return self.alpha >= self.beta
 
@@ -49,10 +49,10 @@ class Accumulator(ABC):
 
     def opposite(self) -> "Accumulator":
         """Returns an empty accumulator for the other side."""
-        return self.turned("min" if self.kind == "max" else "max")
+        return self.empty_for("min" if self.kind == "max" else "max")
 
-    def turned(self, kind: str) -> "Accumulator":
-        """Returns an empty accumulator for a child of some kind."""
+    def empty_for(self, kind: str) -> "Accumulator":
+        """Returns an empty accumulator for a child of the given kind."""
         return self.sides[kind](self.sides, self.prunes, *self.window)
 
 
@@ -85,11 +85,11 @@ class Lowest(Accumulator):
 class Mean(Accumulator):
     """Keeps the mean of all values.
 
-    Every value counts, so it never has enough, and its children get an open window.
+    Every value counts, so it is never cut off, and its children get an open window.
     """
 
     kind = "mean"
-    has_enough = False
+    is_cut_off = False
     window = (-INF, INF)
 
     def __init__(
@@ -107,7 +107,7 @@ class Mean(Accumulator):
 def search(
     study: Study, state: State, depth: float, best: Accumulator, move: int | None = None
 ) -> Number:
-    """Returns the value of a state: what its accumulator holds after the map over its moves."""
+    """Returns the value of a state, which its accumulator holds after the map over the moves."""
     visit = study.enter(state, move, best.kind, best.alpha, best.beta)
     if study.stops(state, depth):
         return visit.stop(single_utility(study.leaf_value(state)))
@@ -115,7 +115,9 @@ def search(
     def value_after(move: int) -> Number:
         after = state.play(move)
         is_opposite = {state.kind, after.kind} == {"max", "min"}
-        below = best.opposite() if is_opposite and best.kind != "mean" else best.turned(after.kind)
+        below = (
+            best.opposite() if is_opposite and best.kind != "mean" else best.empty_for(after.kind)
+        )
         return search(study, after, depth - 1, below, move)
 
     moves = study.moves(state, depth)
@@ -124,7 +126,7 @@ def search(
         if best.take(value):
             visit.prefer()
         visit.narrow(best.alpha, best.beta)
-        if best.has_enough:
+        if best.is_cut_off:
             visit.cut(moves[count:], depth)
             break
     assert best.value is not None
@@ -141,7 +143,7 @@ SIDES: Mapping[str, type[Accumulator]] = {
 
 
 def minimax(study: Study, state: State, depth: float) -> Number:
-    """Minimax: no accumulator ever has enough."""
+    """Minimax: no accumulator narrows its window, so none is cut off."""
     return search(study, state, depth, SIDES[state.kind](SIDES, False, -INF, INF))
 
 

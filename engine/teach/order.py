@@ -78,8 +78,14 @@ def given(names: Sequence[str]) -> Order:
 
 def _preference(study: Study, state: State, move: int, depth: float) -> Number:
     """The value of a move for the side that chooses, by a plain search one ply shallower."""
-    spent = study.visited + study.ordering
-    shallow = Study(study.evaluate, as_given, study.cut_off, max_nodes=study.max_nodes, spent=spent)
+    nodes_before = study.visited + study.ordering
+    shallow = Study(
+        study.evaluate,
+        as_given,
+        study.cut_off,
+        max_nodes=study.max_nodes,
+        nodes_before=nodes_before,
+    )
     after = state.play(move)
     plies = max(depth - 2, 0)
     if state.players > 1:

@@ -18,7 +18,7 @@ from engine.teach.trace import Number
 class Node(ABC):
     """A node of the search tree; each subclass implements how one side chooses.
 
-    `sides` maps MAX, MIN and chance to the classes that play them in this search.
+    `sides` maps MAX, MIN and chance to their node classes in this search.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Node(ABC):
             if self.prunes:
                 self.narrow(value)
                 visit.narrow(self.alpha, self.beta)
-                if self.is_closed():
+                if self.is_window_empty():
                     visit.cut(moves[count:], depth)
                     break
         return visit.leave(self.result())
@@ -62,20 +62,20 @@ class Node(ABC):
         It is usually the opposite side's, but the sides of a tree need not alternate.
         """
         if after.kind == state.kind:
-            return self.another(type(self))
+            return self.make_child(type(self))
         if state.kind in ("max", "min") and after.kind in ("max", "min"):
             return self.opposite(state)
-        return self.another(self.sides[after.kind])
+        return self.make_child(self.sides[after.kind])
 
     def opposite(self, state: State) -> "Node":
         """Returns a node of the other side with the same window."""
-        return self.another(self.sides["min" if state.kind == "max" else "max"])
+        return self.make_child(self.sides["min" if state.kind == "max" else "max"])
 
-    def another(self, side: "type[Node]") -> "Node":
+    def make_child(self, side: "type[Node]") -> "Node":
         """Returns a child node of the given class with the same window."""
         return side(self.study, self.sides, self.prunes, self.alpha, self.beta)
 
-    def is_closed(self) -> bool:
+    def is_window_empty(self) -> bool:
         """Returns whether the window is empty."""
         return self.alpha >= self.beta
 
@@ -127,11 +127,11 @@ class MeanNode(Node):
 
     kind = "mean"
 
-    def another(self, side: type[Node]) -> Node:
+    def make_child(self, side: type[Node]) -> Node:
         """Returns a child node with a full window, because the mean needs its exact value."""
         return side(self.study, self.sides, self.prunes)
 
-    def is_closed(self) -> bool:
+    def is_window_empty(self) -> bool:
         return False
 
     def prefers(self, value: Number) -> bool:

@@ -1,4 +1,4 @@
-"""States: all that the algorithms know of a game.
+"""States: the interface through which the algorithms see a game.
 
 A state knows who chooses, its legal moves, and its utility if it is final. A game's position and a
 node of an explicit tree are both states. A move is a number that only its own state can interpret.
@@ -23,7 +23,7 @@ _data = cache(load_data)
 class Scale:
     """The utility of a finished game for the player at the root.
 
-    A win loses `by_distance` for each ply from the root to it, and a loss gains as much.
+    Each ply from the root subtracts `by_distance` from a win and adds it to a loss.
     """
 
     lose: Number = -1

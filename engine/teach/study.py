@@ -19,10 +19,10 @@ from engine.teach.trace import (
     Nodes,
     Number,
     Skipped,
+    StepKind,
     Steps,
     Value,
     View,
-    What,
 )
 
 INF = math.inf
@@ -50,7 +50,7 @@ class Record:
     limit: int = MAX_TRACE_NODES
     nodes: list[list[object]] = field(default_factory=list)
     skipped: list[tuple[int, str, int | None]] = field(default_factory=list)
-    steps: list[tuple[What, int, Number | None, Number | None]] = field(default_factory=list)
+    steps: list[tuple[StepKind, int, Number | None, Number | None]] = field(default_factory=list)
     truncated: bool = False
 
     def add(self, row: list[object]) -> int:
@@ -61,7 +61,7 @@ class Record:
         self.nodes.append(row)
         return len(self.nodes) - 1
 
-    def step(self, what: What, row: int, low: float, high: float) -> None:
+    def step(self, what: StepKind, row: int, low: float, high: float) -> None:
         """Adds a step of a recorded node."""
         if row >= 0:
             self.steps.append((what, row, _finite(low), _finite(high)))
@@ -80,7 +80,10 @@ class Record:
 
 
 class Study:
-    """One search: its evaluator, cut-off rule and move order, and the counts of what it visited."""
+    """One search: its evaluator, cut-off rule and move order, and its counts of nodes.
+
+    `nodes_before` counts towards `max_nodes`: the nodes of the search that this one is part of.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class Study:
         view: View = "root",
         record: Record | None = None,
         max_nodes: int = MAX_NODES,
-        spent: int = 0,
+        nodes_before: int = 0,
     ) -> None:
         self.evaluate = evaluate
         self.order = order
@@ -99,7 +102,7 @@ class Study:
         self.view = view
         self.record = record
         self.max_nodes = max_nodes
-        self.spent = spent
+        self.nodes_before = nodes_before
         self.visited = 0
         self.leaves = 0
         self.ordering = 0
@@ -115,7 +118,7 @@ class Study:
         Raises TooLarge beyond the limit of nodes or of plies.
         """
         self.visited += 1
-        if self.spent + self.visited + self.ordering > self.max_nodes:
+        if self.nodes_before + self.visited + self.ordering > self.max_nodes:
             raise TooLarge(f"the search takes more than {self.max_nodes:,} nodes: reduce the depth")
         if state.ply > MAX_PLY:
             raise TooLarge(f"the search goes deeper than {MAX_PLY} plies: reduce the depth")
@@ -128,7 +131,7 @@ class Study:
         return state.utility() is not None or not state.moves() or self.cut_off(state, depth)
 
     def leaf_value(self, state: State) -> Value:
-        """Returns the utility of a final state, the evaluator's guess for any other."""
+        """Returns the utility of a final state, the evaluator's value for any other."""
         utility = state.utility()
         return self.evaluate(state) if utility is None else utility
 
@@ -143,7 +146,7 @@ class Study:
 
 
 class Visit:
-    """A node that the search is at: its window, the interval of its value, its best line so far."""
+    """A node on the current path: its window, the interval of its value, its best line so far."""
 
     def __init__(
         self,
@@ -281,7 +284,7 @@ COLUMN = {name: index for index, name in enumerate(Nodes.__struct_fields__)}
 
 
 def mean(values: Sequence[float]) -> float:
-    """Returns the arithmetic mean, rounded once; it is an int if the mean is whole."""
+    """Returns the arithmetic mean, correctly rounded; an int if the mean is whole."""
     if any(math.isinf(value) for value in values):
         return sum(values)
     found = math.fsum(values) / len(values)

@@ -27,8 +27,8 @@ Value = int | float | tuple[int | float, ...]
 
 #: Maximum number of nodes that a trace holds.
 MAX_TRACE_NODES = 20_000
-#: The most steps in a trace: each node is entered, left and returned, and may narrow and cut its
-#: parent once.
+#: Maximum number of steps in a trace: each node is entered, left and returned, and may narrow and
+#: cut its parent once.
 MAX_STEPS = 5 * MAX_TRACE_NODES
 #: Maximum number of players, and so of utilities of a leaf.
 MAX_PLAYERS = 8
@@ -40,7 +40,8 @@ Bound = Literal["exact", "lower", "upper", "none"]
 #: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
 #: (depth), or a move chosen at random (chosen).
 Reason = Literal["all", "cut", "leaf", "depth", "chosen"]
-What = Literal["enter", "returned", "narrowed", "cut", "leave"]
+#: The events of a search; the table above explains them.
+StepKind = Literal["enter", "returned", "narrowed", "cut", "leave"]
 #: Whose values these are: the root player's, or (negamax) those of the side to move at each node.
 View = Literal["root", "mover"]
 
@@ -83,7 +84,7 @@ class Skipped(Struct, frozen=True, forbid_unknown_fields=True):
 class Steps(Struct, frozen=True, forbid_unknown_fields=True):
     """The events of the search, in order; the top of this file explains them."""
 
-    what: Annotated[tuple[What, ...], StepRows]
+    what: Annotated[tuple[StepKind, ...], StepRows]
     node: Annotated[tuple[int, ...], StepRows]
     low: Annotated[tuple[int | float | None, ...], StepRows]
     high: Annotated[tuple[int | float | None, ...], StepRows]
@@ -108,7 +109,8 @@ class Counts(Struct, frozen=True, forbid_unknown_fields=True):
 class Trace(Struct, frozen=True, forbid_unknown_fields=True):
     """The record of one search.
 
-    `line` is the principal variation; its first move is the choice. A finished root has none.
+    `line` is the principal variation; its first move is the chosen move. It is empty if the game is
+    over at the root.
     """
 
     title: Text

@@ -123,9 +123,9 @@ def check_tree(tree: Tree) -> Tree:
             raise TreeError(
                 f"a tree has at most {MAX_TREE_NODES} nodes on {MAX_LEVELS} levels below the root"
             )
-        fault = _fault_of(node)
-        if fault:
-            raise TreeError(f"the node {'.'.join(path) or 'at the root'} {fault}")
+        problem = _problem_of(node)
+        if problem:
+            raise TreeError(f"the node {'.'.join(path) or 'at the root'} {problem}")
         kinds |= {node.kind} if node.kind else set()
         widths |= {width for value in (node.utility, node.estimate) if (width := _count(value))}
     if len(widths) > 1:
@@ -137,7 +137,7 @@ def check_tree(tree: Tree) -> Tree:
     return tree
 
 
-def _fault_of(node: Node) -> str:
+def _problem_of(node: Node) -> str:
     """What is wrong with a node, as the end of a sentence; empty if it is valid."""
     labels = node.labels()
     if bool(node.kind) != bool(node.children):
@@ -150,14 +150,15 @@ def _fault_of(node: Node) -> str:
         return "has two moves of the same name"
     if len(labels) > MAX_CHILDREN:
         return f"has more than {MAX_CHILDREN} children"
-    bad = [
+    invalid = [
         label
         for label in (*labels, *(name for side in node.pieces or () for name in side))
         if not is_name(label)
     ]
     return (
-        f"has the name {bad[0][:24]!r}: a name is 1 to 24 characters without spaces or ,:()[]<>|~#*"
-        if bad
+        f"has the name {invalid[0][:24]!r}:"
+        " a name is 1 to 24 characters without spaces or ,:()[]<>|~#*"
+        if invalid
         else ""
     )
 
@@ -178,9 +179,9 @@ def _check_players(kinds: set[str], width: int) -> None:
         return
     allowed = {f"p{player}" for player in range(1, width + 1)}
     if kinds - allowed:
-        offer = ", ".join(sorted(allowed))
+        names = ", ".join(sorted(allowed))
         raise TreeError(
-            f"with {width} utilities per leaf, a node's kind is {offer} or mean,"
+            f"with {width} utilities per leaf, a node's kind is {names} or mean,"
             f" not {min(kinds - allowed)}"
         )
 

@@ -60,26 +60,29 @@ class _Parser:
         for match in TOKEN.finditer(text):
             if match.lastgroup:
                 self.tokens.append((match[0], match.start()))
-        self.at = 0
+        self.index = 0
 
     def peek(self, ahead: int = 0) -> str:
-        return self.tokens[self.at + ahead][0] if self.at + ahead < len(self.tokens) else ""
+        """Returns a coming token without consuming it; empty at the end."""
+        return self.tokens[self.index + ahead][0] if self.index + ahead < len(self.tokens) else ""
 
     def take(self, expected: str) -> None:
+        """Consumes the expected token; fails at any other."""
         if self.peek() != expected:
             self.fail(repr(expected))
-        self.at += 1
+        self.index += 1
 
-    def took(self, mark: str) -> bool:
+    def take_if_next(self, mark: str) -> bool:
         """Consumes the mark if it is the next token; returns whether it was."""
         is_next = self.peek() == mark
-        self.at += is_next
+        self.index += is_next
         return is_next
 
     def fail(self, expected: str) -> NoReturn:
-        place = self.tokens[self.at][1] if self.at < len(self.tokens) else len(self.text)
-        line = self.text.count("\n", 0, place) + 1
-        column = place - self.text.rfind("\n", 0, place)
+        """Raises TreeError with the line and column of the next token."""
+        offset = self.tokens[self.index][1] if self.index < len(self.tokens) else len(self.text)
+        line = self.text.count("\n", 0, offset) + 1
+        column = offset - self.text.rfind("\n", 0, offset)
         found = repr(self.peek()[:24]) if self.peek() else "the end"
         raise TreeError(f"line {line}, column {column}: {expected} was expected, not {found}")
 
@@ -89,12 +92,12 @@ class _Parser:
         word = self.peek()
         if not KIND.fullmatch(word):
             return self.leaf(move)
-        self.at += 1
-        estimate = self.value() if self.took("~") else None
+        self.index += 1
+        estimate = self.value() if self.take_if_next("~") else None
         pieces = self.pieces() if self.peek() == "[" else None
         self.take("(")
         children = [self.branch(level + 1)]
-        while self.took(","):
+        while self.take_if_next(","):
             children.append(self.branch(level + 1))
         self.take(")")
         return Node(word, tuple(children), move, None, estimate, pieces)
@@ -105,24 +108,24 @@ class _Parser:
         move = self.peek()
         if not is_name(move):
             self.fail("a name of 1 to 24 characters")
-        self.at += 2
+        self.index += 2
         return self.node(move, level)
 
     def leaf(self, move: str) -> Node:
         utility = None if self.peek() in ("~", "[") else self.value()
-        estimate = self.value() if self.took("~") else None
+        estimate = self.value() if self.take_if_next("~") else None
         pieces = self.pieces() if self.peek() == "[" else None
         return Node(None, (), move, utility, estimate, pieces)
 
     def value(self) -> Value:
-        if not self.took("<"):
+        if not self.take_if_next("<"):
             return self.number()
         numbers = [self.number()]
-        while self.took(","):
+        while self.take_if_next(","):
             numbers.append(self.number())
         self.take(">")
         if not 2 <= len(numbers) <= 8:
-            self.at -= 1
+            self.index -= 1
             self.fail("two to eight utilities")
         return tuple(numbers)
 
@@ -133,7 +136,7 @@ class _Parser:
         number = float(word)
         if abs(number) > MAX_NUMBER:
             self.fail(f"a number up to {MAX_NUMBER}")
-        self.at += 1
+        self.index += 1
         return int(word) if word.lstrip("+-").isdigit() else number
 
     def pieces(self) -> Sides:
@@ -150,17 +153,17 @@ class _Parser:
             name = self.peek()
             if not is_name(name):
                 self.fail(f"the name of a piece or {end!r}")
-            self.at += 1
-            found[name] = found.get(name, 0) + (self.times() if self.took("*") else 1)
+            self.index += 1
+            found[name] = found.get(name, 0) + (self.count() if self.take_if_next("*") else 1)
             if found[name] > 100:
                 self.fail("at most 100 pieces of a name")
         return found
 
-    def times(self) -> int:
+    def count(self) -> int:
         word = self.peek()
         if not re.fullmatch(r"[1-9]\d{0,2}", word):
             self.fail("a number of pieces")
-        self.at += 1
+        self.index += 1
         return int(word)
 
 

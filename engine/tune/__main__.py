@@ -32,7 +32,7 @@ from engine.tune.tuning import (
 )
 
 #: The exit code if the fit found no better numbers; the files are unchanged.
-NOTHING_BETTER = 3
+NO_IMPROVEMENT = 3
 
 
 class Progress:
@@ -40,30 +40,30 @@ class Progress:
 
     def __init__(self, out: TextIO = sys.stderr) -> None:
         self._out = out
-        self._shows = out.isatty()
-        self._next = 0.0
+        self._is_terminal = out.isatty()
+        self._next_s = 0.0
 
     def show(self, text: str) -> None:
         now = time.monotonic()
-        if self._shows and now >= self._next:
-            self._next = now + 0.2
+        if self._is_terminal and now >= self._next_s:
+            self._next_s = now + 0.2
             self._out.write(f"\r\x1b[K{text}")
             self._out.flush()
 
     def end(self) -> None:
-        if self._shows:
+        if self._is_terminal:
             self._out.write("\r\x1b[K")
             self._out.flush()
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    command = argparse.ArgumentParser(
         prog="python -m engine.tune",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("game")
-    play = made.add_argument_group("matches")
+    command.add_argument("game")
+    play = command.add_argument_group("matches")
     play.add_argument(
         "--games",
         type=int,
@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
     play.add_argument("--play-only", action="store_true", help="do not fit")
-    judging = made.add_argument_group("scores of another player, for --score-weight")
+    judging = command.add_argument_group("scores of another player, for --score-weight")
     judging.add_argument(
         "--judge",
         metavar="TEXT",
@@ -98,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
     judging.add_argument(
         "--every", type=count, default=1, metavar="N", help="judge every N-th position (1)"
     )
-    read = made.add_argument_group("more training data")
+    read = command.add_argument_group("more training data")
     read.add_argument(
         "--also", type=Path, action="append", default=[], metavar="FILE", help="another work file"
     )
@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines: POSITION ; 1-0|0-1|1/2-1/2",
     )
-    fitting = made.add_argument_group("fit")
+    fitting = command.add_argument_group("fit")
     fitting.add_argument(
         "--only", action="append", default=[], metavar="ROW", help="tune only this row of numbers"
     )
@@ -127,11 +127,11 @@ def parser() -> argparse.ArgumentParser:
         fitting.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
     for name, rate in (("rate", 0.02), ("prior", 4.0), ("validation", 0.1), ("score-weight", 0.0)):
         fitting.add_argument(f"--{name}", type=float, default=rate, help=f"({rate})")
-    made.add_argument(
+    command.add_argument(
         "--out", type=Path, default=None, help="write the numbers here, not into the game's file"
     )
-    made.add_argument("--json", action="store_true", help="print the result as JSON")
-    return made
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    return command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -146,11 +146,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command_of(given: list[str]) -> str:
-    """The command without the folders of this machine, as another user would type it."""
+    """The command line with file names in place of whole paths."""
     return shlex.join(["python", "-m", "engine.tune", *(word.rpartition("/")[2] for word in given)])
 
 
 def run(args: argparse.Namespace, command: str) -> int:
+    """Plays, judges and fits as requested; returns the exit code."""
     game = load_game(args.game)
     files = require_numbers(game)
     if args.out is not None and len(files) > 1:
@@ -167,29 +168,29 @@ def run(args: argparse.Namespace, command: str) -> int:
         return 0
     played = args.work if args.judge is None else args.judged
     work = [path for path in (played, *args.also) if path is not None]
-    made = [plan_text(plan) for path in work if (plan := read_plan(path)) is not None]
+    plans = [plan_text(plan) for path in work if (plan := read_plan(path)) is not None]
     samples = read_samples(game, work, args.positions, options)
-    found = tune(
+    result = tune(
         game,
         samples,
         tuned,
         settings,
         args.scale,
-        lambda number, learnt, judged: progress.show(
-            f"round {number}: loss {learnt:.5f}, validation {judged:.5f}"
+        lambda number, learning, validation: progress.show(
+            f"round {number}: loss {learning:.5f}, validation {validation:.5f}"
         ),
         lambda i: progress.show(f"{i + 1:,} of {len(samples):,} positions read"),
     )
     progress.end()
     is_better = (
-        found.gain.changed > 0 and found.gain.validation_after < found.gain.validation_before
+        result.gain.changed > 0 and result.gain.validation_after < result.gain.validation_before
     )
     written = [
-        str(write_numbers(file, found.numbers, comments_of(command, found.gain, made), args.out))
+        str(write_numbers(file, result.numbers, comments_of(command, result.gain, plans), args.out))
         for file in (files if is_better else [])
     ]
-    print_gain(found.gain, written, args.json)
-    return 0 if is_better else NOTHING_BETTER
+    print_gain(result.gain, written, args.json)
+    return 0 if is_better else NO_IMPROVEMENT
 
 
 def plan_text(plan: Plan) -> str:
@@ -202,6 +203,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def print_gain(gain: Gain, written: list[str], as_json: bool) -> None:
+    """Prints the figures of a fit and the files written, as text or as JSON."""
     if as_json:
         print(msgspec.json.encode({**msgspec.to_builtins(gain), "written": written}).decode())
         return
@@ -231,16 +233,16 @@ def _play(
 
     if args.work is None:
         raise TuneError("--games needs --work FILE, the file that stores the matches")
-    least, most = _interval(args.random)
+    min_random, max_random = _interval(args.random)
     nodes, decided = _at_least("nodes", args.nodes, 1), _at_least("decided", args.decided, 0)
-    plan = Plan(1, game.id, game.digest, args.seed, nodes, least, most, options, decided)
+    plan = Plan(1, game.id, game.digest, args.seed, nodes, min_random, max_random, options, decided)
     with WorkFile(args.work, plan) as file:
-        begun, had = time.monotonic(), file.count
+        begun, resumed = time.monotonic(), file.count
 
         def on_match(count: int) -> None:
-            left = (time.monotonic() - begun) / (count - had) * (args.games - count)
+            left_s = (time.monotonic() - begun) / (count - resumed) * (args.games - count)
             progress.show(
-                f"{count:,} of {args.games:,} matches played, {left / 60:.0f} minutes left"
+                f"{count:,} of {args.games:,} matches played, {left_s / 60:.0f} minutes left"
             )
 
         SelfPlay(game, plan).fill(file, args.games, on_match)

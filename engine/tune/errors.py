@@ -1,5 +1,5 @@
-"""The tuner's error."""
+"""The error that a user of the tuner can correct."""
 
 
 class TuneError(Exception):
-    """The game, a file or a number does not fit; the message says what was expected."""
+    """The game, a file or a number is unsuitable; the message says what was expected."""

@@ -20,10 +20,10 @@ from engine.tune.linear import Sums
 
 #: Adam's constants as in the paper: beta 1, beta 2 and epsilon.
 DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
-#: Factor by which the learning rate falls when the validation loss stops improving.
-SLOWER = 0.5
+#: Factor applied to the learning rate when the validation loss stops improving.
+RATE_FACTOR = 0.5
 #: The range of a fitted scale, in units of the evaluation.
-SCALES = (10.0, 20_000.0)
+SCALE_RANGE = (10.0, 20_000.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Settings:
     patience: int = 2
     #: How many times the rate falls before the fit ends.
     falls: int = 4
-    #: Strength of the pull of each number towards its start, in positions that support the start.
+    #: How strongly each number is pulled to its old value, in positions that support that value.
     prior: float = 4.0
     #: The share of matches kept for validation.
     validation: float = 0.1
@@ -53,7 +53,7 @@ class Settings:
 class Fitted:
     """The result of a fit: the unrounded numbers and the losses.
 
-    Pairs are for learning and validation.
+    The pairs are figures of the learning and of the validation positions.
     """
 
     numbers: Any
@@ -67,27 +67,30 @@ class Fitted:
 
 
 def sigmoid(x: Any) -> Any:
+    """The logistic function 1 / (1 + exp(-x))."""
     return 0.5 * (1.0 + np.tanh(0.5 * x))
 
 
-def surprise(logits: Any, targets: Any) -> float:
+def cross_entropy(logits: Any, targets: Any) -> float:
     """The mean cross entropy in nats; for a target of 1 it is log(1 + exp(-logit))."""
     return float(np.mean(np.logaddexp(0.0, logits) - targets * logits))
 
 
 def fitted_scale(values: Any, targets: Any) -> float:
-    """The scale with the least loss; TuneError if the evaluations explain no result."""
-    low, high = (np.log(bound) for bound in SCALES)
+    """The scale with the least loss; TuneError if the evaluations do not predict the results."""
+    low, high = (np.log(bound) for bound in SCALE_RANGE)
     for _ in range(60):  # ternary search: the loss is unimodal in the scale
         left, right = low + (high - low) / 3, high - (high - low) / 3
-        if surprise(values / np.exp(left), targets) < surprise(values / np.exp(right), targets):
+        if cross_entropy(values / np.exp(left), targets) < cross_entropy(
+            values / np.exp(right), targets
+        ):
             high = right
         else:
             low = left
     scale = float(np.exp((low + high) / 2))
-    if scale > SCALES[1] * 0.99:
+    if scale > SCALE_RANGE[1] * 0.99:
         raise TuneError(
-            "the evaluation as it is explains no result:"
+            "the present evaluation does not predict the results:"
             " give --scale, the evaluation that scores 73 %"
         )
     return scale
@@ -98,8 +101,8 @@ def is_validation(matches: Any, settings: Settings) -> Any:
 
     It selects whole matches, about a share of `settings.validation` of them.
     """
-    chance = np.random.Generator(np.random.PCG64(settings.seed)).random(int(matches.max()) + 1)
-    return chance[matches] < settings.validation
+    draws = np.random.Generator(np.random.PCG64(settings.seed)).random(int(matches.max()) + 1)
+    return draws[matches] < settings.validation
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class Batch:
     targets: Any
 
     def logits(self, weights: Any) -> Any:
+        """The evaluations with these weights, in units of the scale."""
         parts = self.coefficients * weights[self.columns]
         return self.fixed + np.bincount(self.rows, parts, minlength=len(self.fixed))
 
@@ -124,8 +128,8 @@ class Batch:
         )
 
 
-def cut(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Batch]:
-    """The chosen positions in batches of `size`, in their order."""
+def make_batches(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Batch]:
+    """Divides the chosen positions into batches of `size`, in their order."""
     lengths = np.diff(sums.begins)
     batches = []
     for first in range(0, len(chosen), size):
@@ -141,8 +145,10 @@ def cut(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Ba
 
 
 def mean_loss(batches: list[Batch], weights: Any) -> float:
+    """The mean cross entropy over all positions of the batches, in nats."""
     total = sum(
-        surprise(batch.logits(weights), batch.targets) * len(batch.targets) for batch in batches
+        cross_entropy(batch.logits(weights), batch.targets) * len(batch.targets)
+        for batch in batches
     )
     return total / sum(len(batch.targets) for batch in batches)
 
@@ -179,39 +185,41 @@ def fit(
 
     Raises TuneError if there are too few matches for learning and validation.
     """
-    held = is_validation(matches, settings)
-    learnt, judged = np.flatnonzero(~held), np.flatnonzero(held)
-    if not len(learnt) or not len(judged):
+    is_held_out = is_validation(matches, settings)
+    learning_rows, validation_rows = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
+    if not len(learning_rows) or not len(validation_rows):
         raise TuneError("there are too few matches to keep some for validation")
-    chance = np.random.Generator(np.random.PCG64([settings.seed, 1]))
+    rng = np.random.Generator(np.random.PCG64([settings.seed, 1]))
     start = numbers / scale
     # The part of the evaluation that does not depend on the numbers: the evaluation minus the sum
     # at the start. Coefficients are per unit of the scale.
     fixed = np.asarray(sums.values, float) / scale - row_sums(sums, start)
-    learning = cut(sums, chance.permutation(learnt), fixed, targets, settings.batch)
-    judging = cut(sums, judged, fixed, targets, settings.batch)
-    pull = 0.25 * settings.prior / len(learnt)
+    learning = make_batches(sums, rng.permutation(learning_rows), fixed, targets, settings.batch)
+    validation = make_batches(sums, validation_rows, fixed, targets, settings.batch)
+    pull = 0.25 * settings.prior / len(learning_rows)
     weights, best, adam = start.copy(), start.copy(), Adam(len(start))
-    before = mean_loss(learning, start), mean_loss(judging, start)
-    least, stale, falls, rate, done = before[1], 0, 0, settings.rate, 0
-    for done in range(1, settings.rounds + 1):
-        for i in chance.permutation(len(learning)):
+    before = mean_loss(learning, start), mean_loss(validation, start)
+    best_loss, stale_rounds, falls, rate, rounds_done = before[1], 0, 0, settings.rate, 0
+    for rounds_done in range(1, settings.rounds + 1):
+        for i in rng.permutation(len(learning)):
             weights = adam.step(
                 weights, learning[i].gradient(weights) + pull * (weights - start), rate
             )
-        loss = mean_loss(judging, weights)
-        on_round(done, mean_loss(learning, weights), loss)
-        if loss < least - 1e-6:
-            least, best, stale = loss, weights.copy(), 0
+        loss = mean_loss(validation, weights)
+        on_round(rounds_done, mean_loss(learning, weights), loss)
+        if loss < best_loss - 1e-6:
+            best_loss, best, stale_rounds = loss, weights.copy(), 0
             continue
-        stale += 1
-        if stale >= settings.patience:
-            stale, falls, rate = 0, falls + 1, rate * SLOWER
+        stale_rounds += 1
+        if stale_rounds >= settings.patience:
+            stale_rounds, falls, rate = 0, falls + 1, rate * RATE_FACTOR
             weights, adam = best.copy(), Adam(len(start))
             if falls > settings.falls:
                 break
-    after = mean_loss(learning, best), mean_loss(judging, best)
-    return Fitted(best * scale, scale, before, after, done, (len(learnt), len(judged)))
+    after = mean_loss(learning, best), mean_loss(validation, best)
+    return Fitted(
+        best * scale, scale, before, after, rounds_done, (len(learning_rows), len(validation_rows))
+    )
 
 
 def row_sums(sums: Sums, weights: Any) -> Any:

@@ -15,8 +15,6 @@ from msgspec import structs
 
 from engine.tune.errors import TuneError
 
-FORMAT = 1
-
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the matches of a work file are made."""
@@ -33,11 +31,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     #: Most random plies of an opening.
     most_random: int
     options: dict[str, str]
-    #: A match is won when both sides see the same side ahead by this score; 0: played to the end.
+    #: The score at which a match is won if both sides report it; 0: matches are played to the end.
     decided: int = 0
-    #: The player whose scores stand in the file; empty for those of the search that played.
+    #: The player whose scores the file holds; empty for the search that played the matches.
     judge: str = ""
-    #: The judge scores one of this number of kept positions.
+    #: The judge scores one in this number of kept positions.
     every: int = 1
 
 
@@ -49,7 +47,7 @@ class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     moves: str
     #: The first seat's result: 1 won, 0.5 drawn, 0 lost.
     result: float
-    #: The plies whose positions are learnt from.
+    #: The plies whose positions are training data.
     kept: tuple[int, ...] = ()
     #: The search's score at each of these plies, for the side to move.
     scores: tuple[int, ...] = ()
@@ -115,6 +113,7 @@ class WorkFile:
             self._file.truncate(self._file.tell())
 
     def add(self, played: Played) -> None:
+        """Appends the next match."""
         self._write(msgspec.json.encode(played))
         self.count += 1
 
@@ -131,15 +130,15 @@ class WorkFile:
 
 
 def _expect_same(path: Path, found: Plan, plan: Plan) -> None:
-    old, new = (structs.asdict(one) for one in (found, plan))
-    wrong = [
+    old, new = structs.asdict(found), structs.asdict(plan)
+    differences = [
         f"{name} {_value_text(old[name])} and not {_value_text(new[name])}"
         for name in old
         if old[name] != new[name]
     ]
-    if wrong:
+    if differences:
         raise TuneError(
-            f"{path} was made with {', '.join(wrong)}:"
+            f"{path} was made with {', '.join(differences)}:"
             " take another file, or do not play on (--games 0)"
         )
 

@@ -1,8 +1,8 @@
 """Scores the positions of a work file with another player.
 
 Its scores replace those of the search that played the matches. Results are coarse: about seventy
-positions share the result of one match. A player that searches deeper, or knows more, scores each
-position by itself.
+positions share the result of one match. The score of a stronger player is a
+target for each position alone.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def judge(
     if plan.game != game.id:
         raise TuneError(f"{work} holds matches of {plan.game}, not of {game.id}")
     try:
-        judging = make_player(parse_description(player), game, dict(plan.options))
+        judging_player = make_player(parse_description(player), game, dict(plan.options))
     except DescriptionError as error:
         raise TuneError(f"--judge: {error}") from error
     total = sum(1 for _ in read_matches(work))
@@ -48,12 +48,12 @@ def judge(
         with WorkFile(judged, structs.replace(plan, judge=player, every=every)) as file:
             for played in read_matches(work):
                 if played.number >= file.count:
-                    file.add(_judged(game, dict(plan.options), played, judging, every))
+                    file.add(_judged(game, dict(plan.options), played, judging_player, every))
                     on_match(file.count, total)
     except (PlayerFailed, GameError) as error:
         raise TuneError(f"--judge {player}: {error}") from error
     finally:
-        judging.close()
+        judging_player.close()
 
 
 def _judged(

@@ -1,6 +1,6 @@
-"""A linear model of an evaluation, found by varying its numbers.
+"""A linear model of an evaluation, measured by varying its numbers.
 
-It holds for each position its value and the coefficient of each tuned number.
+The model holds, for each position, its value and the coefficient of each tuned number.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ import numpy as np
 from engine.compiler.native import Memory, NativeGame, compile_game
 from engine.game import Game
 from engine.tune import template
-from engine.tune.template import NOTED, UNIT
+from engine.tune.template import OUTPUT_WORDS, UNIT
 from engine.tune.traced import new_log
 
-#: A coefficient is bent if its values for steps up and down differ by more than this share of it,
-#: and by more than rounding.
-BENDS = 0.02
+#: A coefficient is bent (not linear) if its values for steps up and down differ by more than this
+#: share of it, and by more than rounding.
+MAX_BEND = 0.02
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,20 @@ class Evaluation:
         """
         function = self.native.function("coefficients")
         data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))
-        out = Memory(np.zeros(NOTED * len(self.numbers), np.int64))
+        out = Memory(np.zeros(OUTPUT_WORDS * len(self.numbers), np.int64))
         column_of = np.full(len(self.numbers), -1, np.int32)
         column_of[tuned] = np.arange(len(tuned), dtype=np.int32)
         begins, columns, coefficients = [0], [], []
         bent = total = 0
         for i, state in enumerate(states):
-            noted = out.array[: NOTED * function(state, data, log, out)].reshape(-1, NOTED)
-            column, up, down = column_of[noted[:, 0]], noted[:, 1], noted[:, 2]
+            rows = out.array[: OUTPUT_WORDS * function(state, data, log, out)].reshape(
+                -1, OUTPUT_WORDS
+            )
+            column, up, down = column_of[rows[:, 0]], rows[:, 1], rows[:, 2]
             used = (column >= 0) & ((up != 0) | (down != 0))
             column, up, down = column[used], up[used], down[used]
             bent += int(
-                np.count_nonzero(np.abs(up - down) > np.maximum(BENDS * np.abs(up), UNIT / 64))
+                np.count_nonzero(np.abs(up - down) > np.maximum(MAX_BEND * np.abs(up), UNIT / 64))
             )
             total += len(column)
             columns.append(column)

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.command_line import between, count_or_none
-from engine.compiler import native_lanes  # noqa: F401  (registers what the kernel is written in)
+from engine.command_line import between, count_or_zero
+from engine.compiler import native_lanes  # noqa: F401  (registers the kernel's vector operations)
 from engine.compiler.native import Memory, compile_game
 from engine.game import State
 from engine.games import othello
@@ -38,10 +38,10 @@ TABLE_BITS = 15
 #: Empty cells at which a match is solved.
 SOLVED_FROM = 14
 #: Empty cells at which a match ends.
-FEWEST_EMPTY = 3
+MIN_EMPTY = 3
 #: Random plies of an opening: at least the first number and fewer than the second.
 RANDOM_PLIES = (6, 16)
-#: The share of random moves between the opening and the solved end.
+#: The share of random moves between the opening and the solved end of a match, 0 to 1.
 RANDOM_SHARE = 0.02
 #: Learning rates of the passes, in parts of RATE_UNIT. A fit that starts from the game's weights
 #: omits the first two.
@@ -69,32 +69,33 @@ class Player:
         self._native.function("edge_tables")(self._memory)
 
     def solve(self, p: int, o: int) -> int:
+        """The exact final lead of the side to move in discs, by the discs of both sides."""
         empty = FULL & ~(p | o)
         memories = (self._memory, self._table, self._control, self._native.data)
         return int(
             self._principal(p, o, -65, 65, empty.bit_count(), odd_quadrants(empty), *memories)
         )
 
-    def move(self, state: State, depth: int, chance: random.Random) -> int:
+    def move(self, state: State, depth: int, rng: random.Random) -> int:
         """The best move by a search of that depth, a random one if it is 0, or -1 without moves."""
         buffer = [0] * othello.MAX_MOVES
         count = othello.moves(state, buffer)
         if count == 0:
             return -1
         if depth == 0 or count == 1:
-            return buffer[chance.randrange(count)]
+            return buffer[rng.randrange(count)]
         p, o = int(state[0]), int(state[1])
-        return int(self._pick(p, o, depth, chance.getrandbits(63), self._memory, self._native.data))
+        return int(self._pick(p, o, depth, rng.getrandbits(63), self._memory, self._native.data))
 
     def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
         """The records of one match, as `RECORD` in engine.tune.othello_template describes them."""
-        chance = random.Random(f"{seed}:{number}")
+        rng = random.Random(f"{seed}:{number}")
         state = othello.init({})
-        random_plies = chance.randrange(*RANDOM_PLIES)
+        random_plies = rng.randrange(*RANDOM_PLIES)
         seen: list[State] = []
         while _empty(state) > SOLVED_FROM:
-            depth = 0 if len(seen) < random_plies or chance.random() < RANDOM_SHARE else self.depth
-            move = self.move(state, depth, chance)
+            depth = 0 if len(seen) < random_plies or rng.random() < RANDOM_SHARE else self.depth
+            move = self.move(state, depth, rng)
             if move < 0:
                 return []
             if move != othello.PASS:
@@ -104,13 +105,13 @@ class Player:
         lead, side = self.solve(p, o), state[2]
         seen.append(state)
         records = [(number, int(s[0]), int(s[1]), lead if s[2] == side else -lead) for s in seen]
-        return [*records, *self._end(state, number, chance)]
+        return [*records, *self._end(state, number, rng)]
 
     def _end(
-        self, state: State, number: int, chance: random.Random
+        self, state: State, number: int, rng: random.Random
     ) -> Iterator[tuple[int, int, int, int]]:
-        while _empty(state) > FEWEST_EMPTY:
-            move = self.move(state, chance.randrange(2), chance)
+        while _empty(state) > MIN_EMPTY:
+            move = self.move(state, rng.randrange(2), rng)
             if move < 0:
                 return
             state = othello.play(state, move)
@@ -150,15 +151,15 @@ def play_matches(path: Path, matches: int, seed: int, depth: int) -> None:
 def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> Any:
     """Fits the weights of all phases, in parts of a disc, starting from `weights`.
 
-    It prints after each pass the root mean squared error by phase, in discs, for the learnt and for
+    It prints after each pass the root mean squared error by phase, in discs, for the learning and
     the held-out positions.
     """
     native = compile_game(load_game("othello"), template)
-    held = records[:, 0] % np.uint64(HELD_OUT) == 0
-    learnt = np.ascontiguousarray(
-        np.random.Generator(np.random.PCG64(seed)).permutation(records[~held])
+    is_held_out = records[:, 0] % np.uint64(HELD_OUT) == 0
+    learning = np.ascontiguousarray(
+        np.random.Generator(np.random.PCG64(seed)).permutation(records[~is_held_out])
     )
-    others = np.ascontiguousarray(records[held])
+    held_out = np.ascontiguousarray(records[is_held_out])
     weights = weights.copy()
     memories = (
         Memory(weights),
@@ -167,13 +168,13 @@ def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> 
     )
     for rate in rates:
         errors = []
-        for rows, step in ((learnt, rate), (others, 0)):
+        for rows, step in ((learning, rate), (held_out, 0)):
             sums = np.zeros((othello.PHASES, 2), np.int64)
             native.function("learn")(
                 Memory(rows), len(rows), step, *memories, Memory(sums.reshape(-1))
             )
             errors.append(np.sqrt(sums[:, 0] / 64 / np.maximum(sums[:, 1], 1)).round(2))
-        line = f"rate {rate / template.RATE_UNIT:.2f}: off by {errors[0]}, held out {errors[1]}"
+        line = f"rate {rate / template.RATE_UNIT:.2f}: error {errors[0]}, held out {errors[1]}"
         print(line, file=sys.stderr, flush=True)
     return weights
 
@@ -249,7 +250,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--matches",
-        type=count_or_none,
+        type=count_or_zero,
         default=0,
         help="play until the file has this number of matches (0: none)",
     )
@@ -258,7 +259,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument(
         "--seed",
-        type=count_or_none,
+        type=count_or_zero,
         default=1,
         help="seed of the matches and of the order in which they are learnt (1)",
     )

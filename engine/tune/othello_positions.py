@@ -14,6 +14,7 @@ import numpy as np
 from engine.tune.errors import TuneError
 from engine.tune.othello_template import RECORD
 
+#: Length of a record in bytes.
 RECORD_BYTES = 8 * RECORD
 #: Length of the first line in bytes; it is padded with spaces.
 HEAD_BYTES = 256
@@ -89,6 +90,7 @@ class PositionFile:
             self._file.truncate()
 
     def add(self, records: Sequence[Sequence[int]]) -> None:
+        """Appends the records of a match."""
         words = np.array([[word & FULL for word in record] for record in records], np.uint64)
         self._file.write(words.astype("<u8").tobytes())
 
@@ -126,10 +128,12 @@ def _records(content: bytes) -> Any:
 
 
 def _expect_same(path: Path, found: Origin, wanted: Origin) -> None:
-    old, new = (msgspec.to_builtins(one) for one in (found, wanted))
-    wrong = [f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]]
-    if wrong:
+    old, new = msgspec.to_builtins(found), msgspec.to_builtins(wanted)
+    differences = [
+        f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]
+    ]
+    if differences:
         raise TuneError(
-            f"{path} was made with {', '.join(wrong)}:"
+            f"{path} was made with {', '.join(differences)}:"
             " take another file, or play no more (--matches 0)"
         )

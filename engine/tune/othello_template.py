@@ -34,7 +34,7 @@ from engine.games.othello import (
 from engine.jit import at, popcount
 
 U = np.uint64
-#: A weight of one disc.
+#: The weight that is worth one disc.
 UNIT = 1 << 20
 #: Pattern weights of a phase.
 WEIGHTS = sum(PATTERN_WEIGHTS)
@@ -46,13 +46,13 @@ PHASE_WORDS = WEIGHTS + EXTRA_COUNT
 PLACES = 38
 #: Words of the scratch memory: start and index of each place, then the extras.
 SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
-#: A learning rate of 1.
+#: The learning rate that stands for 1.
 RATE_UNIT = 1024
-#: Factor by which the extras learn more slowly than the pattern weights. Every position sums all
-#: extras, but most pattern weights occur rarely.
-EXTRA_SLOWER = 5000
-#: Empty cells from a phase's boundary within which a position teaches the neighbouring phase too,
-#: so that the weights of that phase fit at its boundary.
+#: Divisor of the extras' learning rate, compared with that of the pattern weights. Every position
+#: sums all extras, but most pattern weights occur rarely.
+EXTRA_RATE_DIVISOR = 5000
+#: Distance from a phase's boundary, in empty cells, within which a position also corrects the
+#: weights of the neighbouring phase, so that they fit at the boundary.
 OVERLAP = 2
 #: Words of a record: the match, the discs of the side to move, the opponent's discs, and the final
 #: lead of the side to move.
@@ -158,25 +158,25 @@ def predicted(scratch: Any, W: Any, twins: Any) -> int:
     """The lead that the weights of one phase predict for the places and extras in scratch."""
     total = 0
     for i in range(PLACES):
-        at_index = scratch[2 * i + 1]
-        twin = twins[scratch[2 * i] + abs(at_index)]
+        pattern_index = scratch[2 * i + 1]
+        twin = twins[scratch[2 * i] + abs(pattern_index)]
         sign = (twin & 3) - 1
-        total += W[twin >> 2] * (sign if at_index >= 0 else -sign)
+        total += W[twin >> 2] * (sign if pattern_index >= 0 else -sign)
     for i in range(EXTRA_COUNT):
         total += W[WEIGHTS + i] * scratch[2 * PLACES + i]
     return total
 
 
 def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
-    """Moves all the weights of the sum in scratch a step that reduces the error."""
+    """Moves the weights that scratch names by a step that reduces the error."""
     step = error * rate // (RATE_UNIT * PLACES)
     for i in range(PLACES):
-        at_index = scratch[2 * i + 1]
-        twin = twins[scratch[2 * i] + abs(at_index)]
+        pattern_index = scratch[2 * i + 1]
+        twin = twins[scratch[2 * i] + abs(pattern_index)]
         sign = (twin & 3) - 1
-        W[twin >> 2] += step * (sign if at_index >= 0 else -sign)
+        W[twin >> 2] += step * (sign if pattern_index >= 0 else -sign)
     for i in range(EXTRA_COUNT):
-        W[WEIGHTS + i] += error * scratch[2 * PLACES + i] * rate // (RATE_UNIT * EXTRA_SLOWER)
+        W[WEIGHTS + i] += error * scratch[2 * PLACES + i] * rate // (RATE_UNIT * EXTRA_RATE_DIVISOR)
 
 
 def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, errors: Any) -> None:
@@ -202,9 +202,9 @@ def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, error
         if rate == 0:
             continue
         correct(error, rate, scratch, at(W, phase * PHASE_WORDS), twins)
-        beside = phase_of(empty - OVERLAP)
-        if beside == phase:
-            beside = phase_of(empty + OVERLAP)
-        if beside != phase:
-            error = lead - predicted(scratch, at(W, beside * PHASE_WORDS), twins)
-            correct(error, rate, scratch, at(W, beside * PHASE_WORDS), twins)
+        neighbour = phase_of(empty - OVERLAP)
+        if neighbour == phase:
+            neighbour = phase_of(empty + OVERLAP)
+        if neighbour != phase:
+            error = lead - predicted(scratch, at(W, neighbour * PHASE_WORDS), twins)
+            correct(error, rate, scratch, at(W, neighbour * PHASE_WORDS), twins)

@@ -46,7 +46,7 @@ def read_samples(
     """All positions of the files; TuneError if there are none or one is not of this game."""
     states, results, scores, matches = [], [], [], []
     lines: list[list[Sample]] = [line for path in work for line in _from_matches(game, path)]
-    lines += [[one] for path in positions for one in _from_positions(game, path, options)]
+    lines += [[sample] for path in positions for sample in _from_positions(game, path, options)]
     for number, line in enumerate(lines):
         for position, result, score in line:
             states.append(tuple(int(word) for word in position.state))
@@ -73,14 +73,14 @@ def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
         scores = dict(zip(played.kept, played.scores, strict=True))
         try:
             position = game.start(plan.options)
-            found: list[Sample] = []
+            samples: list[Sample] = []
             for ply, token in enumerate(played.moves.split()):
                 if ply in scores:
-                    found.append((position, played.result, scores[ply]))
+                    samples.append((position, played.result, scores[ply]))
                 position = position.replay(token)
         except GameError as error:
             raise TuneError(f"{path}, match {played.number}: {error}") from error
-        yield found
+        yield samples
 
 
 def _from_positions(game: Game, path: Path, options: Mapping[str, str]) -> Iterator[Sample]:

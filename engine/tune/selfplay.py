@@ -15,9 +15,9 @@ from engine.tune.games import Plan, Played, WorkFile
 #: Size of the search's table, as a power of two of entries.
 TABLE_BITS = 16
 #: Plies after which a match counts as a draw.
-LONGEST = 600
-#: Consecutive plies with a large score that decide a match.
-AGREED = 6
+MAX_PLIES = 600
+#: Consecutive plies with a decisive score that end a match.
+DECIDED_PLIES = 6
 
 
 class SelfPlay:
@@ -49,7 +49,7 @@ class SelfPlay:
         kept: list[int] = []
         scores: list[int] = []
         leads: list[int] = []
-        while position.moves() and position.claim() is None and len(moves) < LONGEST:
+        while position.moves() and position.claim() is None and len(moves) < MAX_PLIES:
             report = self._searcher.search(
                 position, Limit(nodes=self.plan.nodes), self._table, self._control
             )
@@ -77,19 +77,19 @@ class SelfPlay:
         return Played(number, " ".join(moves), result, tuple(kept), tuple(scores))
 
 
-def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, list[str]]:
-    """A position after as many random moves as the plan wants, and those moves.
+def opening(game: Game, plan: Plan, rng: random.Random) -> tuple[Position, list[str]]:
+    """Draws a random opening of the plan's length; returns its position and moves.
 
-    It draws other moves if the match is already over there.
+    It draws again if the match is already over there.
     """
     while True:
         position = game.start(plan.options)
         played = []
-        for _ in range(chance.randint(plan.least_random, plan.most_random)):
+        for _ in range(rng.randint(plan.least_random, plan.most_random)):
             moves = position.moves()
             if not moves:
                 break
-            move = chance.choice(moves)
+            move = rng.choice(moves)
             played.append(position.format_move(move))
             position = position.play(move)
         if position.moves():
@@ -97,9 +97,9 @@ def opening(game: Game, plan: Plan, chance: random.Random) -> tuple[Position, li
 
 
 def is_decided(leads: list[int], decided: int) -> bool:
-    """Whether both sides have seen the same side ahead by `decided` for AGREED plies."""
-    latest = leads[-AGREED:]
-    return len(latest) == AGREED and (min(latest) >= decided or max(latest) <= -decided)
+    """Whether both sides have seen the same side ahead by `decided` for DECIDED_PLIES plies."""
+    latest = leads[-DECIDED_PLIES:]
+    return len(latest) == DECIDED_PLIES and (min(latest) >= decided or max(latest) <= -decided)
 
 
 def is_quiet(position: Position, best: int) -> bool:

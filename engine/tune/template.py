@@ -3,18 +3,18 @@
 from typing import Any
 
 from engine.game import State
-from engine.tune.traced import COUNT, FOUND, MARK, traced
+from engine.tune.traced import COUNT, FIRST_INDEX, MARK, traced
 
 #: The first step by which a number is varied; it is large because an evaluation rounds.
 STEP = 4096
-#: A larger change of the evaluation may have met a limit, so a smaller step is tried.
-LARGE = 2048
+#: The largest change of the evaluation; beyond it a limit may apply, so a smaller step is tried.
+MAX_CHANGE = 2048
 #: The smallest step by which a number is varied.
-SMALLEST = 8
-#: A coefficient of 1.
+MIN_STEP = 8
+#: The fixed-point coefficient that stands for 1.
 UNIT = 1 << 20
 #: Words of output for each number: its index in DATA, and its coefficients for a step up and down.
-NOTED = 3
+OUTPUT_WORDS = 3
 
 SIGNATURES = {
     "coefficients": "i8(state, i8*, i8*, i8*)",
@@ -38,21 +38,21 @@ def coefficients(s: State, D: Any, LOG: Any, OUT: Any) -> int:
     base = evaluate(s, traced(D, LOG, 0))
     n = LOG[COUNT]
     for i in range(n):
-        place = LOG[FOUND + i]
-        kept = D[place]
+        index = LOG[FIRST_INDEX + i]
+        original = D[index]
         step = STEP
-        D[place] = kept + step
+        D[index] = original + step
         up = evaluate(s, D) - base
-        while abs(up) > LARGE and step > SMALLEST:
+        while abs(up) > MAX_CHANGE and step > MIN_STEP:
             step >>= 1
-            D[place] = kept + step
+            D[index] = original + step
             up = evaluate(s, D) - base
-        D[place] = kept - step
+        D[index] = original - step
         down = base - evaluate(s, D)
-        D[place] = kept
-        OUT[NOTED * i] = place
-        OUT[NOTED * i + 1] = up * UNIT // step
-        OUT[NOTED * i + 2] = down * UNIT // step
+        D[index] = original
+        OUT[OUTPUT_WORDS * i] = index
+        OUT[OUTPUT_WORDS * i + 1] = up * UNIT // step
+        OUT[OUTPUT_WORDS * i + 2] = down * UNIT // step
     return int(n)
 
 

@@ -1,8 +1,8 @@
 # mypy: disable-error-code="no-untyped-call, untyped-decorator, call-arg"
 """DATA that logs which of its numbers are read; compiled rules take it in place of the pointer.
 
-The evaluation itself thus shows on which numbers it depends in a position, whether it has a few
-numbers or a hundred thousand, and a game needs no second description of its features.
+The log shows on which numbers an evaluation depends in a position, so a game needs no second
+description of its features.
 """
 
 import operator
@@ -19,15 +19,16 @@ from engine.compiler.native import INT, INTS
 #: The words of a log: the count of numbers that were read, the mark of this evaluation, the size of
 #: DATA, and the first index read. After the indexes follows, for each number of DATA, the mark of
 #: the evaluation that read it last.
-COUNT, MARK, SIZE, FOUND = 0, 1, 2, 3
+COUNT, MARK, SIZE, FIRST_INDEX = 0, 1, 2, 3
 
 
 def log_words(size: int) -> int:
     """The length of the log in words, for DATA of `size` words."""
-    return FOUND + 2 * size
+    return FIRST_INDEX + 2 * size
 
 
 def new_log(size: int) -> Any:
+    """An empty log for DATA of `size` words."""
     log = np.zeros(log_words(size), np.int64)
     log[SIZE] = size
     return log
@@ -72,10 +73,10 @@ traced: Any = _traced
 def _read(memory, index):  # type: ignore[no-untyped-def]
     log = memory.log
     place = memory.offset + np.int64(index)
-    seen = FOUND + log[SIZE] + place
-    if log[seen] != log[MARK]:
-        log[seen] = log[MARK]
-        log[FOUND + log[COUNT]] = place
+    mark_at = FIRST_INDEX + log[SIZE] + place
+    if log[mark_at] != log[MARK]:
+        log[mark_at] = log[MARK]
+        log[FIRST_INDEX + log[COUNT]] = place
         log[COUNT] += 1
     return memory.data[place]
 

@@ -11,7 +11,15 @@ import numpy as np
 from engine.game import Game
 from engine.rules.data import NumberFile, format_rows, number_files
 from engine.tune.errors import TuneError
-from engine.tune.fit import OnRound, Settings, fit, fitted_scale, is_validation, sigmoid, surprise
+from engine.tune.fit import (
+    OnRound,
+    Settings,
+    cross_entropy,
+    fit,
+    fitted_scale,
+    is_validation,
+    sigmoid,
+)
 from engine.tune.linear import Evaluation, Sums
 from engine.tune.samples import Samples
 
@@ -32,7 +40,7 @@ class Gain(msgspec.Struct, frozen=True):
     changed: int
     scale: float
     rounds: int
-    #: The share of coefficients that hold only near the old numbers.
+    #: The share of coefficients that hold only near the old numbers, 0 to 1.
     bent: float
     learning_before: float
     learning_after: float
@@ -75,7 +83,7 @@ def tuned_indexes(files: Sequence[NumberFile], only: Sequence[str], frozen: Sequ
             f"there is no row {', '.join(unknown)}; there are: {', '.join(sorted(names))}"
         )
     chosen = [row for row in rows if (not only or row.name in only) and row.name not in frozen]
-    indexes = [place for row in chosen for place in range(row.first, row.first + len(row.numbers))]
+    indexes = [index for row in chosen for index in range(row.first, row.first + len(row.numbers))]
     if not indexes:
         raise TuneError("no numbers are left to tune")
     return np.array(indexes)
@@ -92,26 +100,27 @@ def tune(
 ) -> Tuned:
     """Fits the numbers with the indexes `tuned` to the samples.
 
-    Positions in which none of them counts are left out; TuneError if that leaves none.
+    It leaves out positions in which the evaluation reads none of these numbers. Raises TuneError if
+    that leaves no position.
     """
     evaluation = Evaluation(game)
     sums = evaluation.sums(samples.states, tuned, on_state)
-    counting = np.flatnonzero(np.diff(sums.begins) > 0)
-    if not len(counting):
+    rows = np.flatnonzero(np.diff(sums.begins) > 0)
+    if not len(rows):
         raise TuneError("the evaluation reads none of the numbers in any of the positions")
-    sums, matches = _only(sums, counting), samples.matches[counting]
-    results, scores = samples.results[counting], samples.scores[counting]
+    sums, matches = _select_rows(sums, rows), samples.matches[rows]
+    results, scores = samples.results[rows], samples.scores[rows]
     scale = fitted_scale(sums.values, results) if scale is None else scale
     targets = _targets(results, scores, scale, settings.score_weight)
     start = evaluation.numbers[tuned].astype(float)
     fitted = fit(sums, start, targets, matches, scale, settings, on_round)
     numbers = evaluation.numbers.copy()
     numbers[tuned] = np.rint(fitted.numbers).astype(np.int64)
-    values = evaluation.values([samples.states[i] for i in counting], numbers)
+    values = evaluation.values([samples.states[i] for i in rows], numbers)
     before, after = (_losses(v, scale, targets, matches, settings) for v in (sums.values, values))
     gain = Gain(
         game=game.id,
-        positions=len(counting),
+        positions=len(rows),
         matches=len(np.unique(matches)),
         numbers=len(tuned),
         changed=int(np.count_nonzero(numbers != evaluation.numbers)),
@@ -126,7 +135,7 @@ def tune(
     return Tuned(numbers, gain)
 
 
-def _only(sums: Sums, chosen: Any) -> Sums:
+def _select_rows(sums: Sums, chosen: Any) -> Sums:
     """The chosen rows; all other rows must be empty."""
     begins = np.append(sums.begins[chosen], sums.begins[-1])
     return Sums(sums.values[chosen], begins, sums.columns, sums.coefficients, sums.bent)
@@ -143,9 +152,11 @@ def _losses(
     values: Any, scale: float, targets: Any, matches: Any, settings: Settings
 ) -> tuple[float, float]:
     """The losses of learning and validation."""
-    held = is_validation(matches, settings)
-    first, second = (surprise(values[part] / scale, targets[part]) for part in (~held, held))
-    return first, second
+    is_held_out = is_validation(matches, settings)
+    learning, validation = (
+        cross_entropy(values[part] / scale, targets[part]) for part in (~is_held_out, is_held_out)
+    )
+    return learning, validation
 
 
 def write_numbers(

@@ -1,11 +1,10 @@
 """Expiry: the days on which guests and rooms were last seen, and which guests have ever sat.
 
-The migration only adds: a program of 0001 or 0002 may run beside one of 0003. Rows that an older
-program adds have no last seen day (`seen_day` is null), so their age counts from the first expiry
-pass of a program of 0003.
+A program of schema 0001 or 0002 may run beside one of 0003. Rows that an older program adds have no
+day (`seen_day` is null), so their age counts from the first expiry pass of a program of 0003.
 
-Guests who have given a command in a room or made one count as having sat: the log of commands does
-not record more.
+Guests who have sent a command to a room or created one count as having sat, since the log of
+commands records no more.
 """
 
 import sqlalchemy as sa
@@ -16,6 +15,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
+#: The query for the guests who count as having sat.
 ACTED = "SELECT DISTINCT identity FROM commands UNION SELECT host FROM rooms"
 
 

@@ -1,7 +1,7 @@
 """`python -m server.bench`: the cost of a durable move, beside a bare relay in the same run.
 
 The server and the relay run in their own processes; the operating system reports their CPU time.
-All players run in one process with a minimal WebSocket client, so that they leave the machine to
+All players run in one process with a minimal WebSocket client, which leaves most of the machine to
 the server. Figures are medians of several rounds. Compare ratios: absolute times depend on the
 machine and its load.
 """
@@ -31,11 +31,13 @@ import msgspec
 from server.limits import by_address as limits
 
 #: The moves of a drawn tic-tac-toe match.
-LINE = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
+DRAWN_GAME = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
 
-#: Pairs that connect concurrently.
-AT_ONCE = 25
+#: Number of pairs that connect concurrently.
+CONNECT_BATCH = 25
+#: Clock ticks a second, the unit of CPU times in /proc.
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+#: Size of a memory page, the unit of memory in /proc.
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -53,13 +55,16 @@ class Load:
 
     @property
     def per_s(self) -> float:
+        """Moves a second."""
         return self.moves / self.seconds
 
     @property
     def cpu_us(self) -> float:
+        """CPU time of the server for a move, in us."""
         return self.cpu_s / max(1, self.moves) * 1e6
 
     def percentile(self, share: float) -> float:
+        """The latency that a share of the moves does not exceed, in ms."""
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -131,26 +136,29 @@ async def connect(port: int) -> Player:
     return player
 
 
-class Talk:
-    """A player that waits for replies; only for the set-up."""
+class RequestClient:
+    """A player that waits for each reply; used only to set up rooms."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
         self._texts: asyncio.Queue[bytes] = asyncio.Queue()
         player.on_text = self._texts.put_nowait
 
-    async def say(self, until: str, **message: Any) -> dict[str, Any]:
-        """Sends a message; returns the next one of type `until`. An error raises RuntimeError."""
+    async def request(self, until: str, **message: Any) -> dict[str, Any]:
+        """Sends a message; returns the next reply of type `until`.
+
+        Raises RuntimeError if the server refuses the message.
+        """
         self.player.send(json.dumps(message).encode())
         while True:
-            answer = await self.hear(30)
+            answer = await self.receive(30)
             if answer["t"] == "error":
                 raise RuntimeError(f"{message} was refused: {answer}")
             if answer["t"] == until:
                 return answer
 
-    async def hear(self, within_s: float) -> dict[str, Any]:
-        """The next message; TimeoutError after `within_s`."""
+    async def receive(self, within_s: float) -> dict[str, Any]:
+        """Returns the next message; raises TimeoutError after `within_s`."""
         return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
 
 
@@ -158,68 +166,70 @@ class Talk:
 
 
 class Pair:
-    """Two players in one room who repeat the same match. Each player sends a move once the previous
-    one is acknowledged and has reached the opponent.
+    """Two players in one room who repeat the same match. A player sends the next move once the
+    previous one is acknowledged and has reached the opponent.
     """
 
-    def __init__(self, room: str, players: tuple[Player, Player], load: "Meter") -> None:
+    def __init__(self, room: str, players: tuple[Player, Player], meter: "Meter") -> None:
         self.room = room
         self.players = players
-        self._load = load
+        self._meter = meter
         self._ply = 0
-        self._first = 0
+        self._first_mover = 0
         self._sent_s = 0.0
         self._commands = 0
-        self._acked = self._arrived = False
+        self._acked = self._delivered = False
         players[0].on_text = lambda text: self._on_text(0, text)
         players[1].on_text = lambda text: self._on_text(1, text)
 
-    def _send(self, who: int, text: str) -> None:
+    def _send(self, player: int, text: str) -> None:
         self._commands += 1
-        self.players[who].send(f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode())
+        self.players[player].send(
+            f'{{"id":"{self._commands}","room":"{self.room}",{text}}}'.encode()
+        )
 
     def move(self) -> None:
         """Sends the next move of the side to move."""
-        self._acked = self._arrived = False
+        self._acked = self._delivered = False
         self._sent_s = time.perf_counter()
         self._send(
-            (self._ply + self._first) & 1,
-            f'"t":"move","ply":{self._ply},"move":"{LINE[self._ply]}"',
+            (self._ply + self._first_mover) & 1,
+            f'"t":"move","ply":{self._ply},"move":"{DRAWN_GAME[self._ply]}"',
         )
 
-    def _on_text(self, who: int, text: bytes) -> None:
-        mover = (self._ply + self._first) & 1
+    def _on_text(self, player: int, text: bytes) -> None:
+        mover = (self._ply + self._first_mover) & 1
         if text.startswith(b'{"t":"ack"'):
-            if who == mover and self._ply < len(LINE):
-                self._load.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
+            if player == mover and self._ply < len(DRAWN_GAME):
+                self._meter.latencies_ms.append((time.perf_counter() - self._sent_s) * 1000)
                 self._acked = True
-                self._go_on()
+                self._advance()
         elif text.startswith(b'{"t":"event"'):
-            if who != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
-                self._arrived = True
-                self._go_on()
-            elif b'"kind":"offered"' in text and who == 1:
+            if player != mover and b'"kind":"moved"' in text and b'"ply":%d,' % self._ply in text:
+                self._delivered = True
+                self._advance()
+            elif b'"kind":"offered"' in text and player == 1:
                 self._send(1, '"t":"rematch"')
-            elif b'"kind":"started"' in text and who == 1:
-                self._ply, self._first = 0, 1 - self._first
-                self._load.ready(self.move)
+            elif b'"kind":"started"' in text and player == 1:
+                self._ply, self._first_mover = 0, 1 - self._first_mover
+                self._meter.schedule(self.move)
         elif text.startswith(b'{"t":"error"'):
             raise RuntimeError(f"the server refused: {text.decode()}")
 
-    def _go_on(self) -> None:
-        if not (self._acked and self._arrived):
+    def _advance(self) -> None:
+        if not (self._acked and self._delivered):
             return
-        self._acked = self._arrived = False
+        self._acked = self._delivered = False
         self._ply += 1
-        self._load.moves += 1
-        if self._ply < len(LINE):
-            self._load.ready(self.move)
+        self._meter.moves += 1
+        if self._ply < len(DRAWN_GAME):
+            self._meter.schedule(self.move)
         else:
             self._send(0, '"t":"rematch"')
 
 
 class Meter:
-    """Counts moves, and schedules each pair's next one: at once, or at a fixed rate over all
+    """Counts moves and schedules the next one of each pair: at once, or at a fixed rate over all
     pairs.
     """
 
@@ -228,10 +238,10 @@ class Meter:
         self.latencies_ms: list[float] = []
         self._per_s = per_s
         self._next_s = 0.0
-        self._open = True
+        self._is_open = True
 
-    def ready(self, move: Callable[[], None]) -> None:
-        if not self._open:
+    def schedule(self, move: Callable[[], None]) -> None:
+        if not self._is_open:
             return
         if self._per_s is None:
             move()
@@ -241,26 +251,26 @@ class Meter:
         loop.call_at(self._next_s, move)
 
     def close(self) -> None:
-        self._open = False
+        self._is_open = False
 
 
 async def make_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Two guests in their own room, whose match has started."""
-    talks = [Talk(await connect(port)) for _ in range(2)]
-    for who, talk in enumerate(talks):
-        await talk.say("welcome", t="hello", protocol=1, name=f"p{number}-{who}")
+    """Makes two guests and a room in which they start a match."""
+    clients = [RequestClient(await connect(port)) for _ in range(2)]
+    for n, client in enumerate(clients):
+        await client.request("welcome", t="hello", protocol=1, name=f"p{number}-{n}")
     seats = [{"who": "me"}, {"who": "open"}]
-    room = (await talks[0].say("ack", t="create", id="create", game="tic-tac-toe", seats=seats))[
-        "room"
-    ]
-    for talk in talks:
-        await talk.say("joined", t="join", id="join", room=room)
-    await talks[1].say("ack", t="sit", id="sit", room=room, seat=1)
-    return Pair(room, (talks[0].player, talks[1].player), meter)
+    room = (
+        await clients[0].request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
+    )["room"]
+    for client in clients:
+        await client.request("joined", t="join", id="join", room=room)
+    await clients[1].request("ack", t="sit", id="sit", room=room, seat=1)
+    return Pair(room, (clients[0].player, clients[1].player), meter)
 
 
 async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Two connections that exchange messages through the relay."""
+    """Makes two connections that exchange messages through the relay."""
     players = (await connect(port), await connect(port))
     for player in players:
         player.send(f'{{"join":"r{number}"}}'.encode())
@@ -279,26 +289,27 @@ async def play(
     per_s: float | None,
     database: int | None = None,
 ) -> Load:
-    """Lets `count` pairs play for `seconds` after a short warm-up; `database` is a process whose
-    CPU time, with its children's, is measured too.
+    """Lets `count` pairs play for `seconds` after a short warm-up, and measures them.
+
+    `database` is the id of a process whose CPU time, with its children's, is measured too.
     """
     meter = Meter(per_s)
     pairs: list[Pair] = []
-    for start in range(0, count, AT_ONCE):
+    for start in range(0, count, CONNECT_BATCH):
         pairs += await asyncio.gather(
-            *(make(port, meter, n) for n in range(start, min(count, start + AT_ONCE)))
+            *(make(port, meter, n) for n in range(start, min(count, start + CONNECT_BATCH)))
         )
     await asyncio.sleep(0.3)
     for pair in pairs:
-        meter.ready(pair.move)
+        meter.schedule(pair.move)
     await asyncio.sleep(seconds / 4)
     meter.latencies_ms.clear()
-    database_s = family_cpu_seconds(database)
+    database_s = cpu_seconds_with_children(database)
     moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
     await asyncio.sleep(seconds)
     load = Load(
         meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s,
-        list(meter.latencies_ms), family_cpu_seconds(database) - database_s,
+        list(meter.latencies_ms), cpu_seconds_with_children(database) - database_s,
     )  # fmt: skip
     meter.close()
     for pair in pairs:
@@ -307,11 +318,11 @@ async def play(
     return load
 
 
-# --- the relay: the lower bound -------------------------------------------------------------------
+# --- the relay: a lower bound -------------------------------------------------------------------
 
 
 async def relay(ready: Callable[[int], None]) -> None:
-    """Forwards and acknowledges each message of a pair: no rooms, no rules, no storage."""
+    """Serves a relay that forwards and acknowledges each message of a pair, and does no more."""
     from websockets.asyncio.server import ServerConnection, serve
     from websockets.exceptions import ConnectionClosed
 
@@ -327,8 +338,8 @@ async def relay(ready: Callable[[int], None]) -> None:
         else:
             event = {"t": "event", "kind": "offered" if socket is pair[0] else "started"}
         frame = encode(event)
-        for other in pair:
-            await other.send(frame, text=True)
+        for connection in pair:
+            await connection.send(frame, text=True)
 
     async def handler(socket: ServerConnection) -> None:
         pair = pairs.setdefault(decode(await socket.recv())["join"], [])
@@ -361,7 +372,7 @@ async def spawn(*command: str, environment: dict[str, str] | None = None) -> Asy
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
     )
-    assert process.stdout is not None, "a pipe was asked for"
+    assert process.stdout is not None, "stdout is a pipe"
     try:
         line = await asyncio.to_thread(process.stdout.readline)
         if "http://" not in line:
@@ -398,7 +409,7 @@ def fsync_ms(folder: Path) -> float:
 
 
 async def first_page_s(process: Process) -> float:
-    """Time from the start of the process to the first byte of the first page."""
+    """The time from the start of the process to the first line of the first page, in seconds."""
     reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
     await reader.readline()
@@ -408,16 +419,17 @@ async def first_page_s(process: Process) -> float:
 
 # --- the report -----------------------------------------------------------------------------------
 
-#: Settings without rate limits, with which idle rooms are closed soon.
+#: Settings of a server without rate limits, which closes idle rooms soon.
 UNLIMITED = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
     "PLYROOM_ROOM_IDLE_S": "5",
-    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.OFF.items()},
+    **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.NO_LIMITS.items()},
 }
 
 
 def server_command(data: Path) -> tuple[str, ...]:
+    """The command that starts a server on a free port."""
     return (
         sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
         "--data", str(data), "--workers", "1",
@@ -425,12 +437,12 @@ def server_command(data: Path) -> tuple[str, ...]:
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
-    """Runs the benchmark and prints every figure with its target."""
-    starts = []
+    """Runs the benchmark and prints its figures, most of them with a target."""
+    start_times_s = []
     for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
-            starts.append(await first_page_s(process))
-    report("server start to first page, warm", statistics.median(starts[1:]), "s", 1.0)
+            start_times_s.append(await first_page_s(process))
+    report("server start to first page, warm", statistics.median(start_times_s[1:]), "s", 1.0)
     disk_ms = fsync_ms(folder)
     print(f"{'raw write + fdatasync of 4 KiB':48} {disk_ms:9.2f} ms")
     figures: dict[str, list[Load]] = {}
@@ -441,33 +453,34 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
             for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
-        async with spawn(sys.executable, "-m", "server.bench", "--relay") as floor:
+        async with spawn(sys.executable, "-m", "server.bench", "--relay") as relay_process:
             for name, count in (("relay 50 pairs", 50), ("relay 500 pairs", 500)):
                 figures.setdefault(name, []).append(
-                    await play(floor.port, floor.pid, make_relay_pair, count, seconds, None)
+                    await play(
+                        relay_process.port, relay_process.pid, make_relay_pair, count, seconds, None
+                    )
                 )
     for name in ("50 pairs", "500 pairs"):
-        loads, floors = figures[name], figures[f"relay {name}"]
-        rate = median(one.per_s for one in loads)
+        loads, relays = figures[name], figures[f"relay {name}"]
+        rate = median(load.per_s for load in loads)
         print(f"{f'{name}: acknowledged durable moves':48} {rate:9.0f} /s")
-        report(f"{name}: server CPU a move", median(one.cpu_us for one in loads), "us", 100)
-        print(
-            f"{f'{name}: bare relay, CPU a move':48} {median(one.cpu_us for one in floors):9.1f} us"
-        )
+        report(f"{name}: server CPU a move", median(load.cpu_us for load in loads), "us", 100)
+        relay_us = median(load.cpu_us for load in relays)
+        print(f"{f'{name}: bare relay, CPU a move':48} {relay_us:9.1f} us")
         report(
             f"{name}: ratio to the relay",
-            median(a.cpu_us / b.cpu_us for a, b in zip(loads, floors, strict=True)),
+            median(a.cpu_us / b.cpu_us for a, b in zip(loads, relays, strict=True)),
             "x",
             3.7,
         )
     paced = figures["330 moves/s"]
-    for name, share, aim in (("p50", 0.5, 1.5), ("p99", 0.99, 5.0)):
-        value = median(one.percentile(share) for one in paced)
+    for name, share, target in (("p50", 0.5, 1.5), ("p99", 0.99, 5.0)):
+        value = median(load.percentile(share) for load in paced)
         report(
-            f"move to ack at {median(one.per_s for one in paced):.0f} moves/s, {name}",
+            f"move to ack at {median(load.per_s for load in paced):.0f} moves/s, {name}",
             value,
             "ms",
-            aim,
+            target,
         )
         print(f"{f'  the same in raw fsyncs, {name}':48} {value / disk_ms:9.2f} x")
     report(
@@ -485,15 +498,17 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     print(f"{'importing the server imports numba':48} {answer:>9}")
 
 
-#: The measured loads: name, number of pairs, and moves per second (None: as fast as they can).
+#: The measured loads: name, number of pairs, and moves a second (None: without a limit).
 LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
 
 
 async def compare(
     rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
 ) -> None:
-    """Prints the cost of a move on PostgreSQL beside SQLite, one node each, in turns. `postgres` is
-    the main process of a PostgreSQL server on this machine, whose CPU time is then measured too.
+    """Prints the cost of a move on PostgreSQL beside SQLite: one node each, in turns.
+
+    `postgres` is the process id of a PostgreSQL server on this machine. With it, the CPU time of
+    the database is measured too.
     """
     print(f"{'raw write + fdatasync of 4 KiB':48} {fsync_ms(folder):9.2f} ms")
     figures: dict[str, list[Load]] = {}
@@ -509,23 +524,23 @@ async def compare(
                     )
                     figures.setdefault(f"{kind}, {name}", []).append(load)
     for name, loads in figures.items():
-        rate = median(one.per_s for one in loads)
+        rate = median(load.per_s for load in loads)
         print(f"{f'{name}: acknowledged durable moves':56} {rate:9.0f} /s")
-        print(f"{f'{name}: CPU a move, node':56} {median(one.cpu_us for one in loads):9.1f} us")
+        print(f"{f'{name}: CPU a move, node':56} {median(load.cpu_us for load in loads):9.1f} us")
         if name.startswith("PostgreSQL"):
             beside = figures[name.replace("PostgreSQL", "SQLite")]
             ratio = median(a.cpu_us / b.cpu_us for a, b in zip(loads, beside, strict=True))
-            print(f"{f'{name}: the node beside one on SQLite':56} {ratio:9.2f} x")
+            print(f"{f'{name}: the node beside a node on SQLite':56} {ratio:9.2f} x")
             if postgres is not None:
-                cost_us = median(one.database_s / max(1, one.moves) * 1e6 for one in loads)
+                cost_us = median(load.database_s / max(1, load.moves) * 1e6 for load in loads)
                 print(f"{f'{name}: CPU a move, database':56} {cost_us:9.1f} us")
         for word, share in (("p50", 0.5), ("p99", 0.99)):
-            value = median(one.percentile(share) for one in loads)
+            value = median(load.percentile(share) for load in loads)
             print(f"{f'{name}: move to ack, {word}':56} {value:9.2f} ms", flush=True)
 
 
-def family_cpu_seconds(pid: int | None) -> float:
-    """User and system time of a process and its children, including ended ones, in seconds."""
+def cpu_seconds_with_children(pid: int | None) -> float:
+    """User and system time of a process and its children, ended ones included, in seconds."""
     if pid is None:
         return 0.0
     total = 0.0
@@ -541,13 +556,13 @@ def family_cpu_seconds(pid: int | None) -> float:
 
 @contextlib.contextmanager
 def private_database() -> Iterator[tuple[str, int]]:
-    """A private PostgreSQL with fsync on: yields the address of an empty database and the server's
-    process id.
+    """Starts a private PostgreSQL with fsync on; yields an empty database's URL and the process id
+    of the server.
     """
-    from server.deploy.postgres import SAFE, TEMPLATE, private_postgres
+    from server.deploy.postgres import TEMPLATE, WITH_FSYNC, private_postgres
 
     with private_postgres(
-        **{**SAFE, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}
+        **{**WITH_FSYNC, "shared_buffers": "256MB", "autovacuum_naptime": "1min"}
     ) as server:
         yield server.url(TEMPLATE), server.pid
 
@@ -559,8 +574,8 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     environment = {**UNLIMITED, "PLYROOM_ROOMS_BURST": "100000"}
     async with spawn(*server_command(folder), environment=environment) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
-        assert warm.moves, "the pairs play"
-        while not await _no_rooms(server):
+        assert warm.moves, "no pair played"
+        while not await _have_rooms_closed(server):
             await asyncio.sleep(1)
         before = resident_bytes(server.pid)
         meter = Meter(None)
@@ -576,7 +591,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
     return grown / matches
 
 
-async def _no_rooms(server: Process) -> bool:
+async def _have_rooms_closed(server: Process) -> bool:
     """Whether the rooms of earlier matches have had time to close."""
     return time.perf_counter() - server.started_s > 15
 
@@ -585,27 +600,25 @@ def median(values: Any) -> float:
     return float(statistics.median(values))
 
 
-def report(name: str, value: float, unit: str, most: float) -> None:
-    """Prints a figure, its aim and whether it is reached."""
-    verdict = "reached" if value <= most else "NOT reached"
-    print(f"{name:48} {value:9.2f} {unit:3} aim {most:g} {unit}: {verdict}", flush=True)
+def report(name: str, value: float, unit: str, target: float) -> None:
+    """Prints a figure, its target (a maximum) and whether it is reached."""
+    verdict = "reached" if value <= target else "NOT reached"
+    print(f"{name:48} {value:9.2f} {unit:3} target {target:g} {unit}: {verdict}", flush=True)
 
 
 @click.command()
-@click.option("--rounds", default=3, help="Rounds; figures are medians of them.")
-@click.option("--seconds", default=4.0, help="Length of each load.")
-@click.option("--matches", default=2000, help="Live matches for the memory figure.")
+@click.option("--rounds", default=3, help="Number of rounds; each figure is their median.")
+@click.option("--seconds", default=4.0, help="Length of each load, in seconds.")
+@click.option("--matches", default=2000, help="Number of live matches for the memory figure.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
     help="Folder on the disk to measure.  [default: a temporary one]",
 )
 @click.option(
-    "--database", help="Compare moves on this empty PostgreSQL database with SQLite; nothing else."
+    "--database", help="Only compare moves on this empty PostgreSQL database with SQLite."
 )
-@click.option(
-    "--postgres", is_flag=True, help="The same, with a PostgreSQL that is started for it."
-)
+@click.option("--postgres", is_flag=True, help="The same with a private PostgreSQL server.")
 @click.option("--relay", "as_relay", is_flag=True, hidden=True)
 def main(
     rounds: int,
@@ -616,7 +629,7 @@ def main(
     postgres: bool,
     as_relay: bool,
 ) -> None:
-    """Measures the server: moves, CPU, latency, memory, start."""
+    """Measure the server: moves, CPU, latency, memory, start."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     import uvloop

@@ -77,7 +77,7 @@ NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
 Receive = Callable[[RoomMessage], None]
 ReceiveNode = Callable[[NodeMessage], None]
-#: Is called with the rooms (None: all) whose messages may have been missed.
+#: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
@@ -96,16 +96,16 @@ class Bus(Protocol):
     """Delivers messages to every subscriber on every node; the sender may receive its own."""
 
     @property
-    def flows(self) -> bool:
-        """Whether messages get through at the moment, as far as the node can know."""
+    def is_up(self) -> bool:
+        """Whether messages get through at present, as far as the node can tell."""
 
     def publish(self, message: BusMessage) -> None:
-        """Sends without waiting; never blocks, and never raises when the broker is unreachable."""
+        """Queues a message. Never blocks, and never raises when the broker is unreachable."""
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
         """Calls `receive` in the event loop for each message about the room, until the returned
-        function is called. Messages of other nodes arrive only after a moment; once they do,
-        `on_gap` reports the room.
+        function is called. A subscription takes effect after a moment, and `on_gap` then reports
+        the room.
         """
 
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
@@ -116,5 +116,5 @@ class Bus(Protocol):
         returned function is called.
         """
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         """The bus's counters."""

@@ -9,7 +9,7 @@ from server.settings import SettingError, Settings
 
 #: The default port of each scheme.
 PORTS = {"mqtt": 1883, "mqtts": 8883}
-#: The prefix of all topics: no wildcards, and no names that a broker reserves for itself ($SYS).
+#: The path of the URL: no wildcards, and no names that brokers reserve, such as $SYS.
 PREFIX = re.compile(r"(/[A-Za-z0-9_.-]{1,40}){0,8}/?")
 
 
@@ -29,38 +29,36 @@ class Broker:
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        where = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
-        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}{where}"
+        path = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
+        return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}{path}"
 
 
 def parse_broker(url: str, ca: Path | None = None) -> Broker:
-    """Parses mqtt://user:password@host:port/prefix; SettingError says what is wrong with it.
+    """Parses mqtt://user:password@host:port/prefix. Raises SettingError if it is invalid.
 
-    The scheme mqtts selects TLS, %xx escapes what a URL cannot hold, and the topic prefix is
-    optional.
+    The scheme mqtts selects TLS, %xx escapes special characters, and the topic prefix is optional.
     """
     try:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
         raise SettingError(
-            "the bus is no URL; mqtt://user:password@host:port was expected"
+            "the bus address is not a URL; expected mqtt://user:password@host:port"
         ) from error
     if parts.scheme not in PORTS or not parts.hostname or parts.query or parts.fragment:
         raise SettingError(
-            "the bus is mqtt://user:password@host:port, or mqtts://… for TLS;"
-            " something else was given"
+            "the bus address is not mqtt://user:password@host:port (mqtts://… for TLS)"
         )
     if not PREFIX.fullmatch(parts.path):
         raise SettingError(
-            "the path of the bus begins its topics:"
-            " /words/of/letters, digits, - . and _ were expected"
+            "the path of the bus address is the prefix of all topics:"
+            " expected words of letters, digits, -, . and _, separated by /"
         )
     prefix = parts.path.strip("/")
     if parts.password is not None and not parts.username:
-        raise SettingError("the bus has a password without a user")
+        raise SettingError("the bus address has a password but no user")
     if ca is not None and not ca.is_file():
-        raise SettingError(f"there are no certificates in {ca}")
+        raise SettingError(f"PLYROOM_BUS_CA: there is no file {ca}")
     return Broker(
         host=parts.hostname, port=port or PORTS[parts.scheme], tls=parts.scheme == "mqtts",
         user=unquote(parts.username) if parts.username else None,
@@ -70,13 +68,12 @@ def parse_broker(url: str, ca: Path | None = None) -> Broker:
 
 
 def broker_of(settings: Settings) -> Broker | None:
-    """The broker that the settings name, None for a single node; SettingError if the settings
-    contradict each other or are invalid.
+    """The broker that the settings name, or None without one.
+
+    Raises SettingError if the settings are invalid or contradict each other.
     """
     if settings.bus and settings.bus_file is not None:
-        raise SettingError(
-            "PLYROOM_BUS and PLYROOM_BUS_FILE are two names for one thing; give one of them"
-        )
+        raise SettingError("PLYROOM_BUS and PLYROOM_BUS_FILE are both set; set only one of them")
     if settings.bus_file is not None:
         try:
             url = settings.bus_file.read_text("utf-8").strip()

@@ -1,8 +1,7 @@
-"""The encoding of bus messages: JSON that names its sender, authenticated with a key that all nodes
-share (HMAC).
+"""The encoding of bus messages: JSON that names its sender, authenticated by an HMAC.
 
-A received message is validated like a client's: a wrong seal, a wrong type, a value beyond its
-limits or a topic that does not fit is refused. Pure.
+All nodes of a store share the key. A received message is validated like a client's: a message with
+a wrong HMAC, a wrong type, a value beyond its limits or the wrong topic is refused. Pure.
 """
 
 import hmac
@@ -30,10 +29,10 @@ from server.protocol.frames import text_frame
 from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
-#: Length of a seal, a truncated HMAC-SHA256, in bytes.
-SEAL_BYTES = 16
-#: Most rooms in one lobby message.
-ENTRIES = 50
+#: Length of a message's `seal`, a truncated HMAC-SHA256, in bytes.
+MAC_BYTES = 16
+#: Maximum number of rooms in one lobby message.
+LOBBY_BATCH = 50
 
 Node = Annotated[str, Meta(min_length=1, max_length=64)]
 Identity = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -44,15 +43,15 @@ class InvalidMessage(Exception):
 
 
 class Encoded(NamedTuple):
-    """A message for the broker; a `kept` one is sent again if the connection breaks (QoS 1)."""
+    """A message for the broker. A reliable one has QoS 1, any other QoS 0."""
 
     topic: str
     payload: bytes
-    kept: bool
+    reliable: bool
 
 
-class _Sealed(Struct, forbid_unknown_fields=True):
-    seal: Annotated[str, Meta(max_length=2 * SEAL_BYTES)]
+class _Envelope(Struct, forbid_unknown_fields=True):
+    seal: Annotated[str, Meta(max_length=2 * MAC_BYTES)]
     says: Raw
 
 
@@ -85,8 +84,8 @@ class _PresenceReport(Struct, forbid_unknown_fields=True):
 
 class _LobbyChanged(Struct, forbid_unknown_fields=True):
     node: Node
-    rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=ENTRIES)] = ()
-    gone: Annotated[tuple[RoomId, ...], Meta(max_length=ENTRIES)] = ()
+    rooms: Annotated[tuple[wire.RoomSummary, ...], Meta(max_length=LOBBY_BATCH)] = ()
+    gone: Annotated[tuple[RoomId, ...], Meta(max_length=LOBBY_BATCH)] = ()
 
 
 class _Node(Struct, forbid_unknown_fields=True):
@@ -94,7 +93,7 @@ class _Node(Struct, forbid_unknown_fields=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode_sealed = msgspec.json.Decoder(_Sealed).decode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_events_appended = msgspec.json.Decoder(_EventsAppended).decode
 _decode_ephemeral = msgspec.json.Decoder(_Ephemeral).decode
 _decode_thinking = msgspec.json.Decoder(wire.Thinking).decode
@@ -102,23 +101,30 @@ _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
-ROOMS, NODES, LOBBY, MISSED = f"{ROOT}/rooms", f"{ROOT}/nodes", f"{ROOT}/lobby", f"{ROOT}/missed"
+#: The parent of the rooms' topics.
+ROOMS_TOPIC = f"{ROOT}/rooms"
+#: The parent of the nodes' topics.
+NODES_TOPIC = f"{ROOT}/nodes"
+#: The topic of changes of the lobby.
+LOBBY_TOPIC = f"{ROOT}/lobby"
+#: The topic on which a node reports that messages of its own were lost.
+LOST_TOPIC = f"{ROOT}/missed"
 
 
 def room_topic(room: str) -> str:
-    """The topic of a room's messages. The id is quoted because clients choose it: it is never a
-    wildcard nor another topic level.
+    """The topic of a room's messages. The id is quoted because clients choose it: it can be
+    neither a wildcard nor another topic level.
     """
-    return f"{ROOMS}/{quote(room, safe='')}"
+    return f"{ROOMS_TOPIC}/{quote(room, safe='')}"
 
 
 def node_topic(node: str) -> str:
     """The topic of a node's status."""
-    return f"{NODES}/{quote(node, safe='')}"
+    return f"{NODES_TOPIC}/{quote(node, safe='')}"
 
 
 class Codec:
-    """Encodes and decodes messages, authenticated with a key."""
+    """Encodes, authenticates and decodes messages with a key."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -127,100 +133,102 @@ class Codec:
         """The message as the broker receives it."""
         match message:
             case EventsAppended(room=room, node=node, events=events):
-                says = _encode(
+                body = _encode(
                     _EventsAppended(
                         room, node, [_Entry(e.v, e.at_ms, e.audience, Raw(e.body)) for e in events]
                     )
                 )
-                return self._sealed(room_topic(room), says, kept=True)
+                return self._wrap(room_topic(room), body, reliable=True)
             case Ephemeral(room=room, node=node, frame=frame):
-                says = _encode(_Ephemeral(room, node, Raw(_payload(frame))))
-                return self._sealed(f"{room_topic(room)}/thinking", says)
+                body = _encode(_Ephemeral(room, node, Raw(_payload(frame))))
+                return self._wrap(f"{room_topic(room)}/thinking", body)
             case PresenceReport(room=room, node=node):
-                says = _encode(
+                body = _encode(
                     _PresenceReport(
                         room, node, sorted(message.identities)[:100], message.watching, message.asks
                     )
                 )
-                return self._sealed(f"{room_topic(room)}/here", says)
+                return self._wrap(f"{room_topic(room)}/here", body)
             case LobbyChanged(node=node):
-                return self._sealed(
-                    LOBBY, _encode(_LobbyChanged(node, message.rooms, message.gone))
+                return self._wrap(
+                    LOBBY_TOPIC, _encode(_LobbyChanged(node, message.rooms, message.gone))
                 )
             case Heartbeat(node=node):
-                return self._sealed(node_topic(node), _encode(_Node(node)))
+                return self._wrap(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
-                return self._sealed(MISSED, _encode(_Node(node)), kept=True)
+                return self._wrap(LOST_TOPIC, _encode(_Node(node)), reliable=True)
             case NodeDown(node=node):
-                return Encoded(node_topic(node), b"", kept=False)
+                return Encoded(node_topic(node), b"", reliable=False)
 
-    def _sealed(self, topic: str, says: bytes, kept: bool = False) -> Encoded:
+    def _wrap(self, topic: str, body: bytes, reliable: bool = False) -> Encoded:
         return Encoded(
-            topic, b'{"seal":"%b","says":%b}' % (self._seal(topic, says).encode(), says), kept
+            topic, b'{"seal":"%b","says":%b}' % (self._mac(topic, body).encode(), body), reliable
         )
 
-    def _seal(self, topic: str, says: bytes) -> str:
-        return hmac.digest(self._key, topic.encode() + b"\0" + says, "sha256")[:SEAL_BYTES].hex()
+    def _mac(self, topic: str, body: bytes) -> str:
+        return hmac.digest(self._key, topic.encode() + b"\0" + body, "sha256")[:MAC_BYTES].hex()
 
     def decode(self, topic: str, payload: bytes) -> BusMessage:
-        """The message in a payload; raises InvalidMessage, and nothing else, if it is invalid."""
+        """Decodes a payload. Raises InvalidMessage, and no other exception, if it is invalid."""
         if len(payload) > MAX_BYTES:
             raise InvalidMessage("too long")
-        if not payload and topic.startswith(f"{NODES}/"):
-            return NodeDown(unquote(topic[len(NODES) + 1 :]))  # a will is not sealed
+        if not payload and topic.startswith(f"{NODES_TOPIC}/"):
+            return NodeDown(unquote(topic[len(NODES_TOPIC) + 1 :]))  # a will has no HMAC
         try:
-            sealed = _decode_sealed(payload)
-            says = bytes(sealed.says)
-            if not hmac.compare_digest(self._seal(topic, says).encode(), sealed.seal.encode()):
-                raise InvalidMessage("not sealed by a node of this store")
-            return _message(topic, says)
+            envelope = _decode_envelope(payload)
+            body = bytes(envelope.says)
+            if not hmac.compare_digest(self._mac(topic, body).encode(), envelope.seal.encode()):
+                raise InvalidMessage("not authenticated by a node of this store")
+            return _parse_body(topic, body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise InvalidMessage(str(error)) from error
 
 
-def _message(topic: str, says: bytes) -> BusMessage:
-    """Decodes a payload whose seal was valid for this topic."""
-    if topic == LOBBY:
-        listed = _decode_lobby_changed(says)
-        return LobbyChanged(listed.node, listed.rooms, listed.gone)
-    if topic == MISSED:
-        return MessagesLost(_decode_node(says).node)
-    if topic.startswith(f"{NODES}/"):
-        beat = Heartbeat(_decode_node(says).node)
-        return _checked(topic, node_topic(beat.node), beat)
+def _parse_body(topic: str, body: bytes) -> BusMessage:
+    """Decodes the body of a message whose HMAC was valid for this topic."""
+    if topic == LOBBY_TOPIC:
+        lobby = _decode_lobby_changed(body)
+        return LobbyChanged(lobby.node, lobby.rooms, lobby.gone)
+    if topic == LOST_TOPIC:
+        return MessagesLost(_decode_node(body).node)
+    if topic.startswith(f"{NODES_TOPIC}/"):
+        heartbeat = Heartbeat(_decode_node(body).node)
+        return _check_topic(topic, node_topic(heartbeat.node), heartbeat)
     if topic.endswith("/thinking"):
-        ephemeral = _decode_ephemeral(says)
+        ephemeral = _decode_ephemeral(body)
         thinking = bytes(ephemeral.thinking)
         if _decode_thinking(thinking).room != ephemeral.room:
-            raise InvalidMessage("thinking of another room")
+            raise InvalidMessage("the frame is for another room")
         message = Ephemeral(ephemeral.room, ephemeral.node, text_frame(thinking))
-        return _checked(topic, f"{room_topic(ephemeral.room)}/thinking", message)
+        return _check_topic(topic, f"{room_topic(ephemeral.room)}/thinking", message)
     if topic.endswith("/here"):
-        report = _decode_presence_report(says)
+        report = _decode_presence_report(body)
         presence = PresenceReport(
             report.room, report.node, frozenset(report.identities), report.watching, report.asks
         )
-        return _checked(topic, f"{room_topic(report.room)}/here", presence)
-    return _checked(topic, room_topic((appended := _events_appended(says)).room), appended)
+        return _check_topic(topic, f"{room_topic(report.room)}/here", presence)
+    appended = _parse_events(body)
+    return _check_topic(topic, room_topic(appended.room), appended)
 
 
-def _events_appended(says: bytes) -> EventsAppended:
-    appended = _decode_events_appended(says)
+def _parse_events(body: bytes) -> EventsAppended:
+    appended = _decode_events_appended(body)
     events = tuple(
-        StoredEvent(one.v, one.at, one.audience, bytes(one.body)) for one in appended.events
+        StoredEvent(entry.v, entry.at, entry.audience, bytes(entry.body))
+        for entry in appended.events
     )
     for event, following in itertools.pairwise(events):
         if following.v != event.v + 1:
-            raise InvalidMessage("events that do not follow each other")
+            raise InvalidMessage("the events are not consecutive")
     for event in events:
         parse_event_body(event.body)
     return EventsAppended(appended.room, appended.node, events)
 
 
-def _checked(topic: str, expected: str, message: BusMessage) -> BusMessage:
-    """The message; InvalidMessage if it came on another topic than its own."""
+def _check_topic(topic: str, expected: str, message: BusMessage) -> BusMessage:
+    """Returns the message. Raises InvalidMessage if it came on another topic than its own."""
     if topic != expected:
-        raise InvalidMessage("said where it does not belong")
+        raise InvalidMessage("the message is on the wrong topic")
     return message
 
 

@@ -1,9 +1,9 @@
-"""A connection to an MQTT 5 broker that reconnects by itself; it knows nothing about the messages'
-content.
+"""A connection to an MQTT 5 broker that reconnects by itself.
 
-Sending never waits and never fails: messages wait in a bounded outbox. Sessions are clean: after an
-interruption the link subscribes again and reports that messages may have been missed. The link also
-sends echoes to itself: messages count as flowing while the echoes return within a second.
+Publishing never waits and never fails: messages wait in a bounded outbox. Sessions are clean: after
+an interruption the link subscribes again and reports that messages may have been missed. The link
+also sends echoes to itself: it is up while they return within a second. It does not interpret the
+messages.
 """
 
 import asyncio
@@ -38,32 +38,34 @@ log = structlog.get_logger()
 #: The start of all topics, after the broker's prefix; the number is the version of the message
 #: format.
 ROOT = "plyroom/1"
-#: Longest message in either direction, in bytes.
+#: Maximum length of a message in either direction, in bytes.
 MAX_BYTES = 262_144
 #: Outbox capacity, in messages.
-OUTBOX = 4096
-#: Most messages in flight.
-WINDOW = 64
-#: Most subscriptions in one packet.
-BATCH = 100
-#: Pause between echoes, in seconds.
-ECHO_S = 0.5
-#: Most echoes whose send time is remembered.
-ECHOES = 20
-#: Time without an echo after which messages no longer count as flowing, in seconds.
-STALLED_S = 1.0
-#: MQTT keep-alive interval.
+OUTBOX_CAPACITY = 4096
+#: Maximum number of messages in flight.
+MAX_IN_FLIGHT = 64
+#: Maximum number of subscriptions in one packet.
+SUBSCRIBE_BATCH = 100
+#: Time between two echoes, in seconds.
+ECHO_PERIOD_S = 0.5
+#: Maximum number of echoes whose send time is remembered.
+MAX_PENDING_ECHOES = 20
+#: Time without an echo after which the link is down, in seconds.
+ECHO_TIMEOUT_S = 1.0
+#: MQTT keep-alive interval, in seconds.
 KEEPALIVE_S = 15
-#: Time limit for a connection attempt and its CONNACK.
-CONNECT_S = 5.0
-#: Shortest and longest backoff between connection attempts.
-FIRST_RETRY_S, LAST_RETRY_S = 0.1, 4.0
+#: Time limit for a connection attempt and its CONNACK, in seconds.
+CONNECT_TIMEOUT_S = 5.0
+#: Shortest backoff between connection attempts, in seconds.
+MIN_RETRY_S = 0.1
+#: Longest backoff between connection attempts, in seconds.
+MAX_RETRY_S = 4.0
 
 _quiet = logging.getLogger("plyroom.mqtt")
 _quiet.setLevel(logging.CRITICAL + 1)  # the link logs the failures itself
 
 Receive = Callable[[str, bytes], None]
-#: Receives the subscriptions (None: all) whose messages may have been missed.
+#: Called with the topic filters (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
 
@@ -73,8 +75,9 @@ class Counts:
 
     sent: int = 0
     received: int = 0
-    #: Invalid messages received; the receivers that decode them also count here.
+    #: Invalid messages received. Receivers that decode messages count theirs here too.
     refused: int = 0
+    #: Connections made.
     connected: int = 0
 
 
@@ -85,16 +88,19 @@ class _Subscription:
 
 
 class Link:
-    """See the module; use `async with open_link(…)`. All methods run in the event loop."""
+    """A connection that reconnects by itself; use `async with open_link(…)`.
+
+    All methods run in the event loop.
+    """
 
     def __init__(self, broker: Broker, name: str, status_topic: str) -> None:
         """`status_topic` holds the retained status; the link's will empties it."""
         self.broker = broker
         self.name = name
         self.counts = Counts()
-        self.outbox = Outbox(OUTBOX)
-        #: Round-trip time of the last echo.
-        self.lag_s = 0.0
+        self.outbox = Outbox(OUTBOX_CAPACITY)
+        #: Round-trip time of the last echo, in seconds.
+        self.round_trip_s = 0.0
         self._status_topic = status_topic
         self._status = b""
         self._status_changed = asyncio.Event()
@@ -103,30 +109,30 @@ class Link:
         self._gap_handlers: list[GapHandler] = []
         self._in_flight: dict[int, QueuedMessage] = {}
         self._echo_topic = f"{ROOT}/echo/{name}"
-        #: The send time of each echo.
+        #: The send time of each echo, in seconds.
         self._echoes: dict[bytes, float] = {}
-        self._echoed_s = 0.0
-        self._flows = False
-        self._reported_away = False
-        self.closes = False
-        self.subscribe(self._echo_topic, self._on_echo, own=True)
+        self._last_echo_s = 0.0
+        self._is_up = False
+        self._reported_down = False
+        self.is_closing = False
+        self.subscribe(self._echo_topic, self._on_echo, include_own=True)
 
     # --- the interface ---
 
     @property
-    def flows(self) -> bool:
+    def is_up(self) -> bool:
         """Whether messages get through in both directions, judged by the echo."""
-        return self._flows
+        return self._is_up
 
-    def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
-        """Queues a message. A kept message is delivered at least once (QoS 1); any other at most
-        once, and only while messages flow.
+    def publish(self, topic: str, payload: bytes, *, reliable: bool = False) -> None:
+        """Queues a message. A reliable message is delivered at least once (QoS 1); any other at
+        most once (QoS 0), and only while the link is up.
         """
         if len(payload) > MAX_BYTES:
             log.error("message too long for the bus", topic=topic, bytes=len(payload))
             self.outbox.lost += 1
-        elif kept or self._flows:
-            self.outbox.put(QueuedMessage(topic, payload, kept))
+        elif reliable or self._is_up:
+            self.outbox.put(QueuedMessage(topic, payload, reliable))
         else:
             self.outbox.dropped += 1
 
@@ -135,61 +141,65 @@ class Link:
         self._status = payload
         self._status_changed.set()
 
-    def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Callable[[], None]:
-        """Calls `receive(topic, payload)` for messages of a topic, of all topics below it (`…/#`)
-        or of those one level below (`…/+`), until the returned function is called. With `own`, this
-        link's own messages are delivered too.
+    def subscribe(
+        self, topic_filter: str, receive: Receive, *, include_own: bool = False
+    ) -> Callable[[], None]:
+        """Calls `receive(topic, payload)` for each message that matches the topic filter, until the
+        returned function is called.
+
+        The filter is a topic, a topic and all below it (`…/#`) or the topics one level below
+        (`…/+`). With `include_own`, this link's own messages are delivered too.
         """
-        known = self._subscriptions.get(topics)
-        if known is None:
-            known = self._subscriptions[topics] = _Subscription(
-                [], SubscribeOptions(qos=1, noLocal=not own)
+        subscription = self._subscriptions.get(topic_filter)
+        if subscription is None:
+            subscription = self._subscriptions[topic_filter] = _Subscription(
+                [], SubscribeOptions(qos=1, noLocal=not include_own)
             )
             self._subscriptions_changed.set()
-        known.receivers.append(receive)
+        subscription.receivers.append(receive)
 
         def unsubscribe() -> None:
-            known.receivers.remove(receive)
-            if not known.receivers and self._subscriptions.get(topics) is known:
-                del self._subscriptions[topics]
+            subscription.receivers.remove(receive)
+            if not subscription.receivers and self._subscriptions.get(topic_filter) is subscription:
+                del self._subscriptions[topic_filter]
                 self._subscriptions_changed.set()
 
         return unsubscribe
 
     def on_gap(self, call: GapHandler) -> None:
-        """Calls `call` with the subscriptions whose messages may have been missed, or with None
-        (all) when the flow has ended or begun.
+        """Calls `call` with the topic filters whose messages may have been missed, or with None
+        (all) when the link goes up or down.
         """
         self._gap_handlers.append(call)
 
     # --- the connection ---
 
     async def run(self) -> None:
-        """Stays connected until cancelled (after `closes` is set), then disconnects in order."""
+        """Stays connected until cancelled (after `is_closing` is set), then disconnects."""
         failures = 0
         while True:
-            began_s = _now_s()
+            start_s = _now_s()
             try:
-                await self._session()
+                await self._connect_and_serve()
             except* (aiomqtt.MqttError, OSError, ValueError) as group:
-                self._log_away(group)
+                self._log_interruption(group)
             except* Exception:
                 log.exception("broker link failed", broker=str(self.broker))
             finally:
-                self._set_flows(False)
+                self._set_is_up(False)
                 self.outbox.put_back(list(self._in_flight.values()))
                 self._in_flight.clear()
-            # A task group that is cancelled while a task fails may raise the failure only.
-            if self.closes:
+            # A task group that is cancelled while a task fails may raise only the failure.
+            if self.is_closing:
                 return
-            failures = 0 if _now_s() - began_s > LAST_RETRY_S else failures + 1
-            longest_s = min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(failures, 10))
-            await asyncio.sleep(random.uniform(FIRST_RETRY_S / 2, longest_s))
+            failures = 0 if _now_s() - start_s > MAX_RETRY_S else failures + 1
+            longest_s = min(MAX_RETRY_S, MIN_RETRY_S * 2 ** min(failures, 10))
+            await asyncio.sleep(random.uniform(MIN_RETRY_S / 2, longest_s))
 
-    def _log_away(self, group: BaseExceptionGroup[BaseException]) -> None:
-        """Logs one line per interruption, however many attempts it lasts."""
-        if not self._reported_away:
-            self._reported_away = True
+    def _log_interruption(self, group: BaseExceptionGroup[BaseException]) -> None:
+        """Logs one line per interruption, not one per connection attempt."""
+        if not self._reported_down:
+            self._reported_down = True
             first: BaseException = group
             while isinstance(first, BaseExceptionGroup):
                 first = first.exceptions[0]
@@ -197,16 +207,16 @@ class Link:
                 "broker away", broker=str(self.broker), error=str(first) or type(first).__name__
             )
 
-    async def _session(self) -> None:
+    async def _connect_and_serve(self) -> None:
         client = self._client()
-        entering = asyncio.create_task(client.__aenter__(), name="broker connect")
+        connecting = asyncio.create_task(client.__aenter__(), name="broker connect")
         try:
             try:
-                await asyncio.shield(entering)
+                await asyncio.shield(connecting)
             except asyncio.CancelledError:
                 # A thread connects; it cannot be interrupted.
                 with suppress(aiomqtt.MqttError, OSError, ValueError):
-                    await entering
+                    await connecting
                 raise
             self.counts.connected += 1
             try:
@@ -215,8 +225,8 @@ class Link:
                 await self._disconnect(client)
                 raise
         finally:
-            # aiomqtt leaves the socket open when no CONNACK comes, and its orderly disconnect waits
-            # for a broker that does not read.
+            # aiomqtt leaves the socket open when no CONNACK comes, and its disconnect waits for a
+            # broker that does not read.
             client._client._sock_close()
 
     def _prefixed(self, topic: str) -> str:
@@ -230,33 +240,33 @@ class Link:
         client = aiomqtt.Client(
             broker.host, broker.port, username=broker.user, password=broker.password,
             identifier=self.name, protocol=aiomqtt.ProtocolVersion.V5, clean_start=True,
-            keepalive=KEEPALIVE_S, timeout=CONNECT_S,
+            keepalive=KEEPALIVE_S, timeout=CONNECT_TIMEOUT_S,
             will=aiomqtt.Will(self._prefixed(self._status_topic), b"", qos=1, retain=True),
             properties=properties,
             tls_context=ssl.create_default_context(cafile=broker.ca) if broker.tls else None,
-            queue_type=_inbox(self._on_message), max_inflight_messages=WINDOW, logger=_quiet,
+            queue_type=_inbox(self._on_message), max_inflight_messages=MAX_IN_FLIGHT, logger=_quiet,
             # Without TCP_NODELAY a round trip waits 40 ms twice.
             socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         )  # fmt: skip
-        client.pending_calls_threshold = 2 * WINDOW + 10
+        client.pending_calls_threshold = 2 * MAX_IN_FLIGHT + 10
         return client
 
     async def _serve(self, client: aiomqtt.Client) -> None:
         """Serves until the connection breaks (MqttError in a group) or the link is closed."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_until_disconnected(client), name="broker disconnect")
-            tasks.create_task(self._keep_subscribed(client), name="broker subscriptions")
-            tasks.create_task(self._keep_status(client), name="broker status")
-            tasks.create_task(self._keep_echo(client, tasks), name="broker echo")
+            tasks.create_task(self._sync_subscriptions(client), name="broker subscriptions")
+            tasks.create_task(self._publish_status(client), name="broker status")
+            tasks.create_task(self._send_echoes(client, tasks), name="broker echo")
             tasks.create_task(self._send(client, tasks), name="broker send")
 
     async def _disconnect(self, client: aiomqtt.Client) -> None:
-        """Clears the status and disconnects. If the broker does not respond, the will does the
-        same.
+        """Clears the status and disconnects. If the broker does not respond, the will clears the
+        status.
         """
-        if self._flows:
+        if self._is_up:
             with suppress(aiomqtt.MqttError, TimeoutError):
-                async with asyncio.timeout(STALLED_S):
+                async with asyncio.timeout(ECHO_TIMEOUT_S):
                     await client.publish(
                         self._prefixed(self._status_topic), b"", qos=1, retain=True
                     )
@@ -265,7 +275,7 @@ class Link:
     # --- out ---
 
     async def _send(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        window = asyncio.Semaphore(WINDOW)
+        window = asyncio.Semaphore(MAX_IN_FLIGHT)
         number = 0
         while True:
             await window.acquire()
@@ -277,7 +287,7 @@ class Link:
     async def _deliver(
         self, client: aiomqtt.Client, number: int, message: QueuedMessage, window: asyncio.Semaphore
     ) -> None:
-        qos = 1 if message.kept else 0
+        qos = 1 if message.reliable else 0
         await client.publish(
             self._prefixed(message.topic), message.payload, qos, message.retain, timeout=math.inf
         )
@@ -285,7 +295,7 @@ class Link:
         self.counts.sent += 1
         window.release()
 
-    async def _keep_status(self, client: aiomqtt.Client) -> None:
+    async def _publish_status(self, client: aiomqtt.Client) -> None:
         while True:
             self._status_changed.clear()
             if self._status:
@@ -294,78 +304,80 @@ class Link:
                 )
             await self._status_changed.wait()
 
-    async def _keep_subscribed(self, client: aiomqtt.Client) -> None:
+    async def _sync_subscriptions(self, client: aiomqtt.Client) -> None:
         """Synchronizes the broker's subscriptions with this link's, in batches."""
-        made: dict[str, _Subscription] = {}
+        subscribed: dict[str, _Subscription] = {}
         while True:
             self._subscriptions_changed.clear()
             wanted = self._subscriptions
-            gone = [topics for topics, one in made.items() if wanted.get(topics) is not one][:BATCH]
-            new = [topics for topics in wanted if topics not in made][:BATCH]
-            if gone:
+            removed = [
+                name
+                for name, subscription in subscribed.items()
+                if wanted.get(name) is not subscription
+            ][:SUBSCRIBE_BATCH]
+            added = [name for name in wanted if name not in subscribed][:SUBSCRIBE_BATCH]
+            if removed:
                 await client.unsubscribe(
-                    [self._prefixed(topics) for topics in gone], timeout=math.inf
+                    [self._prefixed(name) for name in removed], timeout=math.inf
                 )
-                for topics in gone:
-                    del made[topics]
-            elif new:
-                options = [(self._prefixed(topics), wanted[topics].options) for topics in new]
-                made.update((topics, wanted[topics]) for topics in new)
+                for name in removed:
+                    del subscribed[name]
+            elif added:
+                options = [(self._prefixed(name), wanted[name].options) for name in added]
+                subscribed.update((name, wanted[name]) for name in added)
                 codes = await client.subscribe(options, timeout=math.inf)
-                for topics, code in zip(new, codes, strict=True):
+                for name, code in zip(added, codes, strict=True):
                     if isinstance(code, ReasonCode) and code.is_failure:
-                        log.error(
-                            "the broker refuses a subscription", topic=topics, reason=str(code)
-                        )
-                self._report_gap(frozenset(new))
+                        log.error("the broker refuses a subscription", topic=name, reason=str(code))
+                self._report_gap(frozenset(added))
             else:
                 await self._subscriptions_changed.wait()
 
     # --- the echo ---
 
-    async def _keep_echo(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
-        """Sends one echo at a time, and detects when none returns within `STALLED_S`."""
+    async def _send_echoes(self, client: aiomqtt.Client, tasks: asyncio.TaskGroup) -> None:
+        """Sends one echo at a time, and notices when none returns within `ECHO_TIMEOUT_S`."""
         sending: asyncio.Task[None] | None = None
-        self._echoed_s = _now_s()
+        self._last_echo_s = _now_s()
         self._echoes.clear()
         while True:
             if sending is None or sending.done():
                 echo = secrets.token_bytes(8)
                 self._echoes[echo] = _now_s()
-                if len(self._echoes) > ECHOES:
+                if len(self._echoes) > MAX_PENDING_ECHOES:
                     del self._echoes[next(iter(self._echoes))]
                 sending = tasks.create_task(
                     client.publish(self._prefixed(self._echo_topic), echo, timeout=math.inf),
                     name="broker echo out",
                 )
-            await asyncio.sleep(ECHO_S)
-            if _now_s() - self._echoed_s > STALLED_S:
-                self._set_flows(False)
+            await asyncio.sleep(ECHO_PERIOD_S)
+            if _now_s() - self._last_echo_s > ECHO_TIMEOUT_S:
+                self._set_is_up(False)
 
     def _on_echo(self, topic: str, payload: bytes) -> None:
         sent_s = self._echoes.pop(payload, None)
         if sent_s is not None:
-            self._echoed_s = _now_s()
-            self.lag_s = self._echoed_s - sent_s
-            self._set_flows(True)
+            self._last_echo_s = _now_s()
+            self.round_trip_s = self._last_echo_s - sent_s
+            self._set_is_up(True)
 
-    def _set_flows(self, flows: bool) -> None:
-        if flows is self._flows:
+    def _set_is_up(self, is_up: bool) -> None:
+        if is_up is self._is_up:
             return
-        self._flows = flows
-        if flows:
-            self._reported_away = False
-            log.info("messages flow", broker=str(self.broker), connection=self.counts.connected)
+        self._is_up = is_up
+        if is_up:
+            self._reported_down = False
+            log.info("broker link up", broker=str(self.broker), connection=self.counts.connected)
         else:
-            self.outbox.forget_others()
-            if not self._reported_away:
-                self._reported_away = True
-                log.warning("messages do not flow", broker=str(self.broker))
+            self.outbox.drop_unreliable()
+            if not self._reported_down:
+                self._reported_down = True
+                log.warning("broker link down", broker=str(self.broker))
         self._report_gap(None)
 
-    def _report_gap(self, topics: frozenset[str] | None) -> None:
+    def _report_gap(self, topic_filters: frozenset[str] | None) -> None:
         for call in self._gap_handlers:
-            call(topics)
+            call(topic_filters)
 
     # --- in ---
 
@@ -376,13 +388,13 @@ class Link:
         if len(payload) > MAX_BYTES:
             self.counts.refused += 1
             return
-        for topics in _filters(topic):
-            if (one := self._subscriptions.get(topics)) is not None:
-                for receive in tuple(one.receivers):
+        for topic_filter in _matching_filters(topic):
+            if (subscription := self._subscriptions.get(topic_filter)) is not None:
+                for receive in tuple(subscription.receivers):
                     try:
                         receive(topic, payload)
                     except Exception:
-                        log.exception("message not understood", topic=topic)
+                        log.exception("message handler failed", topic=topic)
 
 
 @asynccontextmanager
@@ -393,20 +405,23 @@ async def open_link(broker: Broker, name: str, status_topic: str) -> AsyncIterat
     try:
         yield link
     finally:
-        link.closes = True
+        link.is_closing = True
         task.cancel()
         await asyncio.wait([task])
 
 
 @lru_cache(4096)
-def _filters(topic: str) -> tuple[str, ...]:
-    """All subscriptions that match a topic."""
+def _matching_filters(topic: str) -> tuple[str, ...]:
+    """All topic filters that match a topic."""
     parents = list(itertools.accumulate(topic.split("/"), lambda above, level: f"{above}/{level}"))
     return (topic, f"{topic.rpartition('/')[0]}/+", *(f"{parent}/#" for parent in parents))
 
 
 def _inbox(receive: Callable[[aiomqtt.Message], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
-    """A queue that calls `receive` at once instead of storing: no task per message is needed."""
+    """A queue class that calls `receive` at once instead of storing messages.
+
+    It saves a task for each message.
+    """
 
     class Inbox(asyncio.Queue[aiomqtt.Message]):
         def put_nowait(self, item: aiomqtt.Message) -> None:

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 class LocalBus:
-    """See `server.bus.base.Bus`."""
+    """A `server.bus.base.Bus` for one node: it is always up."""
 
-    flows = True
+    is_up = True
 
     def __init__(self) -> None:
         self._receivers: dict[str, list[Receive]] = {}
@@ -47,16 +47,16 @@ class LocalBus:
         return unsubscribe
 
     def listen(self, receive: ReceiveNode) -> Callable[[], None]:
-        return _add(self._listeners, receive)
+        return _add_callback(self._listeners, receive)
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
-        return _add(self._gap_handlers, call)
+        return _add_callback(self._gap_handlers, call)
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         return BusCounters()
 
 
-def _add(calls: list[T], call: T) -> Callable[[], None]:
+def _add_callback(callbacks: list[T], callback: T) -> Callable[[], None]:
     """Adds a callback; returns a function that removes it."""
-    calls.append(call)
-    return lambda: calls.remove(call)
+    callbacks.append(callback)
+    return lambda: callbacks.remove(callback)

@@ -23,10 +23,10 @@ from server.bus.base import (
 )
 from server.bus.broker import Broker
 from server.bus.codec import (
-    ENTRIES,
-    LOBBY,
-    MISSED,
-    NODES,
+    LOBBY_BATCH,
+    LOBBY_TOPIC,
+    LOST_TOPIC,
+    NODES_TOPIC,
     Codec,
     InvalidMessage,
     node_topic,
@@ -44,7 +44,7 @@ class MqttBus:
         self.link = link
         self._node = node
         self._codec = Codec(key)
-        #: Room ids by subscription.
+        #: Room ids by topic filter.
         self._rooms: dict[str, str] = {}
         self._receivers: dict[str, list[Receive]] = {}
         self._unsubscribe: dict[str, Callable[[], None]] = {}
@@ -53,42 +53,42 @@ class MqttBus:
         self._lost = 0
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
-        for topics in (f"{NODES}/+", LOBBY, MISSED):
-            link.subscribe(topics, self._on_node)
+        for topic_filter in (f"{NODES_TOPIC}/+", LOBBY_TOPIC, LOST_TOPIC):
+            link.subscribe(topic_filter, self._on_node)
 
     @property
-    def flows(self) -> bool:
-        return self.link.flows
+    def is_up(self) -> bool:
+        return self.link.is_up
 
     def publish(self, message: BusMessage) -> None:
         match message:
             case Heartbeat():
                 self.link.set_status(self._codec.encode(message).payload)
-                if self.link.flows and self.link.outbox.lost > self._lost:
+                if self.link.is_up and self.link.outbox.lost > self._lost:
                     self._lost = self.link.outbox.lost
                     self.publish(MessagesLost(self._node))
             case NodeDown():
                 pass  # the link clears the status when it ends, or its will does
             case LobbyChanged(node=node, rooms=rooms, gone=gone):
-                for start in range(0, max(len(rooms), len(gone), 1), ENTRIES):
-                    part = slice(start, start + ENTRIES)
+                for start in range(0, max(len(rooms), len(gone), 1), LOBBY_BATCH):
+                    part = slice(start, start + LOBBY_BATCH)
                     self.link.publish(
-                        *self._encoded(LobbyChanged(node, rooms[part], gone[part])), kept=False
+                        *self._encoded(LobbyChanged(node, rooms[part], gone[part])), reliable=False
                     )
             case _:
-                topic, payload, kept = self._codec.encode(message)
-                self.link.publish(topic, payload, kept=kept)
+                topic, payload, reliable = self._codec.encode(message)
+                self.link.publish(topic, payload, reliable=reliable)
 
     def _encoded(self, message: BusMessage) -> tuple[str, bytes]:
         topic, payload, _ = self._codec.encode(message)
         return topic, payload
 
     def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
-        topics = f"{room_topic(room)}/#"
+        topic_filter = f"{room_topic(room)}/#"
         if room not in self._receivers:
             self._receivers[room] = []
-            self._rooms[topics] = room
-            self._unsubscribe[room] = self.link.subscribe(topics, self._on_room)
+            self._rooms[topic_filter] = room
+            self._unsubscribe[room] = self.link.subscribe(topic_filter, self._on_room)
         self._receivers[room].append(receive)
 
         def unsubscribe() -> None:
@@ -96,7 +96,7 @@ class MqttBus:
             receivers.remove(receive)
             if not receivers:
                 del self._receivers[room]
-                del self._rooms[topics]
+                del self._rooms[topic_filter]
                 self._unsubscribe.pop(room)()
 
         return unsubscribe
@@ -109,20 +109,22 @@ class MqttBus:
         self._gap_handlers.append(call)
         return lambda: self._gap_handlers.remove(call)
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         link = self.link
-        return BusCounters(link.counts.refused, link.outbox.dropped, link.outbox.lost, link.lag_s)
+        return BusCounters(
+            link.counts.refused, link.outbox.dropped, link.outbox.lost, link.round_trip_s
+        )
 
     # --- from the link ---
 
     def _on_room(self, topic: str, payload: bytes) -> None:
-        message = self._read(topic, payload)
+        message = self._decode(topic, payload)
         if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
             for receive in tuple(self._receivers.get(message.room, ())):
                 receive(message)
 
     def _on_node(self, topic: str, payload: bytes) -> None:
-        message = self._read(topic, payload)
+        message = self._decode(topic, payload)
         if isinstance(message, LobbyChanged | Heartbeat | NodeDown | MessagesLost):
             if isinstance(message, NodeDown) and message.node == self._node:
                 self.publish(Heartbeat(self._node))  # the will of an earlier connection
@@ -130,24 +132,24 @@ class MqttBus:
             for receive in tuple(self._listeners):
                 receive(message)
 
-    def _read(self, topic: str, payload: bytes) -> BusMessage | None:
+    def _decode(self, topic: str, payload: bytes) -> BusMessage | None:
         try:
             return self._codec.decode(topic, payload)
-        except InvalidMessage as refused:
+        except InvalidMessage as error:
             self.link.counts.refused += 1
-            # Log at 1, 2, 4, 8, …: a flood must not fill the log.
+            # Logs the 1st, 2nd, 4th, 8th, …, so that a flood does not fill the log.
             if self.link.counts.refused.bit_count() == 1:
                 count = self.link.counts.refused
                 log.warning(
-                    "bus message refused", topic=topic[:80], reason=str(refused)[:80], refused=count
+                    "bus message refused", topic=topic[:80], reason=str(error)[:80], refused=count
                 )
             return None
 
-    def _on_gap(self, topics: frozenset[str] | None) -> None:
+    def _on_gap(self, topic_filters: frozenset[str] | None) -> None:
         rooms = (
             None
-            if topics is None
-            else frozenset(self._rooms[one] for one in topics if one in self._rooms)
+            if topic_filters is None
+            else frozenset(self._rooms[name] for name in topic_filters if name in self._rooms)
         )
         if rooms is None or rooms:
             for call in tuple(self._gap_handlers):

@@ -1,81 +1,81 @@
-"""The bounded queue of messages to the broker: one that does not read costs no memory."""
+"""The bounded queue of messages to the broker: a broker that does not read costs no memory."""
 
 import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Maximum number of attempts to deliver a message: one that was in flight whenever the connection
-#: broke may be the cause.
-TRIES = 3
+#: Maximum number of attempts to deliver a message: a message that is in flight each time the
+#: connection breaks may be the cause.
+MAX_TRIES = 3
 
 
 @dataclass(slots=True)
 class QueuedMessage:
-    """A queued message. A kept one is sent again if the connection breaks; others are not."""
+    """A queued message. Only a reliable one is sent again if the connection breaks."""
 
     topic: str
     payload: bytes
-    kept: bool
+    reliable: bool
     retain: bool = False
     tries: int = 0
 
 
 class Outbox:
-    """A queue of at most `limit` messages. On overflow it drops the oldest message that need not be
-    kept, or else the oldest kept one.
+    """A queue of at most `limit` messages. On overflow it drops the oldest unreliable message, or
+    the oldest reliable one if there is no other.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept: deque[QueuedMessage] = deque()
-        self._others: deque[QueuedMessage] = deque()
+        self._reliable: deque[QueuedMessage] = deque()
+        self._unreliable: deque[QueuedMessage] = deque()
         self._ready = asyncio.Event()
-        #: Number of dropped messages that need not be kept.
+        #: Number of unreliable messages dropped.
         self.dropped = 0
-        #: Number of dropped messages that were to be kept.
+        #: Number of reliable messages dropped.
         self.lost = 0
 
     def __len__(self) -> int:
-        return len(self._kept) + len(self._others)
+        return len(self._reliable) + len(self._unreliable)
 
     def put(self, message: QueuedMessage) -> None:
         """Adds a message, and drops another one on overflow."""
-        (self._kept if message.kept else self._others).append(message)
+        (self._reliable if message.reliable else self._unreliable).append(message)
         self._shrink()
         self._ready.set()
 
     def put_back(self, messages: Sequence[QueuedMessage]) -> None:
-        """Puts the kept messages that were in flight back at the head; drops the others."""
+        """Puts the reliable messages that were in flight back at the head; drops the others."""
         for message in reversed(messages):
             message.tries += 1
-            if not message.kept:
+            if not message.reliable:
                 self.dropped += 1
-            elif message.tries >= TRIES:
+            elif message.tries >= MAX_TRIES:
                 self.lost += 1
             else:
-                self._kept.appendleft(message)
+                self._reliable.appendleft(message)
         self._shrink()
-        if self._kept:
+        if self._reliable:
             self._ready.set()
 
-    def forget_others(self) -> None:
-        """Drops the messages that need not be kept: after an interruption they are stale."""
-        self.dropped += len(self._others)
-        self._others.clear()
+    def drop_unreliable(self) -> None:
+        """Drops the unreliable messages, which are stale after an interruption."""
+        self.dropped += len(self._unreliable)
+        self._unreliable.clear()
 
     async def get(self) -> QueuedMessage:
-        """Removes and returns the next message, kept ones first."""
-        while not (self._kept or self._others):
+        """Removes and returns the next message, reliable ones first."""
+        while not (self._reliable or self._unreliable):
             self._ready.clear()
             await self._ready.wait()
-        return (self._kept or self._others).popleft()
+        return (self._reliable or self._unreliable).popleft()
 
     def _shrink(self) -> None:
         while len(self) > self._limit:
-            if self._others:
-                self._others.popleft()
+            if self._unreliable:
+                self._unreliable.popleft()
                 self.dropped += 1
             else:
-                self._kept.popleft()
+                self._reliable.popleft()
                 self.lost += 1

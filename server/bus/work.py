@@ -1,9 +1,10 @@
 """The messages between servers and engine workers over the broker: tagged structs as JSON,
 validated on receipt.
 
-A worker publishes a retained advert while it lives. A server sends a search to one worker's topic
-and owns that search: the news come back to the server's topic with the search's id and attempt, and
-the server drops news with another id or attempt. Pure.
+A worker publishes a retained advert while it runs. A server sends a search to one worker's topic
+and owns that search: the worker answers on the server's topic with the search's id and attempt, and
+the server drops messages with another id or attempt. The names of the structs are their tags in
+the JSON. Pure.
 """
 
 from typing import Annotated, Literal
@@ -16,9 +17,9 @@ from engine.search.job import Info, Job, Result
 from server.bus.link import ROOT
 from server.protocol.messages import Count
 
-#: Longest order or news, in bytes.
+#: Maximum length of a message, in bytes.
 MAX_BYTES = 65_536
-#: Most games in an advert.
+#: Maximum number of games in an advert.
 GAMES = 1000
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -28,38 +29,38 @@ Try = Annotated[int, Meta(ge=1, le=1000)]
 Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
-class Offer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker is ready to search: the digest of its rules, and the nodes per second
-    reached so far (0 if unknown).
+class ReadyGame(Struct, frozen=True, forbid_unknown_fields=True):
+    """A game that a worker has compiled: the digest of its rules, and the speed of its searches in
+    nodes per second (0 if unknown).
     """
 
     rules: Annotated[str, Meta(max_length=128)]
     nps: Count = 0
 
 
-class Warming(Struct, frozen=True, forbid_unknown_fields=True):
-    """A game that a worker still compiles; it answers levels and personas uncompiled meanwhile."""
+class CompilingGame(Struct, frozen=True, forbid_unknown_fields=True):
+    """A game that a worker is compiling; until then it plays levels and personas uncompiled."""
 
     rules: Annotated[str, Meta(max_length=128)]
     percent: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
 class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A worker's capabilities and load. A server that predates `warming` refuses an advert with it,
-    and accepts the worker once all its games are compiled.
+    """A worker's capabilities and load. A server older than the field `warming` refuses an advert
+    that has it, and accepts the worker once all its games are compiled.
     """
 
     worker: Id
     cores: Annotated[int, Meta(ge=1, le=1024)]
-    games: Annotated[dict[Name, Offer], Meta(max_length=GAMES)]
+    games: Annotated[dict[Name, ReadyGame], Meta(max_length=GAMES)]
     running: Count = 0
     waiting: Count = 0
-    warming: Annotated[dict[Name, Warming], Meta(max_length=GAMES)] = {}
+    warming: Annotated[dict[Name, CompilingGame], Meta(max_length=GAMES)] = {}
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """An order to run a job and to send news to `server`. `time_ms` is what is left of the job's
-    time if an earlier attempt began elsewhere; after `deadline_ms` the server no longer waits.
+    """A command to run a job and to answer to `server`. `time_ms` is the rest of the job's time if
+    an earlier attempt began elsewhere. After `deadline_ms` the server no longer waits.
     """
 
     id: Id
@@ -71,22 +72,22 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Stop(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """An order to stop a search that is no longer wanted."""
+    """A command to stop a search that is no longer wanted."""
 
     id: Id
     attempt: Try
 
 
 class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """An order to compile this game before others because searches of it will follow soon. Only for
-    workers whose adverts contain `warming`.
+    """A command to compile this game before others, since searches of it will follow soon. Only for
+    workers whose adverts have the field `warming`.
     """
 
     game: Name
 
 
 class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """Shows that the worker still runs a search; published twice a second."""
+    """A heartbeat of a running search; published twice a second."""
 
     id: Id
     attempt: Try
@@ -109,7 +110,7 @@ class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
-    """The worker will not answer: its queue is full, its rules differ (`game.changed`), the search
+    """The worker refuses a search: its queue is full, its rules differ (`game.changed`), the search
     failed, or the game is quarantined after too many failures.
     """
 
@@ -119,23 +120,23 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     message: Text = ""
 
 
-class NewsHead(Struct, frozen=True):
-    """The id and attempt of the search that a payload concerns."""
+class SearchId(Struct, frozen=True):
+    """The search that a message is about."""
 
     id: Id
     attempt: Try
 
 
-Order = Search | Stop | Expect
+ServerCommand = Search | Stop | Expect
 WorkerMessage = Taken | Progress | Answered | Refused
 
 encode = msgspec.json.Encoder().encode
 _decode_advert = msgspec.json.Decoder(Advert).decode
-_decode_order = msgspec.json.Decoder(Order).decode
-_decode_news = msgspec.json.Decoder(WorkerMessage).decode
-_decode_head = msgspec.json.Decoder(NewsHead).decode
+_decode_command = msgspec.json.Decoder(ServerCommand).decode
+_decode_message = msgspec.json.Decoder(WorkerMessage).decode
+_decode_search_id = msgspec.json.Decoder(SearchId).decode
 
-WORKERS = f"{ROOT}/workers"
+WORKERS_TOPIC = f"{ROOT}/workers"
 
 
 class Malformed(Exception):
@@ -144,57 +145,58 @@ class Malformed(Exception):
 
 def worker_topic(worker: str) -> str:
     """The topic of a worker's advert."""
-    return f"{WORKERS}/{quote(worker, safe='')}"
+    return f"{WORKERS_TOPIC}/{quote(worker, safe='')}"
 
 
-def order_topic(worker: str) -> str:
-    """The topic of a worker's orders."""
+def commands_topic(worker: str) -> str:
+    """The topic of the commands to a worker."""
     return f"{ROOT}/jobs/{quote(worker, safe='')}"
 
 
-def news_topic(server: str) -> str:
-    """The topic of the news for a server."""
+def answers_topic(server: str) -> str:
+    """The topic of the workers' messages to a server."""
     return f"{ROOT}/answers/{quote(server, safe='')}"
 
 
 def parse_advert(topic: str, payload: bytes) -> Advert:
     """Parses the advert on a worker's topic; raises Malformed."""
     try:
-        advert = _decode_advert(_short(payload))
+        advert = _decode_advert(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
     if topic != worker_topic(advert.worker):
-        raise Malformed("an advert for somebody else")
+        raise Malformed("the advert of another worker")
     return advert
 
 
-def parse_order(payload: bytes) -> Order:
-    """Parses an order of a server; raises Malformed."""
+def parse_command(payload: bytes) -> ServerCommand:
+    """Parses a server's command; raises Malformed."""
     try:
-        order: Order = _decode_order(_short(payload))
+        command: ServerCommand = _decode_command(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
-    return order
+    return command
 
 
-def parse_news(payload: bytes) -> WorkerMessage:
-    """Parses a worker's news of a search; raises Malformed."""
+def parse_worker_message(payload: bytes) -> WorkerMessage:
+    """Parses a worker's message about a search; raises Malformed."""
     try:
-        news: WorkerMessage = _decode_news(_short(payload))
+        message: WorkerMessage = _decode_message(_checked_length(payload))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(str(error)) from error
-    return news
+    return message
 
 
-def news_head(payload: bytes) -> NewsHead | None:
-    """The search that a malformed payload names; None if it names none."""
+def parse_search_id(payload: bytes) -> SearchId | None:
+    """The search that a malformed payload is about; None if it names none."""
     try:
-        return _decode_head(payload)
+        return _decode_search_id(payload)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 
-def _short(payload: bytes) -> bytes:
+def _checked_length(payload: bytes) -> bytes:
+    """Returns the payload; raises Malformed if it is too long."""
     if len(payload) > MAX_BYTES:
         raise Malformed("too long")
     return payload

@@ -1,12 +1,16 @@
-"""Free ports for the programs that tests start, below the ephemeral range, from which the system
-could assign them to clients.
+"""Free ports for the programs that tests start.
+
+They lie below the ephemeral range, whose ports the system may assign to clients at any time.
 """
 
 import random
 import socket
 from contextlib import ExitStack
 
-LOWEST, HIGHEST = 12_000, 32_000
+#: The lowest port.
+LOWEST = 12_000
+#: The port after the highest one.
+HIGHEST = 32_000
 
 
 def free_ports(count: int) -> list[int]:

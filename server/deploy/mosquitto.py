@@ -1,5 +1,6 @@
-"""A private Mosquitto broker for a test, on a free port of 127.0.0.1; it can be killed and
-restarted.
+"""A private Mosquitto broker for a test, on a free port of 127.0.0.1.
+
+The broker can be killed and restarted:
 
 async with mosquitto(tmp_path) as broker:
     async with open_link(broker.address, …) as link: ...
@@ -16,7 +17,7 @@ from pathlib import Path
 from server.bus.broker import Broker
 from server.deploy.free_ports import free_port
 
-#: Time limit for the broker's start.
+#: Time limit for the broker's start, in seconds.
 START_S = 60.0
 
 
@@ -25,13 +26,16 @@ class BrokerMissing(Exception):
 
 
 def mosquitto_path(name: str = "mosquitto") -> str:
-    """The path of a program; Debian installs daemons outside most users' PATH."""
-    found = shutil.which(
+    """The path of a program. Raises BrokerMissing if it is not installed.
+
+    Debian installs daemons outside most users' PATH.
+    """
+    path = shutil.which(
         name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     )
-    if found is None:
+    if path is None:
         raise BrokerMissing(f"{name} is not installed; make system installs it")
-    return found
+    return path
 
 
 class Mosquitto:
@@ -58,12 +62,12 @@ class Mosquitto:
 
     def address_of(self, user: str) -> Broker:
         """The broker's address with the credentials of a user."""
-        assert self._users is not None, "this broker knows no users"
+        assert self._users is not None, "this broker has users"
         return Broker("127.0.0.1", self.port, user=user, password=self._users[user])
 
     @property
     def pid(self) -> int:
-        assert self._process is not None, "it was never started"
+        assert self._process is not None, "the broker was started"
         return self._process.pid
 
     @property
@@ -82,7 +86,7 @@ class Mosquitto:
                 try:
                     _, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 except OSError:
-                    assert self._process.returncode is None, "the broker ended at its start"
+                    assert self._process.returncode is None, "the broker runs"
                     await asyncio.sleep(0.005)
                 else:
                     writer.close()

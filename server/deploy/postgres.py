@@ -1,4 +1,4 @@
-"""A private PostgreSQL for tests: its own files, its own port on 127.0.0.1, removed at the end.
+"""A private PostgreSQL server for tests: its own files and port on 127.0.0.1, removed at the end.
 
 PostgreSQL refuses to run as root; if the tests run as root, its processes run as another user.
 """
@@ -29,37 +29,38 @@ from server.store.postgres import upgrade_postgres
 from server.store.schema import NEEDS
 from server.store.tables import metadata
 
-#: The database user; the password needs escaping in a URL.
+#: The database user.
 USER = "plyroom"
+#: The user's password, which must be escaped in a URL.
 PASSWORD = "a-secret:with/odd@signs"
-#: Time limit of a `pg_isready` call at the start.
+#: Time limit of a `pg_isready` call at the start, in seconds.
 START_S = 30.0
-#: The migrated database that test databases are copied from.
+#: The migrated database, which is copied for each test.
 TEMPLATE = "migrated"
 #: Settings of a production server, which survives a power failure.
-SAFE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+WITH_FSYNC = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 #: Settings without fsync, for tests that do not simulate a power failure.
-FAST = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
+WITHOUT_FSYNC = {"fsync": "off", "synchronous_commit": "on", "full_page_writes": "off"}
 
 
-def programs() -> Path:
-    """The folder of PostgreSQL's programs; RuntimeError says how to install them."""
-    found = sorted(
+def program_folder() -> Path:
+    """The folder of PostgreSQL's programs. Raises RuntimeError if they are not installed."""
+    initdb_paths = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
     )
-    if found:
-        return found[-1].parent
+    if initdb_paths:
+        return initdb_paths[-1].parent
     if initdb := shutil.which("initdb"):
         return Path(initdb).resolve().parent
     raise RuntimeError(
-        "there is no PostgreSQL here; `make system` installs it"
+        "PostgreSQL is not installed; `make system` installs it"
         " (Debian: apt-get install postgresql)"
     )
 
 
 @cache
 def unprivileged() -> dict[str, Any]:
-    """Arguments of Popen for a process of PostgreSQL: another user if this process runs as root."""
+    """Arguments of Popen that run PostgreSQL as another user if this process runs as root."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -71,15 +72,15 @@ def unprivileged() -> dict[str, Any]:
     raise RuntimeError("PostgreSQL must not run as root, and there is no user postgres or nobody")
 
 
-def give_away(folder: Path) -> None:
-    """Makes PostgreSQL's user the owner of a folder and its content."""
+def chown_to_postgres(folder: Path) -> None:
+    """Makes PostgreSQL's user the owner of a folder and its contents."""
     ids = unprivileged()
     if ids:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, ids["user"], ids["group"], follow_symlinks=False)
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     """Whether a process is alive; a zombie is not."""
     with suppress(psutil.NoSuchProcess):
         return bool(process.status() != psutil.STATUS_ZOMBIE)
@@ -95,7 +96,7 @@ class Postgres:
         self.folder = folder
         self.port = free_port()
         self._settings = settings
-        self._empty: list[str] = []
+        self._empty_databases: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(
@@ -118,12 +119,12 @@ class Postgres:
 
     def launch(self) -> None:
         """Starts the server without waiting."""
-        chosen = {"port": str(self.port), **self._settings}
+        settings = {"port": str(self.port), **self._settings}
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    programs() / "postgres", "-D", self.folder / "data",
-                    *(f"-c{k}={v}" for k, v in chosen.items()),
+                    program_folder() / "postgres", "-D", self.folder / "data",
+                    *(f"-c{k}={v}" for k, v in settings.items()),
                 ],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True,
                 cwd=self.folder, **unprivileged(),
@@ -133,7 +134,7 @@ class Postgres:
         """Waits until the server accepts connections; RuntimeError with its log if it ends."""
         assert self._process is not None, "it was launched"
         ready = [
-            str(programs() / "pg_isready"), "-q",
+            str(program_folder() / "pg_isready"), "-q",
             "-h", "127.0.0.1", "-p", str(self.port), "-t", str(int(START_S)),
         ]  # fmt: skip
         while subprocess.run(ready).returncode != 0:
@@ -146,19 +147,20 @@ class Postgres:
             )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stops it like `pg_ctl stop`: smart, fast or immediate (the next start runs recovery)."""
+        """Stops the server like `pg_ctl stop`: smart, fast, or immediate (without a checkpoint)."""
         number = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode]
         self._end(number)
 
     def kill(self) -> None:
         """Kills all its processes (SIGKILL) and waits for their end."""
-        self._end(signal.SIGKILL, everybody=True)
+        self._end(signal.SIGKILL, all_processes=True)
 
     def pause(self) -> None:
-        """Suspends all its processes (SIGSTOP): nothing answers, and connections stay open."""
+        """Suspends all its processes (SIGSTOP): they do not answer, and connections stay open."""
         self._signal_all(signal.SIGSTOP)
 
     def resume(self) -> None:
+        """Resumes all its processes (SIGCONT)."""
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: signal.Signals) -> None:
@@ -169,16 +171,16 @@ class Postgres:
             with suppress(psutil.NoSuchProcess):
                 child.send_signal(number)
 
-    def _end(self, number: signal.Signals, everybody: bool = False) -> None:
+    def _end(self, number: signal.Signals, all_processes: bool = False) -> None:
         if self._process is None or self._process.poll() is not None:
             return
         children = psutil.Process(self._process.pid).children(recursive=True)
-        if everybody:
+        if all_processes:
             self._signal_all(number)
         else:
             self._process.send_signal(number)
         self._process.wait(30)
-        while any(map(_lives, children)):
+        while any(map(_is_alive, children)):
             time.sleep(0.005)
 
     @asynccontextmanager
@@ -193,13 +195,15 @@ class Postgres:
     @asynccontextmanager
     async def database(self) -> AsyncIterator[str]:
         """The name of a private database with Plyroom's tables, all of them empty."""
-        name = self._empty.pop() if self._empty else await self._create(TEMPLATE)
+        name = (
+            self._empty_databases.pop() if self._empty_databases else await self._create(TEMPLATE)
+        )
         yield name
         # Creating a database takes most of a second, emptying one a few milliseconds.
         async with self.session(name) as session:
             await session.execute(DISCONNECT)
             await session.execute(EMPTY)
-        self._empty.append(name)
+        self._empty_databases.append(name)
 
     @asynccontextmanager
     async def bare_database(self) -> AsyncIterator[str]:
@@ -216,12 +220,12 @@ class Postgres:
         return name
 
 
-#: The statement that ends all other connections to the database and returns their number.
+#: The statement that ends all other connections to the database and returns how many there were.
 DISCONNECT = (
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-#: The statements that empty all tables but the schema's `needs`.
+#: The statements that empty all tables, except for the schema's `needs`.
 EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table != "meta") + (
     f"DELETE FROM meta WHERE key <> '{NEEDS}';"
 )
@@ -229,8 +233,10 @@ EMPTY = "".join(f"DELETE FROM {table};" for table in metadata.tables if table !=
 
 @contextmanager
 def _scratch(prefix: str) -> Iterator[Path]:
-    """A folder that PostgreSQL's user can reach, until the block ends. If this process is killed, a
-    shell that waits for the end of its input stops the server and removes the folder.
+    """Yields a new folder that PostgreSQL's user can reach, and removes it at the end of the block.
+
+    If this process is killed, a shell that waits for the end of its input stops the server and
+    removes the folder.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
@@ -258,14 +264,17 @@ CLEAN_UP = """
 
 @contextmanager
 def private_postgres(**settings: str) -> Iterator[Postgres]:
-    """A private PostgreSQL server with a migrated template database, until the block ends.
+    """Runs a private PostgreSQL server with a migrated template database until the block ends.
+
     `settings` are PostgreSQL's.
     """
     with _scratch("plyroom-postgres-") as folder:
-        server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder), **settings})
-        shutil.copytree(_initialised(), folder / "data", symlinks=True)
+        server = Postgres(
+            folder, **{**_SETTINGS, "unix_socket_directories": str(folder), **settings}
+        )
+        shutil.copytree(_initialized_data(), folder / "data", symlinks=True)
         (folder / "data").chmod(0o700)
-        give_away(folder)
+        chown_to_postgres(folder)
         try:
             server.start()
             yield server
@@ -273,31 +282,34 @@ def private_postgres(**settings: str) -> Iterator[Postgres]:
             server.kill()
 
 
-_BASE = {
+_SETTINGS = {
     "listen_addresses": "127.0.0.1", "shared_buffers": "32MB", "max_connections": "60",
-    "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB", **FAST,
+    "log_min_messages": "error", "autovacuum_naptime": "1h", "max_wal_size": "256MB",
+    **WITHOUT_FSYNC,
 }  # fmt: skip
 
 
 @cache
-def _initialised() -> Path:
-    """An initialized data folder with the template database, to be copied; made once per
-    process.
+def _initialized_data() -> Path:
+    """The data folder of an initialized server with the template database, which callers copy.
+
+    It is made once per process.
     """
     stack = ExitStack()
     atexit.register(stack.close)
     folder = stack.enter_context(_scratch("plyroom-initdb-"))
     secret = folder / "password"
     secret.write_text(PASSWORD)
-    give_away(folder)
+    chown_to_postgres(folder)
     command = [
-        str(programs() / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "scram-sha-256",
-        f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+        str(program_folder() / "initdb"), "-D", str(folder / "data"), "-U", USER,
+        "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync",
+        "--no-instructions",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, **unprivileged())
-    if done.returncode != 0:
-        raise RuntimeError(f"initdb failed: {done.stderr}")
-    server = Postgres(folder, **{**_BASE, "unix_socket_directories": str(folder)})
+    result = subprocess.run(command, capture_output=True, text=True, cwd=folder, **unprivileged())
+    if result.returncode != 0:
+        raise RuntimeError(f"initdb failed: {result.stderr}")
+    server = Postgres(folder, **{**_SETTINGS, "unix_socket_directories": str(folder)})
     server.start()
     try:
         with ThreadPoolExecutor(1) as thread:  # this thread may have a running event loop

@@ -1,6 +1,6 @@
 #!/bin/sh
-# secrets.sh [FOLDER]: makes the cluster's passwords, each at random and only once, in a folder that only its owner
-# reads (default: secrets, beside docker-compose.yml).
+# secrets.sh [FOLDER]: creates random passwords for the cluster, unless they exist, in a folder that only its owner
+# can read (default: secrets, beside docker-compose.yml).
 set -eu
 folder=${1:-secrets}
 umask 077
@@ -17,6 +17,6 @@ worker:$(random)"
 password() { sed -n "s/^$1://p" "$folder/mosquitto_passwords"; }
 put bus_url "mqtt://server:$(password server)@mosquitto:1883"
 put worker_bus_url "mqtt://worker:$(password worker)@mosquitto:1883"
-# The programs in the containers are not root, and the folder itself keeps everybody else out.
+# The programs in the containers are not root and must read the files; the folder keeps other users out.
 chmod 0644 "$folder"/*
 echo "The cluster's passwords are in $folder."

@@ -1,4 +1,4 @@
-"""Guests: identities without a password. The holder of a guest's secret token is the guest; the
+"""Guests: identities without a password. Anyone who holds a guest's secret token is the guest; the
 store keeps only the token's hash.
 """
 
@@ -26,15 +26,16 @@ def token_hash(token: str) -> bytes:
 
 
 def clean_name(name: str) -> str:
-    """Cleans a name: one line without invisible characters. Raises CommandRejected if nothing is
-    left, it is too long, or it could be taken for an AI's.
+    """Returns the name on one line, without invisible characters.
+
+    Raises CommandRejected if the result is empty, too long, or could be taken for an AI's name.
     """
     cleaned = clean_text(name)
     if not cleaned or len(cleaned) > MAX_NAME:
         raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
     if is_ai_name(cleaned):
         raise CommandRejected(
-            Code.NAME_REFUSED, "names as of an AI (AI level 5, CP #1) are for AI seats"
+            Code.NAME_REFUSED, "names like those of an AI (AI level 5, CP #1) are reserved"
         )
     return cleaned
 
@@ -42,8 +43,9 @@ def clean_name(name: str) -> str:
 async def new_guest(
     ports: Ports, limits: Limits, address: str, name: str | None
 ) -> tuple[Identity, str]:
-    """Makes a new guest; returns it with its token, which cannot be recovered later. Raises
-    CommandRejected for the name, LimitExceeded when the address has made too many guests.
+    """Makes a new guest; returns it with its token, which cannot be recovered later.
+
+    Raises CommandRejected for the name, and LimitExceeded if the address has made too many guests.
     """
     identity = Identity(
         ports.new_id(), clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
@@ -54,17 +56,18 @@ async def new_guest(
     return identity, token
 
 
-async def known_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
-    """Finds the guest of a token, renames it if a name is given, and records its presence once a
-    day; None for an unknown or expired token.
+async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | None:
+    """Returns the guest of a token, or None if the token is unknown or has expired.
+
+    Renames the guest if a name is given, and records once a day that the guest was seen.
     """
     identity = await ports.store.identity_by_token(token_hash(token))
     if identity is None:
         return None
     today = day_of(ports.now_ms())
-    is_noted = identity.seen_day is not None and identity.seen_day >= today
-    if not is_noted and not await ports.store.mark_identities_seen([identity.id], today):
-        return None  # it has just expired: see server/runtime/expiry.py
+    is_marked = identity.seen_day is not None and identity.seen_day >= today
+    if not is_marked and not await ports.store.mark_identities_seen([identity.id], today):
+        return None  # the guest has just expired: see server/runtime/expiry.py
     # Guests with an older name keep it even if it is refused today.
     if not name or identity.name == clean_text(name):
         return identity

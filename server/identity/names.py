@@ -1,9 +1,9 @@
 """Names that guests may not have: the names of AI seats, and names that could be taken for one.
 
-A name shows whether a seat is held by a person or an AI: "AI level 5", "AI swindler". So these are
-refused, in any case, spacing and punctuation, and with look-alike letters: names that begin with
-"AI level"; "AI" with the name of a persona; and AI, CP, CPU and Computer alone or with a number
-("CP #1"). "Ai Weiwei" and "Al" are allowed.
+A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
+have names that begin with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and
+Computer, alone or with a number ("CP #1"). Case, spacing, punctuation and look-alike letters make
+no difference. "Ai Weiwei" and "Al" are allowed.
 """
 
 import re
@@ -12,24 +12,29 @@ import unicodedata
 from engine.search.job import PERSONAS
 
 #: Cyrillic and Greek lower-case letters that look like Latin ones.
-_TWINS = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
+_LOOKALIKES = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
 #: Characters that look like an i: "Al leve1 5".
-_STROKES = str.maketrans("l1", "ii")
+_I_LOOKALIKES = str.maketrans("l1", "ii")
 
 
-def _plain(name: str) -> str:
-    """Reduces a name to lower-case letters and digits (NFKC, no marks), look-alikes replaced."""
+def _normalized(name: str) -> str:
+    """Returns the lower-case letters and digits of a name, without accents and look-alikes."""
     parts = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    return "".join(c for c in parts.translate(_TWINS) if c.isalnum())
+    return "".join(c for c in parts.translate(_LOOKALIKES) if c.isalnum())
 
 
-_ALONE = re.compile(r"(ai|cpu?|computer)\d*")
-_PREFIX = "ailevel".translate(_STROKES)
-_PERSONAS = frozenset(f"ai{persona}".translate(_STROKES) for persona in PERSONAS)
+#: Names that are refused as a whole.
+_WHOLE_NAME = re.compile(r"(ai|cpu?|computer)\d*")
+#: The beginning of names that are refused.
+_PREFIX = "ailevel".translate(_I_LOOKALIKES)
+#: The names of AI seats with a persona.
+_PERSONAS = frozenset(f"ai{persona}".translate(_I_LOOKALIKES) for persona in PERSONAS)
 
 
 def is_ai_name(name: str) -> bool:
     """Whether people could take a guest of that name for an AI."""
-    plain = _plain(name)
-    strokes = plain.translate(_STROKES)
-    return bool(_ALONE.fullmatch(plain)) or strokes.startswith(_PREFIX) or strokes in _PERSONAS
+    normalized = _normalized(name)
+    folded = normalized.translate(_I_LOOKALIKES)
+    return (
+        bool(_WHOLE_NAME.fullmatch(normalized)) or folded.startswith(_PREFIX) or folded in _PERSONAS
+    )

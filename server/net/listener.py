@@ -1,7 +1,7 @@
 """The server's port: `websockets` serves WebSocket connections, aiohttp serves every other request.
 
-A small protocol reads the head of a connection's first request and hands the connection over; after
-that it costs nothing.
+A small asyncio protocol reads the head of a connection's first request and hands the connection
+over. After that it costs nothing.
 """
 
 import asyncio
@@ -27,18 +27,20 @@ from server.settings import Settings
 from server.web.connection import HEAD_LIMIT_BYTES, HttpConnections
 from server.web.headers import SECURITY_HEADERS
 
-#: Most lines in a handshake's head, and most bytes in a line: within the limits of `websockets`.
+#: Maximum number of lines in a handshake's head, within the limit of `websockets`.
 HEAD_LINES = 128
+#: Maximum length of a line in a handshake's head, in bytes, within the limit of `websockets`.
 HEAD_LINE_BYTES = 8190
+#: The path of the WebSocket.
 WS_PATH = "/ws"
 #: Time limit for a client's answer to a closing handshake, in seconds.
-CLOSE_S = 2.0
+CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
 class CannotListen(Exception):
-    """The server cannot listen on the address: it is not this machine's, or not permitted."""
+    """The server cannot listen on the address, which is not this machine's or not permitted."""
 
 
 class PortTaken(CannotListen):
@@ -46,11 +48,11 @@ class PortTaken(CannotListen):
 
 
 class ConnectionSlots:
-    """Limits the connections that are not WebSockets: those whose first request is not complete,
-    and HTTP.
+    """Limits the connections that are not WebSockets: HTTP connections, and those whose first
+    request is not complete.
 
-    At the limit, a new connection replaces the oldest one without a first request. One address may
-    have half of the slots, unless it is a trusted proxy.
+    At the limit, a new connection replaces the oldest one whose first request is not complete. One
+    address may have half of the slots, unless it is a trusted proxy.
     """
 
     def __init__(self, limit: int, proxies: Proxies) -> None:
@@ -61,8 +63,8 @@ class ConnectionSlots:
         self._unidentified: dict[ProtocolDetector, None] = {}
 
     def enter(self, detector: "ProtocolDetector", peer: str | None) -> str | None:
-        """Takes a slot for a new connection; returns the key that frees it, or None without a
-        slot.
+        """Takes a slot for a new connection; returns the key that frees it, or None if no slot is
+        free.
         """
         address = parse_address(peer or "")
         is_proxy = address is not None and self._proxies.trusts(address)
@@ -79,7 +81,7 @@ class ConnectionSlots:
         return key
 
     def identify(self, detector: "ProtocolDetector") -> None:
-        """The first request is complete: the connection can no longer be replaced."""
+        """Records that the first request is complete: a new connection cannot replace this one."""
         self._unidentified.pop(detector, None)
 
     def leave(self, key: str) -> None:
@@ -147,9 +149,9 @@ class ProtocolDetector(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._transport.is_closing():
             return
-        known = len(self._head)
+        old_length = len(self._head)
         self._head += data
-        end = self._head.find(b"\r\n\r\n", max(0, known - 3))
+        end = self._head.find(b"\r\n\r\n", max(0, old_length - 3))
         if end < 0 and len(self._head) <= HEAD_LIMIT_BYTES:
             return
         if not 0 <= end <= HEAD_LIMIT_BYTES:
@@ -184,13 +186,13 @@ class ProtocolDetector(asyncio.Protocol):
         protocol.data_received(bytes(self._head))
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        self._transport.write(plain(status, message).serialize())
+        self._transport.write(plain_response(status, message).serialize())
         self._release()
         self._transport.close()
 
 
 #: The refusal when no slot is free.
-FULL = "this server has no place for another connection now"
+FULL = "this server has reached its limit of connections"
 #: An Upgrade header for a WebSocket, in a request's head.
 UPGRADE = re.compile(rb"\r\n[ \t]*upgrade[ \t]*:[^\r]*websocket", re.IGNORECASE)
 
@@ -207,12 +209,11 @@ def head_fits(head: bytes) -> bool:
 
 
 def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...]) -> bool:
-    """Whether a browser page of that origin may connect: only this server's own pages, under a name
-    that is surely its own.
+    """Whether a browser page of that origin may connect: only pages of this server may.
 
-    A Host that equals the Origin is not enough: with DNS rebinding, a foreign name that resolves to
-    this machine is equal, too. So the name must be an IP address, localhost, *.local, or a
-    configured name. Programs other than browsers send no Origin.
+    It is not enough that Host and Origin are equal: with DNS rebinding, a foreign name resolves to
+    this machine. So the name must be an IP address, localhost, *.local, or a configured name.
+    Programs other than browsers send no Origin.
     """
     if origin is None:
         return True
@@ -225,7 +226,7 @@ def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...])
 
 
 def host_allowed(host: str, names: tuple[str, ...]) -> bool:
-    """Whether the Host header names this machine in a way that no foreign page can."""
+    """Whether the Host header holds a name that cannot be a foreign page's."""
     bare = host.lower()
     bare = (
         bare[: bare.index("]") + 1]
@@ -252,15 +253,15 @@ async def listen(
     http: HttpConnections,
     handler: Handler,
     admit: Callable[[ServerConnection], Response | None],
-    left: Callable[[ServerConnection], None],
+    on_disconnect: Callable[[ServerConnection], None],
     drain: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[Server]:
     """Serves WebSockets and HTTP until the block ends. Then it accepts no more connections, calls
-    `drain` to close the sessions, and closes what is left with 1012. Raises CannotListen.
+    `drain` to close the sessions, and closes the remaining connections with 1012.
 
-    `admit` decides on each handshake that is valid: it returns None to let it in, or the HTTP
-    answer. `left` is called when a connection that asked for a WebSocket ends, whether or not it
-    became one.
+    `admit` decides on each valid handshake: it returns None to accept it, or the HTTP answer that
+    refuses it. `on_disconnect` is called when a connection that asked for a WebSocket ends, even if
+    its handshake was refused. Raises CannotListen.
     """
 
     slots = ConnectionSlots(settings.max_http, parse_proxies(settings.proxies))
@@ -269,7 +270,7 @@ async def listen(
         return refusal(request.path, request.headers, settings.names) or admit(connection)
 
     def detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:
-        make_websocket = partial(_Connection, left, protocol, server, **options)
+        make_websocket = partial(_Connection, on_disconnect, protocol, server, **options)
         return ProtocolDetector(
             slots,
             cast(Callable[[], asyncio.Protocol], make_websocket),
@@ -281,7 +282,7 @@ async def listen(
         server = await serve(
             handler, settings.host, settings.port,
             create_connection=cast(Any, detector), process_request=check,
-            process_response=_add_headers, compression=None, close_timeout=CLOSE_S,
+            process_response=_add_headers, compression=None, close_timeout=CLOSE_TIMEOUT_S,
             ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
@@ -300,9 +301,9 @@ async def listen(
         slots.clear()
         await runner.cleanup()
         with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S + 0.5):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S + 0.5):
                 await server.wait_closed()
-        # The closing handshake has a time limit, but flushing the data that a slow reader has not
+        # The closing handshake has a time limit, but sending the data that a slow reader has not
         # read yet has none.
         for connection in tuple(server.all_connections):
             connection.transport.abort()
@@ -310,32 +311,34 @@ async def listen(
 
 
 class _Connection(ServerConnection):
-    """A WebSocket connection that calls `left` when it ends."""
+    """A WebSocket connection that calls `on_disconnect` when it ends."""
 
     def __init__(
-        self, left: Callable[[ServerConnection], None], *arguments: Any, **options: Any
+        self, on_disconnect: Callable[[ServerConnection], None], *arguments: Any, **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
-        self._left = left
+        self._on_disconnect = on_disconnect
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._left(self)
+        self._on_disconnect(self)
 
 
 def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | None:
-    """The HTTP answer that refuses a handshake; None lets it in."""
+    """The HTTP answer that refuses a handshake; None accepts it."""
     if path.partition("?")[0] != WS_PATH:
-        return plain(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
+        return plain_response(HTTPStatus.NOT_FOUND, f"the WebSocket is at {WS_PATH}")
     if "Content-Encoding" in headers:
-        return plain(
+        return plain_response(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request without Content-Encoding is expected"
         )
     origins, hosts = headers.get_all("Origin"), headers.get_all("Host")
     if len(origins) > 1 or len(hosts) > 1:
-        return plain(HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin")
+        return plain_response(
+            HTTPStatus.BAD_REQUEST, "a request has one Host and at most one Origin"
+        )
     if not origin_allowed(origins[0] if origins else None, hosts[0] if hosts else None, names):
-        return plain(
+        return plain_response(
             HTTPStatus.FORBIDDEN,
             "this page may not connect here (Origin); set PLYROOM_NAMES to the server's host name",
         )
@@ -343,13 +346,13 @@ def refusal(path: str, headers: Headers, names: tuple[str, ...]) -> Response | N
 
 
 def _add_headers(connection: ServerConnection, request: Request, response: Response) -> None:
-    """Adds the security headers to every refused handshake, also one that `websockets` refuses."""
+    """Adds the security headers to each refused handshake, also to refusals of `websockets`."""
     for name, value in SECURITY_HEADERS.items():
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS and name not in response.headers:
             response.headers[name] = value
 
 
-def plain(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
+def plain_response(status: HTTPStatus, message: str, retry_s: int | None = None) -> Response:
     """A plain-text answer to a handshake; `retry_s` becomes the Retry-After header."""
     body = f"{message}\n".encode()
     headers = Headers(

@@ -10,8 +10,9 @@ from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
-from server.identity.guests import known_guest, new_guest
+from server.identity.guests import find_guest, new_guest
 from server.limits.rate import Bucket
+from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, format_message, parse_message
 from server.protocol.codes import Close, Code
@@ -24,21 +25,19 @@ from server.store.base import StoreError, batched, day_of
 log = structlog.get_logger()
 
 #: Unsent bytes beyond which a connection misses ephemeral messages.
-SKIP_BYTES = 64 * 1024
-#: Unsent bytes beyond which a connection is cut off; the client may reconnect.
-CUT_BYTES = 256 * 1024
-#: Time limit for the client's hello.
+MAX_UNSENT_EPHEMERAL_BYTES = 64 * 1024
+#: Unsent bytes beyond which a connection is closed; the client may reconnect.
+MAX_UNSENT_BYTES = 256 * 1024
+#: Time limit for the client's hello, in seconds.
 HELLO_TIMEOUT_S = 10.0
-#: Time limit for the closing handshake; after it the connection is aborted.
-GOODBYE_S = 2.0
-#: Most rooms that one connection may follow.
-ROOMS = 100
-#: Messages beyond the rate limit after which the connection is closed.
-EXCESS = 1000
+#: Maximum number of rooms that one connection may follow.
+MAX_ROOMS = 100
+#: Number of messages beyond the rate limit after which the connection is closed.
+MAX_EXCESS = 1000
 
 
 class Session:
-    """See `server.ports.Follower`. `run` serves the socket until it closes."""
+    """The session of one socket, a `server.ports.Follower`. `run` serves it until it closes."""
 
     __slots__ = (
         "_actor",
@@ -80,8 +79,8 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        # A transport that is closing, or half closed by a closing handshake, refuses writes (uvloop
-        # even raises).
+        # A transport that is closing, or half closed by a closing handshake, refuses writes; with
+        # uvloop they raise.
         return (
             self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
         )
@@ -90,28 +89,28 @@ class Session:
         if self.closed:
             return
         self._transport.write(frames)
-        if self._transport.get_write_buffer_size() > CUT_BYTES:
+        if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self._hub.ports.metrics.evictions += 1
             log.info("slow reader cut off", identity=self.identity)
-            self.cut(Close.TOO_SLOW, "read faster")
+            self.close_at_once(Close.TOO_SLOW, "read faster")
 
     def send_ephemeral(self, frames: bytes) -> None:
         if self.closed:
             return
-        if self._transport.get_write_buffer_size() <= SKIP_BYTES:
+        if self._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
             self._transport.write(frames)
         else:
             self._hub.ports.metrics.skipped += 1
 
     async def close(self, code: int, reason: str) -> None:
-        """Closes with a closing handshake; aborts the connection if it is not answered in time."""
+        """Closes with a closing handshake; aborts the connection if the client does not answer."""
         try:
-            async with asyncio.timeout(GOODBYE_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._socket.close(code, reason)
         except TimeoutError:
             self._transport.abort()
 
-    def cut(self, code: int, reason: str) -> None:
+    def close_at_once(self, code: int, reason: str) -> None:
         """Sends a close frame with the reason, then aborts the connection without waiting."""
         if self.closed:
             return
@@ -136,15 +135,16 @@ class Session:
             self._hub.forget(self, self._rooms)
 
     async def _hello(self) -> bool:
-        """Waits for the client's hello; returns whether it was accepted. Otherwise the client has
-        received the reason and the socket is closed.
+        """Waits for the client's hello and answers it; returns whether it was accepted.
+
+        If it was not, the client has received the reason and the socket is closed.
         """
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
                 frame = await self._socket.recv()
             message = _parse(frame)
             if not isinstance(message, wire.Hello):
-                raise ProtocolError(Code.HELLO_EXPECTED, "the first message is hello")
+                raise ProtocolError(Code.HELLO_EXPECTED, "the first message must be hello")
             if message.protocol != wire.PROTOCOL:
                 raise ProtocolError(
                     Code.PROTOCOL_UNSUPPORTED, f"this server speaks protocol {wire.PROTOCOL}"
@@ -165,25 +165,28 @@ class Session:
         return True
 
     async def _authenticate(self, hello: wire.Hello) -> wire.Welcome:
-        """Finds the guest by the hello's token or the browser's cookie, or makes a new guest."""
+        """Finds the guest by the hello's token or the browser's cookie, or makes a new guest.
+
+        Raises ProtocolError if the token is unknown, or the name or the address is refused.
+        """
         ports = self._hub.ports
         token = hello.token if hello.token is not None else self._cookie_token
-        fresh: str | None = None
+        new_token: str | None = None
         try:
             if token is None:
-                identity, fresh = await new_guest(
+                identity, new_token = await new_guest(
                     ports, self._hub.limits, self._address, hello.name
                 )
             else:
-                found = await known_guest(ports, token, hello.name)
-                if found is not None:
-                    identity = found
+                guest = await find_guest(ports, token, hello.name)
+                if guest is not None:
+                    identity = guest
                 elif hello.token is not None:
                     raise ProtocolError(
-                        Code.TOKEN_UNKNOWN, "nobody has that token; say hello without one"
+                        Code.TOKEN_UNKNOWN, "no identity has this token; send hello without a token"
                     )
                 else:  # the cookie's guest has expired: see server/runtime/expiry.py
-                    identity, fresh = await new_guest(
+                    identity, new_token = await new_guest(
                         ports, self._hub.limits, self._address, hello.name
                     )
         except CommandRejected as rejection:
@@ -191,7 +194,7 @@ class Session:
         self._actor = Actor(identity.id, identity.name)
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=identity.id, name=identity.name,
-            epoch=ports.store.epoch, at=ports.now_ms(), token=fresh,
+            epoch=ports.store.epoch, at=ports.now_ms(), token=new_token,
         )  # fmt: skip
 
     async def _on_frame(self, frame: str | bytes) -> None:
@@ -210,8 +213,8 @@ class Session:
         if self._bucket.take(self.last_heard_s):
             return True
         self._excess += 1
-        if self._excess > EXCESS:
-            self.cut(Close.POLICY, Code.RATE_EXCEEDED)
+        if self._excess > MAX_EXCESS:
+            self.close_at_once(Close.POLICY, Code.RATE_EXCEEDED)
         else:
             limit = self._hub.ports.settings.messages_per_s
             self._error(command_id, Code.RATE_EXCEEDED, f"at most {limit:g} messages a second")
@@ -219,24 +222,24 @@ class Session:
 
     async def _dispatch(self, message: wire.ClientMessage) -> None:
         actor = self._actor
-        assert actor is not None, "nobody is served before hello"
+        assert actor is not None, "the client has sent hello"
         match message:
             case wire.RoomCommand():
                 self._room_command(actor, message)
-            case wire.Ping(id=key):
-                self._reply(wire.Pong(self._hub.ports.now_ms(), key))
-            case wire.Create(id=key):
+            case wire.Ping(id=command_id):
+                self._reply(wire.Pong(self._hub.ports.now_ms(), command_id))
+            case wire.Create(id=command_id):
                 await self._create(actor, message)
-            case wire.WatchLobby(id=key, on=on):
-                await self._watch_lobby(key, on)
+            case wire.WatchLobby(id=command_id, on=on):
+                await self._watch_lobby(command_id, on)
             case wire.Hello():
-                self._error(None, Code.HELLO_TWICE, "hello was said already")
+                self._error(None, Code.HELLO_TWICE, "the client has already sent hello")
 
     def _room_command(self, actor: Actor, message: wire.RoomCommand) -> None:
         if isinstance(message, wire.Join) and message.room not in self._rooms:
-            if len(self._rooms) >= ROOMS:
+            if len(self._rooms) >= MAX_ROOMS:
                 self._error(
-                    message.id, Code.ROOM_LIMIT, f"one connection follows at most {ROOMS} rooms"
+                    message.id, Code.ROOM_LIMIT, f"one connection follows at most {MAX_ROOMS} rooms"
                 )
                 return
             self._rooms.add(message.room)
@@ -256,8 +259,8 @@ class Session:
                 "the store does not answer; send the same command again",
             )
 
-    async def _watch_lobby(self, key: str, on: bool) -> None:
-        ack = wire.Ack(key, None)
+    async def _watch_lobby(self, command_id: str, on: bool) -> None:
+        ack = wire.Ack(command_id, None)
         if not on:
             self._hub.lobby.leave(self)
             self._reply(ack)
@@ -267,14 +270,16 @@ class Session:
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
             self._error(
-                key, Code.STORE_RETRY, "the store does not answer; send the same command again"
+                command_id,
+                Code.STORE_RETRY,
+                "the store does not answer; send the same command again",
             )
 
     def _reply(self, message: wire.Outgoing) -> None:
         self.send(text_frame(format_message(message)))
 
-    def _error(self, key: str | None, code: Code, message: str) -> None:
-        self._reply(wire.Error(key, code, message))
+    def _error(self, command_id: str | None, code: Code, message: str) -> None:
+        self._reply(wire.Error(command_id, code, message))
 
 
 def _parse(frame: str | bytes) -> wire.ClientMessage:
@@ -284,7 +289,7 @@ def _parse(frame: str | bytes) -> wire.ClientMessage:
 
 
 class Sessions:
-    """The open sessions of this node; `run` closes those that have fallen silent."""
+    """The open sessions of this node; `run` closes those that are silent for too long."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -302,8 +307,8 @@ class Sessions:
         finally:
             self._open.discard(session)
 
-    async def _note_present(self, day: int) -> bool:
-        """Records that all connected guests were present on that day, including those who connected
+    async def _mark_present(self, day: int) -> bool:
+        """Records that all connected guests were seen on that day, including those who connected
         days ago; returns whether the store accepted it.
         """
         identities = sorted({session.identity for session in self._open if session.identity})
@@ -316,8 +321,8 @@ class Sessions:
         return True
 
     async def drain(self, over_s: float) -> None:
-        """Closes all sessions, spread over `over_s` seconds, so that the other nodes do not receive
-        all reconnections at once.
+        """Closes all sessions, spread over `over_s` seconds, so that the clients do not all
+        reconnect to the other nodes at once.
         """
         sessions = tuple(self._open)
         loop = asyncio.get_running_loop()
@@ -328,15 +333,15 @@ class Sessions:
                 closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
-        """Closes silent connections and records daily presence, until cancelled."""
+        """Closes silent connections, and records daily who is connected, until cancelled."""
         silence_s = self._hub.ports.settings.silence_s
-        noted_day = day_of(self._hub.ports.now_ms())
+        marked_day = day_of(self._hub.ports.now_ms())
         while True:
             await asyncio.sleep(silence_s / 4)
             today = day_of(self._hub.ports.now_ms())
-            if today != noted_day and await self._note_present(today):
-                noted_day = today
-            before_s = time.monotonic() - silence_s
+            if today != marked_day and await self._mark_present(today):
+                marked_day = today
+            limit_s = time.monotonic() - silence_s
             for session in tuple(self._open):
-                if session.last_heard_s < before_s:
-                    session.cut(Close.POLICY, "silent")
+                if session.last_heard_s < limit_s:
+                    session.close_at_once(Close.POLICY, "silent")

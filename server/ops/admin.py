@@ -1,4 +1,4 @@
-"""An operator's commands for a database: `python -m server.ops.admin`.
+"""The operator's commands for a database: `python -m server.ops.admin`.
 
 Results go to standard output and messages to standard error. The exit status is 0, 1 (failed) or 2
 (wrong usage).
@@ -21,9 +21,9 @@ from sqlalchemy.exc import DBAPIError
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE, data_location
-from server.ops.verify import verify as check
+from server.ops.verify import verify as verify_store
 from server.settings import SettingError, Settings, settings_from_env
-from server.store import backup as copies
+from server.store import backup as backups
 from server.store import schema
 from server.store.base import StoreError, StoreUnavailable
 from server.store.folder import make_folder
@@ -52,8 +52,8 @@ def database_options(command: Command) -> Command:
     return data(database(command))
 
 
-def chosen(data: Path | None, database: str | None) -> Settings:
-    """The settings of the environment with the changes from the command line."""
+def effective_settings(data: Path | None, database: str | None) -> Settings:
+    """Returns the settings of the environment, overridden by the command line."""
     given: dict[str, Any] = {"data": data, "database": database}
     try:
         settings = replace(
@@ -71,8 +71,7 @@ def in_transaction(
 ) -> T:
     """Runs a function in one transaction on the database that the settings name.
 
-    With `snapshot` it only reads, and sees the database as it is at the beginning while servers go
-    on writing.
+    With `snapshot` the function only reads, and sees one consistent state while servers write.
     """
     try:
         if settings.database:
@@ -93,7 +92,7 @@ def in_transaction(
 
 
 @contextmanager
-def progress(what: str) -> Iterator[copies.ReportProgress]:
+def progress(description: str) -> Iterator[backups.ReportProgress]:
     """Shows a progress bar on a terminal, and nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
@@ -108,18 +107,18 @@ def progress(what: str) -> Iterator[copies.ReportProgress]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(description, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 
 
 @main.command()
 @database_options
 def migrate(data: Path | None, database: str | None) -> None:
-    """Migrate a database to this version's schema; create the tables of an empty one.
+    """Migrate a database to this version's schema, or create the tables of an empty one.
 
     Nodes of the previous version may keep running. Concurrent migrations run one after the other.
     """
-    settings = chosen(data, database)
+    settings = effective_settings(data, database)
     where = _place(settings)
     if not settings.database:
         make_folder(settings.data)
@@ -134,21 +133,23 @@ def migrate(data: Path | None, database: str | None) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @database_options
 def backup(file: Path, data: Path | None, database: str | None) -> None:
-    """Write a backup to FILE while servers run: one moment of all rooms, from SQLite or PostgreSQL.
+    """Write a backup to FILE while servers run: a consistent snapshot of SQLite or PostgreSQL.
 
-    FILE contains private messages too. Keep it as safe as the database.
+    FILE contains private messages. Protect it like the database.
     """
-    settings = chosen(data, database)
+    settings = effective_settings(data, database)
     where = _existing(settings)
     if file.exists():
-        raise click.ClickException(f"the file {file} exists already")
+        raise click.ClickException(f"the file {file} already exists")
     part = file.with_name(f"{file.name}.part")
     try:
         # No other user may read the file: it holds private data.
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
             with progress("rows") as report_progress:
                 rows = in_transaction(
-                    settings, lambda c: copies.backup(c, where, out, report_progress), snapshot=True
+                    settings,
+                    lambda c: backups.backup(c, where, out, report_progress),
+                    snapshot=True,
                 )
             out.flush()
             os.fsync(out.fileno())
@@ -168,13 +169,13 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
 
     A backup of SQLite can be restored to PostgreSQL, and the reverse.
     """
-    settings = chosen(data, database)
+    settings = effective_settings(data, database)
     where = _place(settings)
     try:
         lock = nullcontext() if settings.database else lock_folder(settings.data)
         with lock, file.open("rb") as packed, progress("rows") as report_progress:
             rows = in_transaction(
-                settings, lambda c: copies.restore(c, where, packed, report_progress)
+                settings, lambda c: backups.restore(c, where, packed, report_progress)
             )
     except StoreUnavailable as error:
         raise click.ClickException(str(error)) from error
@@ -196,19 +197,19 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
 
     Exits with 1 when there is a problem.
     """
-    settings = chosen(data, database)
+    settings = effective_settings(data, database)
     _existing(settings)
     ignore_overflow()
     with progress("rooms") as report_progress:
         report = in_transaction(
-            settings, lambda c: check(c, load_game, report_progress), snapshot=True
+            settings, lambda c: verify_store(c, load_game, report_progress), snapshot=True
         )
-    for one in report.problems:
-        v = "" if one.v is None else f" v {one.v}"
+    for problem in report.problems:
+        v = "" if problem.v is None else f" v {problem.v}"
         click.echo(
-            msgspec.json.encode(one)
+            msgspec.json.encode(problem)
             if as_json
-            else f"{one.check} room {one.room}{v}: {one.problem}"
+            else f"{problem.check} room {problem.room}{v}: {problem.problem}"
         )
     counts = {
         "rooms": report.rooms,
@@ -220,7 +221,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
     else:
         unjudged = (
-            f", {report.unjudged} of them not checked for want of their rules"
+            f", {report.unjudged} of them unchecked since their rules are missing"
             if report.unjudged
             else ""
         )
@@ -233,10 +234,10 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
 
 
 def _existing(settings: Settings) -> str:
-    """The place of a database. Raises ClickException if it does not exist."""
+    """The place of a database as text. Raises ClickException if it does not exist."""
     if not settings.database and not (settings.data / DATABASE_FILE).exists():
         raise click.ClickException(
-            f"there is no database {settings.data / DATABASE_FILE}; choose another: --data"
+            f"there is no database {settings.data / DATABASE_FILE}; choose another one with --data"
         )
     return _place(settings)
 

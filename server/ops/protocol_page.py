@@ -1,5 +1,6 @@
-"""Writes docs/reference/protocol.md: `python -m server.ops.protocol_page >
-docs/reference/protocol.md`.
+"""Makes the page about the protocol.
+
+    python -m server.ops.protocol_page > docs/reference/protocol.md
 
 A test compares the page with the message types.
 """
@@ -16,7 +17,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
 from server.limits.by_address import Limits
-from server.net.session import CUT_BYTES, HELLO_TIMEOUT_S
+from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
@@ -24,8 +25,9 @@ from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
 
+#: The default settings, whose limits the page names.
 DEFAULTS = Settings()
-
+#: The first part of the page.
 INTRODUCTION = f"""\
 # The protocol, version {wire.PROTOCOL}
 
@@ -40,9 +42,9 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 - The client sends [`hello`](#hello) first, within {HELLO_TIMEOUT_S:g} s. The server answers with
   [`welcome`](#welcome).
 - The server closes a connection that has been silent for {DEFAULTS.silence_s:g} s. A client that
-  has nothing to say sends [`ping`](#ping).
+  has nothing else to send sends [`ping`](#ping).
 - When a client reads too slowly, the server may drop messages that are marked "May be dropped".
-  It cuts off a client that has {CUT_BYTES // 1024} KiB unread.
+  It closes the connection when {MAX_UNSENT_BYTES // 1024} KiB are unread.
 
 ## Commands
 
@@ -52,7 +54,7 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 - An ack of a command that changes a room means that its events are committed.
 - Commands can be repeated safely. The same `id` from the same identity for the same room gets the
   same ack and changes nothing, over any connection and even after a restart of the server.
-- A refused command has changed nothing. When the client sends it again, the server decides anew.
+- A refused command has changed nothing. If the client sends it again, the server decides again.
 - After `store.retry` the outcome is unknown. The client sends the same `id` again to learn it.
 
 ## Events
@@ -63,7 +65,7 @@ most {wire.MAX_DEPTH} levels deep. Clients ignore fields and types that they do 
 
 ## An example
 
-A client (`>`) creates a room against the AI, joins it and plays a move. Dots mark omitted text.
+A client (`>`) creates a room against the AI, joins it and plays a move. Dots mark text left out.
 After the move, `thinking` messages and the AI's own move follow.
 
 ```
@@ -96,10 +98,10 @@ These are the defaults. Operators may set other limits.
 - An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
   then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
   and create {DEFAULTS.limit_rooms_per_minute} rooms a minute.
-- An address may hold {DEFAULTS.limit_rooms_percent} % of the server's places for rooms.
+- An address may hold {DEFAULTS.limit_rooms_percent} % of the rooms that the server keeps in memory.
 
-A refusal has the code `rate.exceeded`, or `room.limit` for the places for rooms. When an address
-has reached a limit, the message says after how many seconds to try again. Over HTTP, and at the
+A refusal has the code `rate.exceeded`, or `room.limit` for the rooms in memory. When an address has
+reached a limit, the message says after how many seconds to try again. Over HTTP, and at the
 handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
 
 ## Expiry
@@ -113,18 +115,20 @@ handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
 In the tables below, a field without a default is required. A field with a default may be left out.
 """
 
+#: The introduction to the kinds of events.
 EVENTS = """\
 ## Event kinds
 
-An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with the fields of its
-kind beside these:
+An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with further fields
+that depend on its kind:
 """
 
+#: The introduction to the HTTP API.
 HTTP = f"""\
 ## HTTP
 
 The HTTP API is on the same port. Answers are JSON. A refusal is `{{"code": …, "message": …}}` with
-a fitting status. When an address has made too many requests, it gets a 429 with the code
+an error status. When an address has made too many requests, it gets a 429 with the code
 `rate.exceeded` and the header `Retry-After`.
 
 Requests other than GET are accepted from the server's own pages and from clients that are not
@@ -173,7 +177,7 @@ def _message(struct: type[Struct], tag_field: str | None) -> str:
 
 
 def _prose(docstring: str) -> str:
-    """A docstring as Markdown: a paragraph becomes one line, a list keeps one line an item."""
+    """A docstring as Markdown: one line for each paragraph and for each item of a list."""
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(
         paragraph.replace("\n  ", " ")
@@ -184,27 +188,31 @@ def _prose(docstring: str) -> str:
 
 
 def _parts() -> list[type[Struct]]:
-    """The types that messages are made of, in the order of their first use."""
-    found: list[type[Struct]] = []
-    tops = [*wire.ClientMessage.__args__, *wire.ServerMessage.__args__, *wire.AnyEvent.__args__]
+    """The types of the fields of messages, in the order of their first use."""
+    parts: list[type[Struct]] = []
+    top_level = [
+        *wire.ClientMessage.__args__,
+        *wire.ServerMessage.__args__,
+        *wire.AnyEvent.__args__,
+    ]
 
     def visit(kind: types.Type) -> None:
         for inner in _inner(kind):
             if (
                 isinstance(inner, types.StructType)
-                and inner.cls not in found
-                and inner.cls not in tops
+                and inner.cls not in parts
+                and inner.cls not in top_level
             ):
-                found.append(inner.cls)
+                parts.append(inner.cls)
             visit(inner)
 
-    for top in tops:
+    for top in top_level:
         visit(types.type_info(top))
-    return found
+    return parts
 
 
 def _inner(kind: types.Type) -> Iterator[types.Type]:
-    """The types of which a type is made directly."""
+    """Yields the types that a type contains directly."""
     match kind:
         case types.StructType(fields=fields):
             yield from (field.type for field in fields)
@@ -259,7 +267,7 @@ def _type(kind: types.Type) -> str:
             limits = f", at most {most}" if most is not None else ""
             return f"object of {_type(key)} to {_type(value)}{limits}"
         case _:
-            raise TypeError(f"the page does not know how to describe {kind}")
+            raise TypeError(f"the page cannot describe the type {kind}")
 
 
 def _range(least: int | None, most: int | None) -> str:
@@ -271,7 +279,7 @@ def _range(least: int | None, most: int | None) -> str:
 
 
 def _default(field: types.Field) -> str:
-    """A field's default as JSON, "absent" for one that is left out, "" for a required one."""
+    """A field's default as JSON; "absent" for an omitted field, "" for a required one."""
     if not field.required and field.default is NODEFAULT and field.default_factory is NODEFAULT:
         return "absent"
     if field.default is not NODEFAULT:
@@ -282,7 +290,7 @@ def _default(field: types.Field) -> str:
 
 
 def _routes() -> Iterator[tuple[str, str]]:
-    """The HTTP API's routes, each with its handler's docstring."""
+    """Yields the HTTP API's routes, each with its handler's docstring."""
     settings = Settings()
     ports = cast(Ports, SimpleNamespace(settings=settings, now_ms=int))  # no route is called
     app = api.make_app(api.Api(ports, Limits(settings), lambda: False), [])

@@ -1,8 +1,8 @@
 """Checks a store against itself: complete logs, legal moves, and rows that match their logs.
 
-Every move is played again by the rules, so the check finds the damage of a bad disk, of a manual
-repair, or of a bug in the server. Moves that cannot be checked (the match's rules have changed
-since, or its game is missing) are counted and are not problems.
+The check plays every move again by the rules, so it finds the damage that a bad disk, a manual
+repair or a bug in the server has done. It only counts moves that it cannot check, because the rules
+of the match have changed or its game is missing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ from server.runtime.projections import log_entry, projections
 from server.store import tables as t
 from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
 
-#: Rooms in one batch.
+#: Number of rooms in one batch.
 BATCH = 200
 
 #: Returns the game with an id, or raises UnknownGame.
@@ -29,8 +29,8 @@ FindGame = Callable[[str], Game]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One problem. `check` is the violated invariant (tests/oracle/history.py), `v` its place in
-    the room's log, or None.
+    """A problem. `check` is the violated invariant (tests/oracle/history.py), and `v` the event in
+    the room's log, if any.
     """
 
     check: str
@@ -46,7 +46,7 @@ class Report:
     rooms: int = 0
     events: int = 0
     moves: int = 0
-    #: Moves of matches whose rules this program does not have.
+    #: Moves that were not checked, because this program does not have the rules of the match.
     unjudged: int = 0
     problems: list[Problem] = field(default_factory=list)
 
@@ -65,12 +65,11 @@ class _Rows:
 def verify(
     connection: Connection, find_game: FindGame, report_progress: Callable[[int, int], None]
 ) -> Report:
-    """Checks every room of a snapshot, and that no rows remain of rooms that do not exist."""
+    """Checks every room of a snapshot, and that no row belongs to a room that does not exist."""
     report = Report()
     for batch in _batches(connection):
         for rows in batch:
-            one = _RoomCheck(rows, find_game, report)
-            one.run()
+            _RoomCheck(rows, find_game, report).run()
             report.rooms += 1
         report_progress(report.rooms, 0)
     _check_orphans(connection, report)
@@ -78,7 +77,7 @@ def verify(
 
 
 def _batches(connection: Connection) -> Iterator[list[_Rows]]:
-    """The rooms with their rows, in the order of their ids."""
+    """Yields the rooms with their rows, in the order of their ids."""
     c = t.rooms.c
     last: str | None = None
     while True:
@@ -115,14 +114,14 @@ def _batches(connection: Connection) -> Iterator[list[_Rows]]:
 
 def _check_orphans(connection: Connection, report: Report) -> None:
     """Reports rows whose room or match does not exist."""
-    for column, owner, what in (
+    for column, owner, description in (
         (t.events.c.room, t.rooms, "events of a room"),
         (t.commands.c.room, t.rooms, "commands of a room"),
         (t.matches.c.room, t.rooms, "matches of a room"),
         (t.thoughts.c.match, t.matches, "thoughts about a match"),
     ):
         for name in _without(connection, column, owner):
-            report.problems.append(Problem("I3", name, None, f"{what} that does not exist"))
+            report.problems.append(Problem("I3", name, None, f"{description} that does not exist"))
 
 
 def _without(connection: Connection, column: Any, owner: Table) -> list[str]:
@@ -145,7 +144,7 @@ class _RoomCheck:
         self._finished: dict[str, MatchFinished] = {}
         self._listing: tuple[Listing, int] | None = None
 
-    def _say(self, check: str, problem: str, v: int | None = None) -> None:
+    def _add_problem(self, check: str, problem: str, v: int | None = None) -> None:
         """Adds a problem to the report."""
         self._report.problems.append(Problem(check, self._id, v, problem))
 
@@ -156,59 +155,65 @@ class _RoomCheck:
         numbers = [row.v for row in events]
         if numbers != list(range(1, len(events) + 1)):
             missing = next((n for n, v in enumerate(numbers, 1) if v != n), len(numbers) + 1)
-            self._say("I3", f"the log has no entry {missing} but has later ones", missing)
+            self._add_problem("I3", f"the log has no entry {missing} but has later ones", missing)
             return
         if self._rows.row.head != len(events):
-            self._say("I3", f"the head is {self._rows.row.head}, the log ends at {len(events)}")
-        groups = self._commands()
-        if self._fold(groups):
-            self._row()
-            self._matches()
-            self._thoughts()
+            self._add_problem(
+                "I3", f"the head is {self._rows.row.head}, the log ends at {len(events)}"
+            )
+        ranges = self._command_ranges()
+        if self._fold(ranges):
+            self._check_row()
+            self._check_matches()
+            self._check_thoughts()
 
-    def _commands(self) -> list[tuple[int, int]]:
-        """The ranges of versions that one command wrote each.
+    def _command_ranges(self) -> list[tuple[int, int]]:
+        """The range of versions that each command wrote.
 
-        Together they must cover the log without gap or overlap.
+        Together the ranges must cover the log without gap or overlap.
         """
-        end, groups = 0, []
+        end, ranges = 0, []
         for row in self._rows.commands:
             key = f"command {row.id!r} of {row.identity!r}"
             if not 1 <= row.first_v <= row.last_v <= len(self._rows.events):
-                self._say(
+                self._add_problem(
                     "I1", f"{key} made v {row.first_v} to {row.last_v}, which are not in the log"
                 )
             elif row.first_v <= end:
-                self._say(
+                self._add_problem(
                     "I1",
                     f"{key} made v {row.first_v} to {row.last_v}, which another command made",
                     row.first_v,
                 )
             else:
                 if row.first_v > end + 1:
-                    self._say("I1", f"no command made v {end + 1} to {row.first_v - 1}", end + 1)
-                    groups.append((end + 1, row.first_v - 1))
-                groups.append((row.first_v, row.last_v))
+                    self._add_problem(
+                        "I1", f"no command made v {end + 1} to {row.first_v - 1}", end + 1
+                    )
+                    ranges.append((end + 1, row.first_v - 1))
+                ranges.append((row.first_v, row.last_v))
                 end = row.last_v
         if end < len(self._rows.events):
-            self._say("I1", f"no command made v {end + 1} to {len(self._rows.events)}", end + 1)
-            groups.append((end + 1, len(self._rows.events)))
-        return groups
+            self._add_problem(
+                "I1", f"no command made v {end + 1} to {len(self._rows.events)}", end + 1
+            )
+            ranges.append((end + 1, len(self._rows.events)))
+        return ranges
 
-    def _fold(self, groups: Sequence[tuple[int, int]]) -> bool:
-        """Applies the log as it was written. Returns False if an entry cannot be read."""
-        for first_v, last_v in groups:
-            happened: list[wire.RoomEvent] = []
+    def _fold(self, ranges: Sequence[tuple[int, int]]) -> bool:
+        """Applies the log, one command at a time. Returns False if an entry cannot be read."""
+        for first_v, last_v in ranges:
+            events: list[wire.RoomEvent] = []
             for row in self._rows.events[first_v - 1 : last_v]:
                 try:
                     event = parse_event_body(row.body)
                     self._apply(row, event)
                 except (msgspec.DecodeError, ValueError) as error:
-                    self._say("I8", f"the entry cannot be read: {error}", row.v)
+                    self._add_problem("I8", f"the entry cannot be read: {error}", row.v)
                     return False
-                happened.append(event)
-            assert self._room is not None, "the first entry made it"
-            for change in projections(self._room, happened, None):
+                events.append(event)
+            assert self._room is not None, "the first entry creates it"
+            for change in projections(self._room, events, None):
                 match change:
                     case Listing():
                         self._listing = (change, self._rows.events[last_v - 1].at_ms)
@@ -217,7 +222,7 @@ class _RoomCheck:
                     case MatchFinished():
                         self._finished[change.match] = change
                     case _:
-                        raise AssertionError("no thought was given")
+                        raise AssertionError("no analysis is passed")
         return bool(self._rows.events)
 
     def _apply(self, row: Any, event: wire.RoomEvent) -> None:
@@ -227,102 +232,108 @@ class _RoomCheck:
             self._room = rules.initial_room(self._id, event, row.at_ms, self._find_game)
         else:
             if row.at_ms < before.changed_ms:
-                self._say("I3", "its time is before that of the entry before it", row.v)
+                self._add_problem("I3", "its time is before that of the previous entry", row.v)
             self._room = rules.evolve(before, event, row.at_ms)
-            self._judge(before, event, row.v)
+            self._check_event(before, event, row.v)
         if log_entry(self._room, event, row.at_ms) != StoredEvent(
             row.v, row.at_ms, row.audience, row.body
         ):
-            self._say("I8", "the entry is not as this program writes it", row.v)
+            self._add_problem("I8", "the entry differs from what this version writes", row.v)
 
     # --- the moves ---
 
-    def _judge(self, before: Room, event: wire.RoomEvent, v: int) -> None:
+    def _check_event(self, before: Room, event: wire.RoomEvent, v: int) -> None:
         """Checks an event against the room before it."""
         match = before.match
         if isinstance(event, wire.Moved):
             self._moves[event.match, v] = event
             self._report.moves += 1
             if match is None or before.playing is None or match.id != event.match:
-                self._say("I9", "a move in a match that is not running", v)
+                self._add_problem("I9", "a move in a match that is not running", v)
             elif match.position is None:
                 self._report.unjudged += 1
             else:
-                self._judge_move(match, match.position, event, v)
+                self._check_move(match, match.position, event, v)
         if isinstance(event, wire.Finished) and (
             match is None or match.id != event.match or match.over is not None
         ):
-            self._say("I11", "a match ends that is not running", v)
+            self._add_problem("I11", "a match ends that is not running", v)
 
-    def _judge_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
+    def _check_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
         """Plays a move again by the rules."""
         try:
             token, after, outcome = position.advance(event.move)
         except GameFault as fault:
-            self._say("I9", f"the rules failed on the move {event.move}: {fault}", v)
+            self._add_problem("I9", f"the rules failed on the move {event.move}: {fault}", v)
             return
         except GameError as error:
             if match.rules == position.game.digest:
-                self._say("I9", f"the move {event.move} is illegal: {error}", v)
+                self._add_problem("I9", f"the move {event.move} is illegal: {error}", v)
             else:
                 self._report.unjudged += 1
             return
         if (event.seat, event.ply) != (position.turn, match.ply):
-            self._say("I9", f"it is the turn of seat {position.turn} at ply {match.ply}", v)
+            self._add_problem("I9", f"it is the turn of seat {position.turn} at ply {match.ply}", v)
         if match.rules != position.game.digest:
-            return  # the fold compares the digests, which say whether the match can continue
+            return  # the fold compares the digests and decides whether the match can continue
         if token != event.move or after.digest() != event.digest:
-            self._say("I9", f"the move {event.move} leads to another position than the log says", v)
+            self._add_problem(
+                "I9", f"the move {event.move} leads to another position than the log says", v
+            )
         if outcome is not None:
-            self._judge_end(match, outcome.winner, v)
+            self._check_end(match, outcome.winner, v)
 
-    def _judge_end(self, match: Match, winner: int | None, v: int) -> None:
+    def _check_end(self, match: Match, winner: int | None, v: int) -> None:
         """Checks that a move that ends the match by the rules is followed by `finished`."""
-        said: Any = None
+        next_event: Any = None
         if v < len(self._rows.events):
             try:
-                said = parse_event_body(self._rows.events[v].body)
+                next_event = parse_event_body(self._rows.events[v].body)
             except msgspec.DecodeError:
                 return  # reported at that entry
-        if not isinstance(said, wire.Finished) or (said.match, said.winner, said.how) != (
+        if not isinstance(next_event, wire.Finished) or (
+            next_event.match,
+            next_event.winner,
+            next_event.how,
+        ) != (
             match.id,
             winner,
             "board",
         ):
-            self._say(
+            self._add_problem(
                 "I11",
-                f"the match is over on the board (winner: {winner}), and the log does not say so",
+                f"the match is over on the board (winner: {winner}), but the log does not say so",
                 v + 1,
             )
 
     # --- the rows beside the log ---
 
-    def _row(self) -> None:
+    def _check_row(self) -> None:
         """Compares the room's own row."""
         room, row = self._room, self._rows.row
-        assert room is not None, "it was folded"
+        assert room is not None, "the log was folded"
         expected: dict[str, Any] = {
             "game": room.game_id, "public": room.visibility == "public", "host": room.host,
             "created_ms": room.created_ms,
         }  # fmt: skip
-        # A version without forced passes let the player pass, so its rooms have no wake-up for one.
+        # Older versions had no forced passes, so their rooms have no wake-up for one.
         if room.frozen is None and not (row.due_ms is None and room.forced_pass()):
             expected["due_ms"] = room.due_ms()
         if self._listing is not None:
             listing, at_ms = self._listing
             expected |= {"listed": listing.listed, "changed_ms": at_ms}
             if _untitled(row.summary) != _untitled(listing.summary):
-                self._say("I8", "its entry in the lobby is not what its log leads to")
+                self._add_problem("I8", "its entry in the lobby does not follow from its log")
         self._compare("the room's row", row, expected)
 
-    def _matches(self) -> None:
+    def _check_matches(self) -> None:
         """Compares the rows of the room's matches."""
         for match_id in self._rows.matches.keys() - self._expected.keys():
-            self._say("I8", f"there is a match {match_id}, and the log started none")
+            self._add_problem("I8", f"match {match_id} is listed but not in the log")
         for match_id, start in self._expected.items():
             row = self._rows.matches.get(match_id)
             if row is None:
-                self._say("I8", f"match {match_id} is not in the list of matches", start.v)
+                self._add_problem("I8", f"match {match_id} is not in the list of matches", start.v)
                 continue
             end = self._finished.get(match_id)
             self._compare(
@@ -342,32 +353,35 @@ class _RoomCheck:
                 ("over", over),
             ):
                 if _json(getattr(row, name)) != _json(expected):
-                    self._say(
-                        "I8", f"{name} of match {match_id} is not what the log leads to", start.v
+                    self._add_problem(
+                        "I8", f"{name} of match {match_id} does not follow from the log", start.v
                     )
 
-    def _thoughts(self) -> None:
+    def _check_thoughts(self) -> None:
         """Checks that each analysis belongs to a move."""
         for row in self._rows.thoughts:
             moved = self._moves.get((row.match, row.v))
             if moved is None or moved.ply != row.ply:
-                self._say(
+                self._add_problem(
                     "I8",
                     f"there are thoughts about ply {row.ply} of match {row.match},"
-                    " and no such move",
+                    " but there is no such move",
                     row.v,
                 )
 
-    def _compare(self, what: str, row: Any, expected: dict[str, Any]) -> None:
+    def _compare(self, description: str, row: Any, expected: dict[str, Any]) -> None:
         """Reports the columns of a row that differ from the expected values."""
         for name, value in expected.items():
-            found = getattr(row, name)
-            if found != value:
-                self._say("I8", f"{name} of {what} is {found!r}, its log leads to {value!r}")
+            actual = getattr(row, name)
+            if actual != value:
+                self._add_problem(
+                    "I8",
+                    f"{name} of {description} is {actual!r}, but {value!r} follows from the log",
+                )
 
 
 def _json(body: bytes | None) -> Any:
-    """The decoded value, so that two ways of writing it compare equal; other bytes unchanged."""
+    """The decoded JSON, so that two spellings of a value are equal; other bytes unchanged."""
     try:
         return None if body is None else msgspec.json.decode(body)
     except msgspec.DecodeError:

@@ -1,6 +1,6 @@
 """Named places where a test kills the process like `kill -9`: `PLYROOM_FAILPOINT=after_append:37`.
 
-A crash at exactly such a place is rare in practice, and the durability promises are about it, so
+In practice a crash at exactly such a place is rare. The durability promises hold there too, so
 tests force it.
 """
 
@@ -10,39 +10,38 @@ from collections.abc import Callable
 
 from server.settings import SettingError
 
-#: The places: before the events go to the store; after the commit, when nobody has been informed;
-#: and when every follower except the sender has been.
+#: The places: before the events go to the store; after the commit, before the server sends
+#: anything; and after it has sent the events to all followers except the sender of the command.
 PLACES = ("before_append", "after_append", "before_ack")
 
-#: Called with the name of each place that is reached.
+#: Called with the name of each place that the server reaches.
 Reached = Callable[[str], None]
 
 
-def nowhere(place: str) -> None:
-    """The default: does nothing."""
+def no_failpoint(place: str) -> None:
+    """Does nothing: no failpoint is set."""
 
 
 def kill_at(spec: str) -> Reached:
-    """The function to call at each place.
+    """Returns the function to call at each place.
 
-    For "place:n" it kills the process at the n-th call with that place.
-
-    Raises SettingError for a text of another form.
+    With a `spec` of the form "place:n", the function kills the process when it is called with that
+    place for the n-th time. Raises SettingError for an invalid `spec`.
     """
     if not spec:
-        return nowhere
+        return no_failpoint
     place, _, number = spec.partition(":")
     if place not in PLACES or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise SettingError(
             f"a failpoint is one of {', '.join(PLACES)}, a colon and a number from 1 up"
         )
-    left = int(number)
+    remaining = int(number)
 
-    def reached(here: str) -> None:
-        nonlocal left
-        if here == place:
-            left -= 1
-            if left == 0:
+    def reached(name: str) -> None:
+        nonlocal remaining
+        if name == place:
+            remaining -= 1
+            if remaining == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return reached

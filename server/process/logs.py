@@ -12,10 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 
 class _Stderr(io.TextIOBase):
-    """A standard error that never fails the server.
-
-    Lines that a full disk or a closed pipe refuses are lost.
-    """
+    """Standard error whose writes never raise: a full disk or a closed pipe loses lines."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
@@ -46,13 +43,13 @@ def log_to_stderr(level: str) -> None:
         level=logging.WARNING, stream=stderr, format="%(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("websockets").setLevel(logging.ERROR)
-    logging.getLogger("aiohttp.server").addFilter(_is_our_fault)
+    logging.getLogger("aiohttp.server").addFilter(_is_server_error)
 
 
-def _is_our_fault(record: logging.LogRecord) -> bool:
-    """False for a request that is cut short or not HTTP.
+def _is_server_error(record: logging.LogRecord) -> bool:
+    """Whether a log record of aiohttp is about an error of the server.
 
-    aiohttp logs each of those with a traceback.
+    aiohttp also logs a traceback for each request that is cut short or is not HTTP.
     """
     return record.exc_info is None or not isinstance(
         record.exc_info[1], HttpProcessingError | ConnectionError

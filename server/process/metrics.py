@@ -1,9 +1,9 @@
 """The counters of a node.
 
-They are plain numbers, so counting costs a move almost nothing; `server.web.metrics` exports them.
+They are plain numbers, so counting costs almost nothing; `server.web.metrics` exports them.
 
-No counter is per room, identity or address: metrics name nobody, and their number does not grow
-with the players.
+No counter is per room, identity or address: metrics identify nobody, and their number does not grow
+with the number of players.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,7 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> list[tuple[str, int]]:
-        """The counts as Prometheus has them: of values up to each bound, the last one "+Inf"."""
+        """The counts of values up to each bound, as Prometheus expects them; the last is "+Inf"."""
         total, rows = 0, []
         for bound, count in zip((*map(str, self.bounds), "+Inf"), self.counts, strict=True):
             total += count
@@ -47,23 +47,22 @@ class Metrics:
     commands: int = 0
     #: Commands that a room's rules refused.
     rejected: int = 0
-    #: Appends that lost to another node. Each command is decided again.
+    #: Appends that lost the compare-and-set on the room's head. The command is decided again.
     conflicts: int = 0
-    #: Repeated commands that were acknowledged again.
+    #: Commands that were sent again after their commit, and got the same ack.
     repeated: int = 0
-    #: Requests that failed because the store did.
+    #: Requests that failed because of the store.
     store_failures: int = 0
     #: Requests that failed because of a bug in the server or in a game's rules. The log has the
     #: details.
     faults: int = 0
-    #: Comparisons of all heads with the store that no event triggered: the fallback when the bus
-    #: loses messages.
+    #: Periodic comparisons of all heads with the store: the fallback when the bus loses messages.
     polls: int = 0
-    #: Impossible statements by engine workers: illegal moves, malformed answers, a quarantine.
+    #: Invalid answers of engine workers: illegal moves, malformed messages, quarantines.
     bad_answers: int = 0
-    #: Connections that were cut off because the client read too slowly.
+    #: Connections that were closed because the client read too slowly.
     evictions: int = 0
-    #: Droppable frames that were not sent to a slow reader.
+    #: Ephemeral messages that were not sent to slow readers.
     skipped: int = 0
     #: Time from handing events to the store until they are committed, in seconds.
     append_s: Histogram = field(default_factory=Histogram)

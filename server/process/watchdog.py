@@ -1,7 +1,7 @@
 """Logs when the event loop is blocked, and by which game.
 
-Rules run in the event loop, and a plug-in may hang. Nothing can stop Python code from outside, but
-the operator learns which game blocked the server.
+Rules run in the event loop, and those of a plug-in may hang. Nothing can interrupt them from
+outside, but the operator learns which game blocked the server.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ import structlog
 
 log = structlog.get_logger()
 
-#: Time between two beats of the loop, and between two checks of them, in seconds.
-BEAT_S = 0.25
-#: Time after which a loop that has not turned is blocked, in seconds.
-LIMIT_S = 1.0
+#: Time between two heartbeats of the loop, and between two checks of them, in seconds.
+HEARTBEAT_S = 0.25
+#: Time without a heartbeat after which the loop is blocked, in seconds.
+BLOCKED_S = 1.0
 
 
 @contextmanager
-def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
+def watch_loop(limit_s: float = BLOCKED_S) -> Iterator[None]:
     """Watches the running event loop from a thread until the block ends.
 
     Logs one line each time the loop blocks.
@@ -31,26 +31,29 @@ def watch_loop(limit_s: float = LIMIT_S) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     thread_id = threading.get_ident()
     stop = threading.Event()
-    beat_s = time.monotonic()
+    last_heartbeat_s = time.monotonic()
     timer: asyncio.TimerHandle | None = None
 
-    def beat() -> None:
-        nonlocal beat_s, timer
-        beat_s = time.monotonic()
-        timer = loop.call_later(BEAT_S, beat)
+    def on_heartbeat() -> None:
+        nonlocal last_heartbeat_s, timer
+        last_heartbeat_s = time.monotonic()
+        timer = loop.call_later(HEARTBEAT_S, on_heartbeat)
 
     def watch() -> None:
         reported = False
-        while not stop.wait(BEAT_S):
-            blocked = time.monotonic() - beat_s > limit_s + BEAT_S
+        while not stop.wait(HEARTBEAT_S):
+            blocked = time.monotonic() - last_heartbeat_s > limit_s + HEARTBEAT_S
             if blocked and not reported:
                 frame = sys._current_frames().get(thread_id)
                 log.error(
-                    "event loop blocked", seconds=limit_s, game=game_of(frame), at=place_of(frame)
+                    "event loop blocked",
+                    seconds=limit_s,
+                    game=game_of(frame),
+                    at=location_of(frame),
                 )
             reported = blocked
 
-    beat()
+    on_heartbeat()
     thread = threading.Thread(target=watch, name="watchdog", daemon=True)
     thread.start()
     try:
@@ -71,8 +74,8 @@ def game_of(frame: FrameType | None) -> str | None:
     return None
 
 
-def place_of(frame: FrameType | None) -> str | None:
-    """The top of a stack: file, line and function."""
+def location_of(frame: FrameType | None) -> str | None:
+    """The top of a stack as text: file, line and function."""
     return (
         f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
         if frame is not None

@@ -57,7 +57,7 @@ class Code(StrEnum):
         "The connection, the address or the server has reached its limit of rooms.",
     )
     SEAT_TAKEN = "seat.taken", "The seat is taken."
-    SEAT_EMPTY = "seat.empty", "A seat is empty that must be taken."
+    SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
     SEAT_ALREADY = "seat.already", "A player who has a seat may not do that."
     SEAT_NONE = "seat.none", "Only a player who has a seat may do that."
     SEAT_LOCKED = "seat.locked", "Seats cannot change while a match is running."

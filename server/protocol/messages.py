@@ -17,23 +17,23 @@ from server.protocol.codes import Code
 
 #: The protocol version of this server.
 PROTOCOL = 1
-#: Longest frame that a client may send, in bytes.
+#: Maximum length of a client's frame, in bytes.
 MAX_FRAME_BYTES = 8192
-#: Deepest nesting of objects and lists in a client's frame.
+#: Maximum nesting of objects and lists in a client's frame.
 MAX_DEPTH = 8
-#: Longest name of a player, in characters.
+#: Maximum length of a player's name, in characters.
 MAX_NAME = 24
-#: Longest line of chat, in characters.
+#: Maximum length of a line of chat, in characters.
 MAX_CHAT = 400
-#: Longest move token, in characters.
+#: Maximum length of a move token, in characters.
 MAX_MOVE = 64
-#: Seats of a room.
+#: Number of seats in a room.
 SEATS = 2
 
-#: A number that survives a round trip through a JavaScript number.
+#: A count that JavaScript can represent exactly.
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-#: Text without NUL: SQLite's JSON functions end a text at NUL and PostgreSQL rejects it, so two ids
-#: that differ only behind a NUL would be the same.
+#: The pattern of a text without NUL: SQLite's JSON functions end a text at NUL, so two ids that
+#: differ only after it would be the same, and PostgreSQL rejects NUL.
 NO_NUL = "^[^\\x00]*$"
 #: The id of a command, by which the server recognises repeated ones.
 CommandId = Annotated[
@@ -258,7 +258,7 @@ ClientMessage = (
 )
 
 
-# --- what happened in a room --------------------------------------------------------------------
+# --- the events of a room -----------------------------------------------------------------------
 
 
 class Occupant(Struct, frozen=True, omit_defaults=True):
@@ -272,7 +272,7 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """Something that happened in a room. The room's log numbers its events v = 1, 2, 3, …"""
+    """An event of a room. The room's log numbers its events v = 1, 2, 3, …"""
 
 
 class Created(Event, frozen=True, tag="created"):
@@ -445,7 +445,7 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 
 
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What never changes during the life of a room.
+    """The properties of a room that never change.
 
     `view` is null when this server does not have the game.
     """
@@ -530,7 +530,6 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     v: int
     seats: tuple[Occupant | None, ...]
     match: MatchState | None
-    #: Seats with an open offer: of a draw while the match is running, else of a rematch.
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
 
@@ -611,7 +610,7 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
-    `length` is the length of its match in words, counted as the game counts moves.
+    `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
     """
 
     room: str

@@ -148,10 +148,10 @@ class Hub:
             await self.ports.store.mark_sat(actor.identity)
             earlier = await self.ports.store.create_room(new)
         except BaseException:
-            self.limits.places.free(room.id)
+            self.limits.room_slots.free(room.id)
             raise
         if earlier is not None:
-            self.limits.places.free(room.id)
+            self.limits.room_slots.free(room.id)
             return await self._ack_earlier_room(earlier, key)
         self._reserved_until_s[room.id] = asyncio.get_running_loop().time() + RESERVED_S
         self._open(room.id, address, room)
@@ -192,7 +192,7 @@ class Hub:
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)
             entries.append(log_entry(room, event, now_ms))
-        self.limits.places.take(room.id, address)
+        self.limits.room_slots.take(room.id, address)
         return room, tuple(entries), events
 
     def _take_create_token(self, identity: str) -> None:
@@ -217,12 +217,12 @@ class Hub:
 
         Raises LimitExceeded if there is still none.
         """
-        places = self.limits.places
-        if places.is_full():
+        room_slots = self.limits.room_slots
+        if room_slots.is_full():
             self._close_idle(self._runners)
-        elif places.is_full_for(address):
-            self._close_idle(places.of(address))
-        places.check(address, math.ceil(self.ports.settings.room_idle_s))
+        elif room_slots.is_full_for(address):
+            self._close_idle(room_slots.rooms_of(address))
+        room_slots.check(address, math.ceil(self.ports.settings.room_idle_s))
 
     def _open(self, room_id: str, address: str, room: Room | None = None) -> RoomRunner:
         """Returns the room's runner, and starts it if the room is not open.
@@ -231,9 +231,9 @@ class Hub:
         """
         if room_id in self._runners:
             return self._runners[room_id]
-        if room_id not in self.limits.places:
+        if room_id not in self.limits.room_slots:
             self._make_place(address)
-            self.limits.places.take(room_id, address)
+            self.limits.room_slots.take(room_id, address)
         runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.on_room_changed, room)
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
@@ -275,7 +275,7 @@ class Hub:
 
     def _close(self, room_id: str) -> "asyncio.Task[None]":
         """Frees the room's place in memory and returns its task, which the caller cancels."""
-        self.limits.places.free(room_id)
+        self.limits.room_slots.free(room_id)
         self._reserved_until_s.pop(room_id, None)
         del self._runners[room_id]
         return self._running.pop(room_id)
@@ -345,7 +345,7 @@ class Hub:
                         self._create_buckets = {
                             identity: bucket
                             for identity, bucket in self._create_buckets.items()
-                            if not bucket.full(now_s)
+                            if not bucket.is_full(now_s)
                         }
             except StoreError as error:
                 log.warning("store unavailable", duty=name, error=str(error))
@@ -442,7 +442,7 @@ class Hub:
         While the bus is down, no node counts as silent.
         """
         now_s = asyncio.get_running_loop().time()
-        if not self.ports.bus.flows:
+        if not self.ports.bus.is_up:
             self._last_heard_s = dict.fromkeys(self._last_heard_s, now_s)
         for node, last_heard_s in tuple(self._last_heard_s.items()):
             if last_heard_s < now_s - SILENT_NODE_S:
@@ -490,7 +490,7 @@ class Hub:
     async def _wait_for_gap(self, has_failed: bool) -> set[str] | None:
         """Waits for a gap or the end of the period. Returns the rooms to compare (None: all)."""
         poll_s = self.ports.settings.poll_s
-        is_unsure = has_failed or bool(self._doubted_since_s) or not self.ports.bus.flows
+        is_unsure = has_failed or bool(self._doubted_since_s) or not self.ports.bus.is_up
         with suppress(TimeoutError):
             async with asyncio.timeout(min(poll_s, STALLED_POLL_S) if is_unsure else poll_s):
                 await self._gap_noticed.wait()

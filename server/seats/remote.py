@@ -27,7 +27,7 @@ from engine.search.levels import Level
 from engine.search.report import best_so_far, level_for
 from server.bus import work
 from server.bus.link import Link
-from server.bus.work import Advert, Malformed, Offer, Warming
+from server.bus.work import Advert, CompilingGame, Malformed, ReadyGame
 from server.ports import Engines, EngineUnavailable, OnInfo
 from server.process.metrics import Metrics
 from server.seats.answers import Checker, ImpossibleAnswer, position_of
@@ -202,8 +202,8 @@ class RemoteEngines:
         #: The games that each worker is not trusted with, by its name, with their rules' digests.
         #: The entries outlive the workers' adverts.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
-        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
-        link.subscribe(work.news_topic(node), self._on_news)
+        link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
+        link.subscribe(work.answers_topic(node), self._on_news)
         link.on_gap(self._on_gap)
 
     # --- the Engines interface
@@ -227,8 +227,8 @@ class RemoteEngines:
             self._local.expect(game_id)
         for worker in self._live_workers():
             if game_id in worker.advert.warming:
-                topic = work.order_topic(worker.advert.worker)
-                self._link.publish(topic, work.encode(work.Expect(game_id)), kept=True)
+                topic = work.commands_topic(worker.advert.worker)
+                self._link.publish(topic, work.encode(work.Expect(game_id)), reliable=True)
 
     def load(self) -> Load:
         local = self._local.load() if self._local is not None else Load(0, 0, 0)
@@ -240,7 +240,10 @@ class RemoteEngines:
         """The number of games that workers offer with a digest other than this server's."""
         count = 0
         for worker in self._live_workers():
-            offers: dict[str, Offer | Warming] = {**worker.advert.warming, **worker.advert.games}
+            offers: dict[str, ReadyGame | CompilingGame] = {
+                **worker.advert.warming,
+                **worker.advert.games,
+            }
             for game_id, offer in offers.items():
                 with contextlib.suppress(GameError, GameFault):  # this server cannot play the game
                     count += offer.rules != self._find_game(game_id).digest
@@ -318,13 +321,17 @@ class RemoteEngines:
 
     def _live_workers(self) -> list[_Worker]:
         """The workers with a recent advert; none while the broker is unreachable."""
-        if not self._link.flows:
+        if not self._link.is_up:
             return []
         since_s = _now_s() - ADVERT_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
     def _is_offered(
-        self, worker: _Worker, offer: Offer | Warming | None, game_id: str, rules: str | None = None
+        self,
+        worker: _Worker,
+        offer: ReadyGame | CompilingGame | None,
+        game_id: str,
+        rules: str | None = None,
     ) -> bool:
         """Whether a trusted worker offers the game, with these rules if given."""
         if offer is None or rules not in (None, offer.rules):
@@ -359,7 +366,10 @@ class RemoteEngines:
         ]
 
     def _has_rules(
-        self, pending: _PendingSearch, worker: _Worker, offers: Mapping[str, Offer | Warming]
+        self,
+        pending: _PendingSearch,
+        worker: _Worker,
+        offers: Mapping[str, ReadyGame | CompilingGame],
     ) -> bool:
         """Whether the worker offers the job's game with exactly the job's rules."""
         job = pending.job
@@ -446,14 +456,14 @@ class RemoteEngines:
         )  # fmt: skip
         self._remember_worker(pending.job.affinity, name)
         worker.own_searches += 1
-        self._link.publish(work.order_topic(name), payload, kept=True)
+        self._link.publish(work.commands_topic(name), payload, reliable=True)
         try:
             return await self._await_answer(attempt, now_s)
         except (_Lost, asyncio.CancelledError):
             self._link.publish(
-                work.order_topic(name),
+                work.commands_topic(name),
                 work.encode(work.Stop(pending.id, pending.attempt)),
-                kept=True,
+                reliable=True,
             )
             if pending.begun_s is None:
                 pending.begun_s = now_s  # the lost time counts for the next attempt
@@ -542,17 +552,17 @@ class RemoteEngines:
 
     def _on_gap(self, topics: frozenset[str] | None) -> None:
         """Fails all attempts if the broker is unreachable, so that the local pool takes over."""
-        if topics is None and not self._link.flows and self._local is not None:
+        if topics is None and not self._link.is_up and self._local is not None:
             for attempt in tuple(self._attempts.values()):
                 attempt.fail(_Lost("the broker is unreachable"))
 
     def _on_news(self, topic: str, payload: bytes) -> None:
         """Handles a worker's message about a search."""
         try:
-            message = work.parse_news(payload)
+            message = work.parse_worker_message(payload)
         except Malformed as error:
             self._reject_message(topic, error)
-            if (header := work.news_head(payload)) is not None:
+            if (header := work.parse_search_id(payload)) is not None:
                 attempt = self._attempts.get(header.id)
                 if attempt is not None and attempt.pending.attempt == header.attempt:
                     attempt.fail(_Untrusted("a malformed answer"))

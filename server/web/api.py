@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from engine.game import GameFault
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
-from server.identity.guests import COOKIE, known_guest, new_guest
-from server.limits.by_address import LimitExceeded, Limits, Rates
+from server.identity.guests import COOKIE, find_guest, new_guest
+from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
 from server.protocol.codes import Code
@@ -63,7 +63,7 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
     """The HTTP application with its middleware."""
     settings = api.ports.settings
-    rate = Rates("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
+    rate = RateLimit("requests", settings.limit_requests_burst, settings.limit_requests_per_minute)
     middlewares = [
         _origin_middleware(parse_proxies(settings.proxies)),
         _error_middleware(api.ports),
@@ -133,7 +133,7 @@ class Api:
         if abs(ahead_ms) > MAX_CLOCK_DIFFERENCE_MS:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "clock differs", "ahead_ms": ahead_ms}
         # Degraded: nodes read each other's events from the store, with a delay.
-        if not self.ports.bus.flows:
+        if not self.ports.bus.is_up:
             return HTTPStatus.OK, {"status": "ok", "bus": "away"}
         return HTTPStatus.OK, {"status": "ok"}
 
@@ -143,7 +143,7 @@ class Api:
         token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
         new_token: str | None = None
         try:
-            identity = await known_guest(self.ports, token, guest_request.name) if token else None
+            identity = await find_guest(self.ports, token, guest_request.name) if token else None
             if identity is None:
                 address = request[ORIGIN].address
                 identity, new_token = await new_guest(
@@ -293,7 +293,7 @@ def _error_middleware(ports: Ports) -> Any:
     return middleware
 
 
-def _limit_middleware(rate: Rates, ports: Ports) -> Any:
+def _limit_middleware(rate: RateLimit, ports: Ports) -> Any:
     """The middleware that limits the rate of requests per address."""
 
     @web.middleware

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
-from server.limits.by_address import LimitExceeded, Rates
+from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
@@ -59,7 +59,7 @@ class Matches:
         self._ports = ports
         self._replays = Replays()
         settings = ports.settings
-        self._rate = Rates(
+        self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
         self._finished: OrderedDict[str, Moves] = OrderedDict()

@@ -95,11 +95,11 @@ class NodeCollector:
             "Games that workers offer with rules other than this node's",
             load.other_rules,
         )
-        bus = self._gauges.bus.numbers()
+        bus = self._gauges.bus.counters()
         yield GaugeMetricFamily(
             "plyroom_bus_flows",
             "Whether messages to other nodes get through",
-            self._gauges.bus.flows,
+            self._gauges.bus.is_up,
         )
         yield GaugeMetricFamily(
             "plyroom_bus_echo_seconds",

@@ -48,7 +48,7 @@ UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
     "rooms_per_minute": 1e6,
-    **limits.OFF,
+    **limits.NO_LIMITS,
     "log": "warning",
 }
 
@@ -105,7 +105,7 @@ async def measure_load(
     returns the least disturbed measurement. A cluster with real-time priority is measured once.
     """
     for pair in pairs:
-        meter.ready(pair.move)
+        meter.schedule(pair.move)
     pids = [pid for some in pids_of(running, os.getpid()).values() for pid in some]
     with put_first(pids) if running.goes_first else nullcontext():
         await asyncio.sleep(warm_s)

@@ -20,7 +20,7 @@ import psutil
 
 from server.deploy.free_ports import free_ports
 from server.deploy.mosquitto import mosquitto_path
-from server.deploy.postgres import SAFE, Postgres, private_postgres
+from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres
 from tests.cluster.forking import ForkedProcess, Forker, die_with_parent
 from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
 from tests.support.fault_proxy import FaultProxy, fault_proxy
@@ -276,7 +276,7 @@ class Cluster:
         made = self.folder / "mosquitto"
         made.mkdir()
         environ = {
-            "MADE": str(made),
+            "OUT": str(made),
             "PASSWORDS": str(self.folder / "secrets" / "mosquitto_passwords"),
             "CONFIG": str(self.folder / "mosquitto.conf"),
             "PATH": f"{os.environ['PATH']}:{Path(mosquitto_path()).parent}",
@@ -338,7 +338,7 @@ async def cluster(
     games, or the named ones (separated by commas). With `forks`, nodes start quickly.
     """
     rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
-    with private_postgres(**{**SAFE, **postgres_settings()}) as postgres:
+    with private_postgres(**{**WITH_FSYNC, **postgres_settings()}) as postgres:
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
         async with connections(postgres) as connected:

@@ -21,7 +21,7 @@ from tests.support.fault_proxy import Toward
 QUICK = {
     "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6,
     "rooms_burst": 10**6,
-    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.OFF,
+    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.NO_LIMITS,
 }  # fmt: skip
 
 PLAYED = ",".join(sorted({game for game, _ in GAMES}))

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from engine.command_line import between, count, count_or_none, option, positive
+from engine.command_line import between, count, count_or_zero, option, positive
 
 REFUSED = [
     ("engine.bench.__main__", "--rounds 0", "from 1 on"),
@@ -92,7 +92,7 @@ def test_what_is_taken() -> None:
     """Numbers and options are read as they are written; an option's value may be empty or contain
     an equals sign.
     """
-    assert [count("1"), count("400"), count_or_none("0")] == [1, 400, 0]
+    assert [count("1"), count("400"), count_or_zero("0")] == [1, 400, 0]
     assert [between(0, 28)("0"), between(0, 28)("28"), positive("0.5")] == [0, 28, 0.5]
     assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {
         "rows": "1-3",

@@ -185,7 +185,7 @@ def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_beside_c() -> None:
     """The row has the median ratio of two searches with the same nodes."""
     row = bench_rows.alpha_beta(4, 3)
-    assert row.wanted == pytest.approx(row.peers[0].value / bench.WANTED)
+    assert row.wanted == pytest.approx(row.peers[0].value / bench.TARGET_RATIO)
     assert "nodes on both sides" in row.note
 
 
@@ -235,7 +235,7 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
         code, found = table(capsys, "--only", "beside", "--add", path)
         assert code == 0
         assert why in found["left_out"][0]["why"]
-    assert table(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.ELSEWHERE
+    assert table(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.NOT_ADDED
 
 
 def test_what_the_peers_command_gives() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from engine.conformance.checks import CHECKS, NATIVE_CHECKS, TIMED_CHECKS, ConformanceError
 from engine.conformance.draws import check_repetition_ends
-from engine.conformance.run import run_checks, verdict
-from engine.conformance.views import REPEATS, check_budget
+from engine.conformance.run import run_check, run_checks
+from engine.conformance.views import MAX_TRIES, check_budget
 from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
 from engine.rules.registry import game_ids, load_game
@@ -73,7 +73,7 @@ REPEATED = (
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
 KEPT_TURN = (
-    r"play gives the turn to the other side \(where a side goes on, all of its steps are one move"
+    r"play passes the turn to the other side \(if a side continues its turn, all of its steps are"
 )
 TOLD = [
     ("style", "empty - ONE", "empty - 1",
@@ -84,18 +84,18 @@ TOLD = [
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
     ("moves", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
-    ("notation", "def turn(", NOTED.format("CELLS[m][0]"), "no two moves are written alike"),
+    ("notation", "def turn(", NOTED.format("CELLS[m][0]"), "no two moves share a notation"),
     ("notation", "def turn(", NOTED.format("CELLS[m].upper()"), "is read back"),
-    ("notation", "def turn(", NOTED.format("'' if m == 0 else CELLS[m]"), "a few characters"),
+    ("notation", "def turn(", NOTED.format("'' if m == 0 else CELLS[m]"), "1 to 32 printable"),
     ("claims", "def turn(", CLAIMED.format("''"), "a short line"),
     ("claims", "def turn(", CLAIMED.format("'two\\nlines'"), "a short line"),
     ("draws", "def turn(", DRAWN_RULE.format("2"), "drawn is 0 or 1"),
-    ("repetition", "def turn(", REPEATED.format("key(s)", "9"), "no more than the plies"),
-    ("repetition", "def turn(", REPEATED.format("U(1)", "0"), "does not come again"),
+    ("repetition", "def turn(", REPEATED.format("key(s)", "9"), "at most the number of plies"),
+    ("repetition", "def turn(", REPEATED.format("U(1)", "0"), "does not repeat across"),
     ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"),
-     "the same position to play"),
+     "equal repetition keys"),
     ("views", "path=(CELLS[m],)", "path=('a1',)", "differ in their choice"),
-    ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "begin another's"),
+    ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "a prefix of another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
     ("turns", "return int(s[0] | s[1]).bit_count() & 1",
@@ -136,8 +136,8 @@ def test_the_budget_counts_the_least_of_several_times() -> None:
     fails = pytest.raises(ConformanceError, match="less than 5 ms")
     for tries_ms, ended in (
         ([4.9], nullcontext()),
-        ([9.0] * (REPEATS - 1) + [4.9], nullcontext()),
-        ([9.0] * REPEATS, fails),
+        ([9.0] * (MAX_TRIES - 1) + [4.9], nullcontext()),
+        ([9.0] * MAX_TRIES, fails),
     ):
         steps_s = chain.from_iterable((0, try_ms / 1000) for try_ms in cycle(tries_ms))
         with ended:
@@ -222,12 +222,12 @@ def test_what_rules_raise_is_a_line(
     """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
-    found = verdict(load_game("planted"), CHECKS[check])
+    found = run_check(load_game("planted"), CHECKS[check])
     assert re.fullmatch(told, found or "", re.DOTALL), found
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "cure"),
+    ("right", "wrong", "fix"),
     [
         ("MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
         (
@@ -242,7 +242,7 @@ def test_an_overrun_is_a_line_in_each_check(
     capfd: pytest.CaptureFixture[str],
     right: str,
     wrong: str,
-    cure: str,
+    fix: str,
 ) -> None:
     """With a buffer that is too small, or states that are too long, all checks still run, and none
     prints a traceback.
@@ -251,7 +251,7 @@ def test_an_overrun_is_a_line_in_each_check(
     plug_in("planted", SOURCE.replace(right, wrong))
     found = dict(run_checks("planted", CHECKS))
     assert found.keys() == CHECKS.keys()
-    assert cure in (found["moves"] or "")
+    assert fix in (found["moves"] or "")
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
@@ -295,7 +295,7 @@ DRAWN_WITHOUT_MOVES = (
 @pytest.mark.parametrize(
     ("check", "right", "wrong", "message"),
     [
-        ("repetition", "return EVERY_POSITION", "return 0", "does not come again"),
+        ("repetition", "return EVERY_POSITION", "return 0", "does not repeat across"),
         ("repetition", "return EVERY_POSITION", "return 9", "or 512 for all"),
         (
             "draws",

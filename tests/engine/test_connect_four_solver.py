@@ -53,7 +53,7 @@ from engine.solvers.connect_four_results import (
     result_of,
 )
 
-BOOK_PLIES = solve.BOOK_PLIES
+BOOK_PLIES = solve.DEFAULT_BOOK_PLIES
 #: The most nodes behind the book. The mirror image of an easy position may take more than
 #: HARD_NODES: 4.8 M at most.
 BEHIND_NODES = 3 * HARD_NODES
@@ -205,7 +205,7 @@ def test_limits() -> None:
     ("text", "expected"),
     [
         ("1111111", "disc 7 cannot be dropped into column 1"),
-        ("1212121", "the match is over"),
+        ("1212121", "the match is already over"),
         ("81", "column 8"),
         ("44 x", "a score is a whole number"),
         ("44 1 2", "a position and perhaps its score"),

@@ -24,14 +24,14 @@ REQUIRED = (
 def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed byte in any of the files changes the digest, each time to a different one."""
     rules: Any = load_game(game_id).rules
-    read, files = digest._content, digest_files(rules)
+    read, files = digest._read, digest_files(rules)
     changed = Path()
 
     def content(path: Path, module: Any) -> bytes:
         found = read(path, module)
         return bytes([found[0] ^ 1]) + found[1:] if path == changed else found
 
-    monkeypatch.setattr(digest, "_content", content)
+    monkeypatch.setattr(digest, "_read", content)
     digests = {rules_digest(rules)}
     for path in files:
         changed = path

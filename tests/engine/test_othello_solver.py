@@ -121,7 +121,7 @@ def changed_table(at: int, words: object) -> Iterator[None]:
         yield
     finally:
         memory[at : at + count] = right
-        solver()._cleared().fill(0)
+        solver()._table_words().fill(0)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_wrong_table_is_found(at: int, words: object, request: pytest.FixtureR
 def stable_claims(matches: int) -> int:
     """Plays random matches and asserts that stable discs keep their colour; counts the claims."""
     solver().prepare()
-    stable = solver()._native.function("stable_discs")
+    stable = solver()._native.function("stable_entry")
     claims = 0
     for seed in range(matches):
         chance, here, sure = random.Random(seed), load_game("othello").start(), [0, 0]
@@ -177,7 +177,7 @@ def test_a_wrong_edge_is_not_stable() -> None:
 def test_discs_turned_over_are_those_of_the_rules() -> None:
     """The flips of four lines at once equal those found ray by ray, compiled and uncompiled."""
     solver().prepare()
-    compiled = solver()._native.function("turned_by")
+    compiled = solver()._native.function("flips_entry")
     for position, _ in zip(
         random_positions(3, lambda chance: chance.randint(1, 59)), range(40), strict=False
     ):
@@ -218,7 +218,7 @@ def test_who_wins_agrees_with_the_score() -> None:
         whole = solver().solve(position, Limit(), Control())
         assert whole is not None
         for nodes in (1, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 1 << 40):
-            solver()._cleared().fill(0)
+            solver()._table_words().fill(0)
             found = solver().solve(position, Limit(nodes=nodes, time_ms=10_000), Control())
             if found is None:
                 continue

@@ -85,7 +85,7 @@ def test_one_name_means_one_thing(part: Path) -> None:
     part.write_text(PART.replace("SEVEN", "ONE"))
     registry.forget()
     with pytest.raises(
-        GameFault, match="counted in planted_part: ONE is another thing elsewhere in the game"
+        GameFault, match="counted in planted_part: ONE has another value in another file"
     ):
         compile_game(load_game("planted"))
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
     file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))
     registry.forget()
     found = [fault.what for fault in style_faults(module_of("planted"))]
-    assert found == ["the file of counted, planted_part, is no part of this game's digest"]
+    assert found == ["the file of counted, planted_part, is not in this game's digest"]
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -111,5 +111,5 @@ def test_no_game_borrows_from_another(game_id: str) -> None:
         shorter = ModuleType(module.__name__)
         shorter.__dict__.update(vars(module), PARTS=(*parts[:i], *parts[i + 1 :]))
         assert any(
-            f"{part.__name__}, is no part" in fault.what for fault in style_faults(shorter)
+            f"{part.__name__}, is not in" in fault.what for fault in style_faults(shorter)
         ), part.__name__

@@ -133,7 +133,7 @@ async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
-        await until(lambda: not any(slot.busy for slot in pool._slots))
+        await until(lambda: not any(slot.is_busy for slot in pool._slots))
         assert pid in pool.pids
     assert (await pool.search(timed(50))).move
 
@@ -434,7 +434,7 @@ async def test_a_failing_listener_fails_its_own_search(pool: Pool) -> None:
 
     with pytest.raises(LookupError, match="nobody"):
         await pool.search(job_of(), fail)
-    await until(lambda: not any(slot.busy for slot in pool._slots))
+    await until(lambda: not any(slot.is_busy for slot in pool._slots))
     assert (await pool.search(timed(50))).move
 
 

@@ -1,4 +1,4 @@
-"""The style check finds every slip of compiled integers by line, with a cure, and passes right
+"""The style check finds every slip of compiled integers by line, with a fix, and passes right
 rules.
 """
 
@@ -45,7 +45,7 @@ def faults_in(
     module = ModuleType("styled")
     exec(compile(source, "styled.py", "exec"), vars(module))
     return [
-        (fault.line - above, f"{fault.what}; {fault.cure}")
+        (fault.line - above, f"{fault.what}; {fault.fix}")
         for fault in source_faults(source, vars(module))
     ]
 
@@ -83,7 +83,7 @@ WRONG = [
     ("return np.int64(m * 0.5)", 1, "float 0.5"),
     ("return np.int64(m * HALF)", 1, "HALF is a float"),
     ("return int(s[0]) + 1", 1, r"np\.int64"),
-    ("return s[0]", 1, "where a number is due"),
+    ("return s[0]", 1, "where a number is declared"),
     ("return len([1, 2])", 1, "a list .*tuples or arrays"),
     ("return {1: 2}[m]", 1, "a dict"),
     ("return max(i for i in WEIGHTS)", 1, "a generator"),
@@ -142,12 +142,12 @@ def test_hooks_are_judged_by_their_contract() -> None:
     """
     assert faults_in("return s[0] ^ U(3)", "key(s)") == []
     assert faults_in("return 3", "key(s)")[0][1].startswith(
-        "key gives a number (3) where a word is due"
+        "key returns a number (3) where a word is declared"
     )
     assert faults_in("return s[0]", "evaluate(s, data)")[0][1].endswith(
         "write np.int64(...) around it"
     )
-    assert faults_in("return (s[0], 0)", "play(s, m)")[0][1].startswith("play gives a number (0)")
+    assert faults_in("return (s[0], 0)", "play(s, m)")[0][1].startswith("play returns a number (0)")
     assert "1 items where 2" in faults_in("return (s[0],)", "play(s, m)")[0][1]
     assert faults_in("return (*s[:1], s[1])", "play(s, m)") == []
     assert faults_in("return data[lsb(s[0])] * 2 + at(data, 3)[1]", "evaluate(s, data)") == []

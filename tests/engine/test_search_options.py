@@ -203,7 +203,7 @@ def wins_at(stones: np.uint64, discs: np.uint64) -> int:
     """The first column in which these stones make four; -1 for none."""
     for column in range(7):
         cell = (discs + (U(1) << U(7 * column))) & ~discs & (U(0x3F) << U(7 * column))
-        if cell and aligned(stones | cell):
+        if cell and has_four(stones | cell):
             return column
     return -1
 

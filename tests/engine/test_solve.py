@@ -23,7 +23,7 @@ from engine.search.job import MATE, Bound, Job, Limit
 from engine.search.report import Report
 from engine.solvers import general
 from engine.solvers.base import Solution, SolvedMove, named_solver
-from engine.solvers.general import SIDE_NODES, SearchSolver, proven
+from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
 Install = Callable[[str, str], Path]
 
@@ -172,10 +172,10 @@ def test_what_an_unfinished_search_proves(
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
     )
-    assert proven(report, 2, value, bound) == SolvedMove(2, *known)
+    assert proven_result(report, 2, value, bound) == SolvedMove(2, *known)
     whole = replace(report, solved=True)
     bound_told: Bound = "exact" if bound == layout.EXACT else "upper"
-    assert proven(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
+    assert proven_result(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
 
 
 MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
@@ -234,14 +234,14 @@ def test_limits_hold_for_the_other_moves_too() -> None:
         solver.expire()
         yield
 
-    assert solver.solve(early, Limit(), Control(), around=expired) is None
-    solution = solver.solve(late, Limit(), Control(), around=expired)
+    assert solver.solve(early, Limit(), Control(), timer=expired) is None
+    solution = solver.solve(late, Limit(), Control(), timer=expired)
     assert solution is not None
     assert (solution.nodes, [move.bound for move in solution.moves]) == (
         5,
         ["exact", *["upper"] * 4],
     )
-    batch = solver.solve_batch([early, late, early], Limit(), Control(), around=expired)
+    batch = solver.solve_batch([early, late, early], Limit(), Control(), timer=expired)
     assert batch.scores == (None, 1, None)
 
 
@@ -276,8 +276,8 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
     out, err = capsys.readouterr()
     assert (out, err) == (
         "",
-        "solve: the endgame tables of Draughts do not tell this position and all that it"
-        " leads to\n",
+        "solve: the endgame tables of Draughts do not cover this position and every"
+        " position that it leads to\n",
     )
 
 
@@ -286,7 +286,7 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
     [
         (["checkers"], "there is no game 'checkers'"),
         (["tic-tac-toe", "--position", "XX"], "nine characters"),
-        (["tic-tac-toe", "--position", "XXXOO...."], "the match is over there"),
+        (["tic-tac-toe", "--position", "XXXOO...."], "the match is already over"),
         (["sticks", "--option", "rows=0"], "rows"),
         (["tic-tac-toe", "--file", "nothing.txt"], "nothing.txt cannot be read"),
     ],
@@ -335,14 +335,14 @@ class Sure:
     def reaches(self, position, time_ms): return time_ms is None or time_ms > 500
     def problem(self, text, options): return Problem(self.game.position(text), 7)
     def describe(self, solution): return "sure"
-    def solve(self, position, limit, control, *, around=nullcontext):
+    def solve(self, position, limit, control, *, timer=nullcontext):
         move = position.moves()[0]
         return Solution(7, 29_991, (SolvedMove(move, 7, 29_991),), (move,), 9, 1, 0.5)
 
-    def solve_batch(self, positions, limit, control, *, around=nullcontext):
+    def solve_batch(self, positions, limit, control, *, timer=nullcontext):
         raise NotImplementedError
     data = None
-    most_pieces = 3
+    max_pieces = 3
     def make_tables(self, pieces, tell):
         tell(5, 10)
         tell(10, 10)
@@ -411,9 +411,9 @@ def test_books_and_tables_are_told_of(
     [
         ("none/work", "book", "none/work: No such file or directory"),
         (".", "book", "Is a directory"),
-        ("picture", "book", "picture is not the work on a book"),
-        ("work", "none/book", "none/book: no file can be written there"),
-        ("work", ".", "no file can be written there"),
+        ("picture", "book", "picture is not the state of an interrupted book"),
+        ("work", "none/book", "none/book: cannot write a file there"),
+        ("work", ".", "cannot write a file there"),
     ],
 )
 def test_files_that_cannot_be(
@@ -487,5 +487,5 @@ def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> 
         "unsolved",
         source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),
     )
-    with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be had"):
+    with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be loaded"):
         named_solver(load_game("unsolved"))

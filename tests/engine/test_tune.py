@@ -18,7 +18,7 @@ from engine.rules.data import format_rows, load_data, number_files, parse_rows
 from engine.rules.registry import load_game
 from engine.tune.__main__ import main
 from engine.tune.errors import TuneError
-from engine.tune.fit import Settings, fit, fitted_scale, sigmoid, surprise
+from engine.tune.fit import Settings, cross_entropy, fit, fitted_scale, sigmoid
 from engine.tune.games import Plan, Played, WorkFile, read_matches
 from engine.tune.linear import Evaluation, Sums
 from engine.tune.samples import Samples
@@ -219,15 +219,17 @@ def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     """The gradient equals the difference quotient of the loss."""
-    from engine.tune.fit import cut
+    from engine.tune.fit import make_batches
 
     sums, chance = synthetic(200, 6, 3)
-    (batch,) = cut(sums, np.arange(200), np.zeros(200), chance.random(200), 1000)
+    (batch,) = make_batches(sums, np.arange(200), np.zeros(200), chance.random(200), 1000)
     weights = chance.normal(0, 1, 6)
     gradient = batch.gradient(weights)
     for i in range(6):
         moved = np.eye(6)[i] * 1e-5
-        up, down = (surprise(batch.logits(weights + way * moved), batch.targets) for way in (1, -1))
+        up, down = (
+            cross_entropy(batch.logits(weights + way * moved), batch.targets) for way in (1, -1)
+        )
         assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-8)
 
 
@@ -265,7 +267,7 @@ def test_the_scale_is_found(scale: float) -> None:
 
 
 def test_no_scale_without_sense() -> None:
-    """An evaluation that explains no result has no scale."""
+    """An evaluation that does not predict the results has no scale."""
     with pytest.raises(TuneError, match="give --scale"):
         fitted_scale(np.zeros(10), np.ones(10))
 

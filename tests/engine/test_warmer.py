@@ -162,7 +162,7 @@ async def test_what_is_asked_for_ends_an_idle_compilation(warming: Any) -> None:
 async def test_what_is_asked_for_while_the_process_starts(warming: Any) -> None:
     """A request while the process starts prevents the idle compilation."""
     async with warming("chess") as pool:
-        pool.warmer.add_spare("hex")
+        pool.warmer.add_idle_game("hex")
         while not pool.processes:
             await asyncio.sleep(0)
         pool.warmer.request("gomoku")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import structlog
 
-from server.deploy.postgres import SAFE, Postgres, private_postgres
+from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres
 from server.deploy.postgres import postgres as postgres
 
 structlog.configure(
@@ -28,5 +28,5 @@ async def database(postgres: Postgres) -> AsyncIterator[str]:
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgres]:
     """A PostgreSQL that syncs, to be killed and restarted."""
-    with private_postgres(**SAFE) as server:
+    with private_postgres(**WITH_FSYNC) as server:
         yield server

@@ -19,7 +19,7 @@ from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Result, RootMove, SearchFailed
 from server.bus import work
 from server.bus.link import open_link
-from server.bus.work import Offer
+from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
@@ -128,7 +128,7 @@ async def test_a_malformed_answer_moves_the_search(broken: str, tmp_path: Path) 
                 else payload
             )
             payload += b" " * work.MAX_BYTES if broken == "too long" else b""
-            bad.link.publish(work.news_topic(order.server), payload, kept=True)
+            bad.link.publish(work.answers_topic(order.server), payload, reliable=True)
             return []
 
         bad.news = speak
@@ -145,8 +145,8 @@ async def test_malformed_messages_about_another_attempt_change_nothing(tmp_path:
         def speak(order: work.Search) -> list[work.WorkerMessage]:
             for search, attempt in (("another", 1), (order.id, 2)):
                 news = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
-                topic = work.news_topic(order.server)
-                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), kept=True)
+                topic = work.answers_topic(order.server)
+                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), reliable=True)
             return answers("d")(order)
 
         worker.news = speak
@@ -160,7 +160,7 @@ async def test_without_a_trusted_worker_the_search_fails(tmp_path: Path) -> None
     one comes. Other games still work.
     """
     sticks = load_game("sticks")
-    games = {GAME.id: Offer(GAME.digest), sticks.id: Offer(sticks.digest)}
+    games = {GAME.id: ReadyGame(GAME.digest), sticks.id: ReadyGame(sticks.digest)}
     async with broker_network(tmp_path) as here:
         bad = await here.add_worker(games=games)
         bad.news = LIES["a quarantine"]
@@ -195,7 +195,7 @@ async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path
             await here.search()
         here.workers.remove(bad)
         bad.link._status = b""
-        bad.link.publish(work.worker_topic(bad.name), b"", kept=True)
+        bad.link.publish(work.worker_topic(bad.name), b"", reliable=True)
         await here.until(lambda: bad.name not in here.engines._workers)
         with pytest.raises(EngineUnavailable):
             await here.search()
@@ -328,7 +328,7 @@ def test_a_variation_is_checked_only_as_far_as_it_is_shown() -> None:
 async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
     """A worker with many cores and a great speed: a server that trusts adverts picks it first."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
-    worker = ScriptedWorker(link, 64, {GAME.id: Offer(GAME.digest, 10**9)})
+    worker = ScriptedWorker(link, 64, {GAME.id: ReadyGame(GAME.digest, 10**9)})
     worker.news = news
     return worker
 

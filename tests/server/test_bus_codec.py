@@ -19,7 +19,7 @@ from server.bus.base import (
     PresenceReport,
 )
 from server.bus.codec import Codec, InvalidMessage, room_topic
-from server.bus.link import MAX_BYTES, _filters
+from server.bus.link import MAX_BYTES, _matching_filters
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, format_message
 from server.protocol.frames import text_frame
@@ -140,7 +140,7 @@ def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
     topic, payload, _ = CODEC.encode(GOOD)
     says = json.dumps({**json.loads(payload)["says"], **change}).encode()
     with pytest.raises(InvalidMessage):
-        CODEC.decode(topic, CODEC._sealed(topic, says).payload)
+        CODEC.decode(topic, CODEC._wrap(topic, says).payload)
 
 
 def test_a_thinking_frame_is_validated() -> None:
@@ -165,4 +165,4 @@ def test_subscriptions_of_a_topic() -> None:
     """MQTT 5, section 4.7.1: the subscriptions for the topic, for one level and for all levels
     below.
     """
-    assert set(_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}
+    assert set(_matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

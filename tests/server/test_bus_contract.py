@@ -80,7 +80,7 @@ async def flowing(bus: MqttBus) -> None:
     changed = asyncio.Event()
     deaf = bus.on_gap(lambda rooms: changed.set())
     async with asyncio.timeout(60):
-        while not bus.flows:
+        while not bus.is_up:
             changed.clear()
             await changed.wait()
     deaf()

@@ -19,7 +19,7 @@ from aiohttp import ClientSession
 from server.bus import link as link_module
 from server.bus.base import EventsAppended
 from server.bus.broker import Broker
-from server.bus.codec import ROOMS, Codec, room_topic
+from server.bus.codec import ROOMS_TOPIC, Codec, room_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.limits import by_address as limits
@@ -65,7 +65,7 @@ async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node,
                 open_mqtt_bus(broker, name, KEY)
             )
             await flowing(bus)
-            nodes.append(await stack.enter_async_context(serve(world, name, **limits.OFF)))
+            nodes.append(await stack.enter_async_context(serve(world, name, **limits.NO_LIMITS)))
         yield nodes[0], nodes[1]
 
 
@@ -285,7 +285,7 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
             bus._on_node("plyroom/1/lobby", b"nonsense")
             before = await numbers(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
-            assert before["plyroom_bus_echo_seconds"] == bus.link.lag_s > 0
+            assert before["plyroom_bus_echo_seconds"] == bus.link.round_trip_s > 0
             await broker.kill()
             while (await numbers(node))["plyroom_bus_flows"]:
                 await moment()
@@ -310,7 +310,9 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
                 open_mqtt_bus(broker.address, name, KEY)
             )
             nodes.append(
-                await stack.enter_async_context(serve(world, name, metrics_port=0, **limits.OFF))
+                await stack.enter_async_context(
+                    serve(world, name, metrics_port=0, **limits.NO_LIMITS)
+                )
             )
         async with nodes[0].guest() as ada:
             await ada.ack("create", game="tic-tac-toe")
@@ -386,4 +388,4 @@ async def test_forged_messages_are_counted_and_dropped(
     output = capsys.readouterr()
     assert "not understood" not in output.out + output.err
     assert "Traceback" not in output.out + output.err
-    assert ROOMS in output.out
+    assert ROOMS_TOPIC in output.out

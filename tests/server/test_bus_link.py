@@ -17,8 +17,8 @@ import pytest
 from server.app import node_name
 from server.bus import work
 from server.bus.broker import Broker, broker_of, parse_broker
-from server.bus.link import MAX_BYTES, OUTBOX, ROOT, Link, open_link
-from server.bus.outbox import TRIES, Outbox, QueuedMessage
+from server.bus.link import MAX_BYTES, OUTBOX_CAPACITY, ROOT, Link, open_link
+from server.bus.outbox import MAX_TRIES, Outbox, QueuedMessage
 from server.deploy.mosquitto import mosquitto, mosquitto_path
 from server.settings import SettingError, Settings, settings_from_env
 
@@ -34,7 +34,7 @@ async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None
 
 
 async def until_flows(link: Link) -> None:
-    await until(lambda: link.flows)
+    await until(lambda: link.is_up)
 
 
 class Recorder:
@@ -147,11 +147,11 @@ async def test_an_outbox_is_bounded() -> None:
     """
     box = Outbox(4)
     for number in range(3):
-        box.put(QueuedMessage("kept", b"%d" % number, True))
+        box.put(QueuedMessage("reliable", b"%d" % number, True))
         box.put(QueuedMessage("other", b"%d" % number, False))
     assert (len(box), box.dropped, box.lost) == (4, 2, 0)
     for number in range(3, 6):
-        box.put(QueuedMessage("kept", b"%d" % number, True))
+        box.put(QueuedMessage("reliable", b"%d" % number, True))
     assert (len(box), box.dropped, box.lost) == (4, 3, 2)
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
@@ -169,7 +169,7 @@ async def test_in_flight_messages_are_sent_again_first() -> None:
             QueuedMessage("t", b"2", True),
         ]
     )
-    poison = QueuedMessage("t", b"p", True, tries=TRIES - 1)
+    poison = QueuedMessage("t", b"p", True, tries=MAX_TRIES - 1)
     box.put_back([poison])
     assert [(await box.get()).payload for _ in range(3)] == [b"1", b"2", b"3"]
     assert (box.dropped, box.lost) == (1, 1)
@@ -179,7 +179,7 @@ async def test_in_flight_messages_are_sent_again_first() -> None:
 
 
 async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
-    """After SIGKILL of the broker, kept messages that were sent meanwhile arrive, old and new
+    """After SIGKILL of the broker, reliable messages that were sent meanwhile arrive, old and new
     subscriptions hold, and a gap is reported.
     """
     async with (
@@ -190,22 +190,22 @@ async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
         old, new = Recorder(), Recorder()
         lapses: list[frozenset[str] | None] = []
         other.subscribe("t/old", old)
-        await until(lambda: one.flows and other.flows)
+        await until(lambda: one.is_up and other.is_up)
         other.on_gap(lapses.append)
         await broker.kill()
-        await until(lambda: not one.flows and not other.flows)
+        await until(lambda: not one.is_up and not other.is_up)
         assert None in lapses
-        one.publish("t/old", b"1", kept=True)
+        one.publish("t/old", b"1", reliable=True)
         one.publish("t/old", b"dropped")
         other.subscribe("t/new/#", new)
         lapses.clear()
         await broker.start()
-        await until(lambda: one.flows and other.flows)
+        await until(lambda: one.is_up and other.is_up)
         await until(
             lambda: {"t/old", "t/new/#"} <= {topics for lapse in lapses for topics in lapse or ()}
         )
         assert None in lapses
-        one.publish("t/old", b"2", kept=True)
+        one.publish("t/old", b"2", reliable=True)
         one.publish("t/new/x", b"3")
         await until(lambda: b"2" in old.payloads and b"3" in new.payloads)
         assert b"dropped" not in old.payloads
@@ -230,8 +230,8 @@ async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path)
                 await until_flows(ear)
             async with open_link(east, "node", f"{ROOT}/nodes/node") as node:
                 node.set_status(b"here")
-                await until(lambda: node.flows)
-                node.publish(f"{ROOT}/rooms/r", b"moved", kept=True)
+                await until(lambda: node.is_up)
+                node.publish(f"{ROOT}/rooms/r", b"moved", reliable=True)
                 sent = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
                 await until(lambda: sent <= set(ears["east/"].heard))
             await until(lambda: (f"{ROOT}/nodes/node", b"") in ears["east/"].heard)
@@ -254,8 +254,8 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
         async with open_link(broker.address, "leaving", "status/leaving") as leaving:
             leaving.set_status(b"alive")
             await until(lambda: heard.payloads.count(b"alive") == 2)
-            await until(lambda: dying.flows and leaving.flows)
-            dying._flows = False  # otherwise it clears its status
+            await until(lambda: dying.is_up and leaving.is_up)
+            dying._is_up = False  # otherwise it clears its status
             task.cancel()
             await asyncio.wait([task])
             await until(lambda: ("status/dying", b"") in heard.heard)
@@ -263,9 +263,9 @@ async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
         async with open_link(broker.address, "late", f"{ROOT}/nodes/late") as late:
             nothing = Recorder()
             late.subscribe("status/#", nothing)
-            await until(lambda: late.flows)
-            late.publish("status/end", b"x", kept=True)
-            ear.publish("status/end", b"x", kept=True)
+            await until(lambda: late.is_up)
+            late.publish("status/end", b"x", reliable=True)
+            ear.publish("status/end", b"x", reliable=True)
             await until(lambda: bool(nothing.heard))
             assert nothing.payloads == [b"x"]
 
@@ -281,18 +281,18 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
     ):
         ear = Recorder()
         other.subscribe("t", ear)
-        await until(lambda: one.flows and other.flows)
+        await until(lambda: one.is_up and other.is_up)
         broker.send_signal(signal.SIGSTOP)
-        await until(lambda: not one.flows, within_s=2.0)
-        for number in range(2 * OUTBOX):
-            one.publish("t", b"%d" % number, kept=True)
-        one.publish("t", b"x" * (MAX_BYTES + 1), kept=True)
-        assert len(one.outbox) <= OUTBOX
+        await until(lambda: not one.is_up, within_s=2.0)
+        for number in range(2 * OUTBOX_CAPACITY):
+            one.publish("t", b"%d" % number, reliable=True)
+        one.publish("t", b"x" * (MAX_BYTES + 1), reliable=True)
+        assert len(one.outbox) <= OUTBOX_CAPACITY
         broker.send_signal(signal.SIGCONT)
-        await until(lambda: one.flows and b"%d" % (2 * OUTBOX - 1) in ear.payloads)
+        await until(lambda: one.is_up and b"%d" % (2 * OUTBOX_CAPACITY - 1) in ear.payloads)
         numbers = [int(payload) for payload in ear.payloads]
         assert numbers == sorted(numbers)
-        assert one.outbox.lost == 2 * OUTBOX - len(numbers) + 1
+        assert one.outbox.lost == 2 * OUTBOX_CAPACITY - len(numbers) + 1
 
 
 async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: Path) -> None:
@@ -304,12 +304,12 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
     ):
         ear = Recorder()
-        link.subscribe("t", ear, own=True)
-        await until(lambda: link.flows)
+        link.subscribe("t", ear, include_own=True)
+        await until(lambda: link.is_up)
         broker.send_signal(signal.SIGSTOP)
         sent = [b"%d" % number for number in range(10)]
         for payload in sent:
-            link.publish("t", payload, kept=True)
+            link.publish("t", payload, reliable=True)
         await until(lambda: len(link._in_flight) == len(sent))
         await broker.kill()
         await broker.start()
@@ -323,7 +323,7 @@ async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> Non
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
     ):
-        await until(lambda: link.flows)
+        await until(lambda: link.is_up)
         with suppress(aiomqtt.MqttError):
             async with aiomqtt.Client(
                 "127.0.0.1",
@@ -333,7 +333,7 @@ async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> Non
                 timeout=2,
             ):
                 await until(lambda: link.counts.connected == 2)
-        await until(lambda: link.flows)
+        await until(lambda: link.is_up)
 
 
 async def test_a_broker_that_dies_as_the_link_is_closed(
@@ -369,9 +369,9 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
 async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     """The link is refused, logs it without secrets, and keeps trying."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
-        await until(lambda: link._reported_away)
+        await until(lambda: link._reported_down)
         await asyncio.sleep(0.3)
-        assert not link.flows
+        assert not link.is_up
         assert link.counts.connected == 0
     output = "".join(capsys.readouterr())
     assert "broker away" in output
@@ -383,7 +383,7 @@ async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixtu
     """The right user and password get in; nothing else does."""
     async with mosquitto(tmp_path, USERS) as broker:
         async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
-            await until(lambda: link.flows)
+            await until(lambda: link.is_up)
         capsys.readouterr()
         await never_flows(broker.address, capsys)
         await never_flows(replace(broker.address_of("server"), password="s3cret"), capsys)
@@ -409,8 +409,8 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             open_link(good, "b", f"{ROOT}/nodes/b") as other,
         ):
             other.subscribe("t", ear)
-            await until(lambda: link.flows and other.flows)
-            link.publish("t", b"x" * 200_000, kept=True)
+            await until(lambda: link.is_up and other.is_up)
+            link.publish("t", b"x" * 200_000, reliable=True)
             await until(lambda: bool(ear.heard))
         capsys.readouterr()
         await never_flows(replace(good, ca=None), capsys)
@@ -440,34 +440,34 @@ async def test_a_workers_access_rights(tmp_path: Path) -> None:
             f"{ROOT}/#",
             f"{ROOT}/rooms/#",
             f"{ROOT}/jobs/#",
-            work.order_topic("worker-1"),
+            work.commands_topic("worker-1"),
             f"{ROOT}/nodes/+",
         ):
             worker.subscribe(topics, at_worker)
         worker.set_status(b"advert")
-        await until(lambda: server.flows and worker.flows)
+        await until(lambda: server.is_up and worker.is_up)
         forbidden = [
             f"{ROOT}/rooms/r1", f"{ROOT}/rooms/r1/here", f"{ROOT}/lobby", f"{ROOT}/missed",
-            f"{ROOT}/nodes/n9", work.worker_topic("worker-2"), work.order_topic("worker-2"),
+            f"{ROOT}/nodes/n9", work.worker_topic("worker-2"), work.commands_topic("worker-2"),
             f"{ROOT}/echo/server-1",
         ]  # fmt: skip
         for topic in forbidden:
-            worker.publish(topic, b"forged", kept=True)
-        worker.publish(work.news_topic("server-1"), b"news", kept=True)
-        await until(lambda: (work.news_topic("server-1"), b"news") in at_server.heard)
+            worker.publish(topic, b"forged", reliable=True)
+        worker.publish(work.answers_topic("server-1"), b"news", reliable=True)
+        await until(lambda: (work.answers_topic("server-1"), b"news") in at_server.heard)
         assert not [topic for topic, payload in at_server.heard if payload == b"forged"]
         await until(lambda: (work.worker_topic("worker-1"), b"advert") in at_server.heard)
         for topic in (
             f"{ROOT}/rooms/r1",
-            work.order_topic("worker-2"),
-            work.order_topic("worker-1"),
+            work.commands_topic("worker-2"),
+            work.commands_topic("worker-1"),
         ):
-            server.publish(topic, topic.encode(), kept=True)
+            server.publish(topic, topic.encode(), reliable=True)
         server.set_status(b"here")
         await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.heard)
-        await until(lambda: work.order_topic("worker-1").encode() in at_worker.payloads)
+        await until(lambda: work.commands_topic("worker-1").encode() in at_worker.payloads)
         heard = {topic for topic, _ in at_worker.heard} - {f"{ROOT}/echo/worker-1"}
-        assert heard == {work.order_topic("worker-1"), f"{ROOT}/nodes/server-1"}
+        assert heard == {work.commands_topic("worker-1"), f"{ROOT}/nodes/server-1"}
 
 
 def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:

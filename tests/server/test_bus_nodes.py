@@ -257,10 +257,10 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
             there = await stack.enter_async_context(world.hub("n2"))
             ada, *_ = await people(here, there)
             await asyncio.sleep(SOON_S)
-            bus.cut, bus.flows = True, False
+            bus.cut, bus.is_up = True, False
             await asyncio.sleep(60)
             assert present(ada) == ([True, True], 1)
-        bus.cut, bus.flows = False, True
+        bus.cut, bus.is_up = False, True
         await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
         assert present(ada) == ([True, False], 0)
 
@@ -300,7 +300,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
     async with hubs(world, "n1", "n2") as (here, there):
         ada, ben, _, room = await people(here, there)
         await settle()
-        bus.cut, bus.flows = True, False
+        bus.cut, bus.is_up = True, False
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(0.5)
         for _ in range(5):
@@ -309,7 +309,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
             async with asyncio.timeout(1.1):
                 await ben.at_v(v)
             await asyncio.sleep(0.3)
-        bus.cut, bus.flows = False, True
+        bus.cut, bus.is_up = False, True
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(10)
         publish = bus.publish
@@ -385,7 +385,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: statuses.append(payload))
         await until(lambda: bool(statuses))
         async with stopped_clock() as clock:
-            buses[1].link._flows = False  # otherwise it clears its status
+            buses[1].link._is_up = False  # otherwise it clears its status
             for task in asyncio.all_tasks():
                 if task.get_name() != "broker link":
                     continue

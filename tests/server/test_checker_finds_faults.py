@@ -353,14 +353,14 @@ def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
 
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
     """I20, R17."""
-    monkeypatch.setattr(session_module, "CUT_BYTES", 10**12)
+    monkeypatch.setattr(session_module, "MAX_UNSENT_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
 async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: Patch) -> None:
     """I20, R17: ephemeral messages must be skipped for a slow reader."""
-    monkeypatch.setattr(session_module, "SKIP_BYTES", 10**12)
+    monkeypatch.setattr(session_module, "MAX_UNSENT_EPHEMERAL_BYTES", 10**12)
     with pytest.raises(AssertionError):
         await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 

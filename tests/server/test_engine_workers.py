@@ -90,7 +90,7 @@ class WorkerHandle:
         """Does what others see of SIGKILL: the connection ends without a message and nothing more
         comes.
         """
-        self.worker.link._flows = False  # no goodbye message
+        self.worker.link._is_up = False  # no goodbye message
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
@@ -117,10 +117,10 @@ class Server:
         self.news: list[work.WorkerMessage] = []
         self.adverts: dict[str, work.Advert] = {}
         link.subscribe(
-            work.news_topic(link.name),
-            lambda topic, payload: self.news.append(work.parse_news(payload)),
+            work.answers_topic(link.name),
+            lambda topic, payload: self.news.append(work.parse_worker_message(payload)),
         )
-        link.subscribe(f"{work.WORKERS}/+", self._on_advert)
+        link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
         link.set_status(b"{}")
 
     def _on_advert(self, topic: str, payload: bytes) -> None:
@@ -137,7 +137,7 @@ class Server:
         deadline_ms: int = 60_000,
     ) -> None:
         order = work.Search(key, attempt, self.link.name, one or job(), deadline_ms)
-        self.link.publish(work.order_topic(worker), work.encode(order), kept=True)
+        self.link.publish(work.commands_topic(worker), work.encode(order), reliable=True)
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -161,7 +161,7 @@ async def server_and_worker(
         handle = start_worker(broker, "w1", cores)
         try:
             await server.until(
-                lambda: bool(link.flows and "w1" in server.adverts and handle.worker.link.flows)
+                lambda: bool(link.is_up and "w1" in server.adverts and handle.worker.link.is_up)
             )
             yield server, handle
         finally:
@@ -226,7 +226,7 @@ async def test_a_workers_refusals(tmp_path: Path) -> None:
         assert server.of(work.Refused, "many3")[0].reason == "busy"
         assert handle.worker.advert().running == 3
         for payload in (b"", b"{", b"[" * 9000, b'{"type":"Search"}', b"x" * (work.MAX_BYTES + 1)):
-            server.link.publish(work.order_topic("w1"), payload, kept=True)
+            server.link.publish(work.commands_topic("w1"), payload, reliable=True)
         await server.until(lambda: handle.worker.link.counts.refused == 5)
 
 
@@ -241,12 +241,18 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
         server.order("w1", "b", deadline_ms=50)
         server.order("w1", "c")
         await server.until(lambda: handle.pool.cancelled == 1)
-        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 2)), kept=True)
-        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("a", 1)), kept=True)
+        server.link.publish(
+            work.commands_topic("w1"), work.encode(work.Stop("a", 2)), reliable=True
+        )
+        server.link.publish(
+            work.commands_topic("w1"), work.encode(work.Stop("a", 1)), reliable=True
+        )
         await server.until(lambda: handle.pool.cancelled == 2)
-        server.link.publish(work.order_topic("w1"), work.encode(work.Stop("late", 1)), kept=True)
+        server.link.publish(
+            work.commands_topic("w1"), work.encode(work.Stop("late", 1)), reliable=True
+        )
         server.order("w1", "late")
-        server.link.publish("plyroom/1/nodes/s1", b"", kept=True)
+        server.link.publish("plyroom/1/nodes/s1", b"", reliable=True)
         await server.until(lambda: handle.pool.cancelled == 3)
         await server.until(lambda: handle.worker.advert().running == 0)
         assert len(handle.pool.jobs) == 3

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from server.identity.guests import known_guest, new_guest
+from server.identity.guests import find_guest, new_guest
 from server.limits.by_address import Limits
 from server.net.session import Session, Sessions
 from server.protocol import messages as wire
@@ -240,7 +240,7 @@ async def test_guests_who_sat_stay() -> None:
         left = []
         for name, (_, token) in people.items():
             await hub.expire_once()
-            if await known_guest(hub.ports, token, None) is not None:
+            if await find_guest(hub.ports, token, None) is not None:
                 left.append(name)
         assert left == ["Maker", "Player"]
 
@@ -271,7 +271,7 @@ async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         for _ in range(3):
             for _ in range(4):
-                assert await known_guest(hub.ports, token, None) is not None
+                assert await find_guest(hub.ports, token, None) is not None
             world.pass_days(1)
         assert world.store.calls["mark_identities_seen"] == 2
 
@@ -296,7 +296,7 @@ async def test_a_connected_guest_does_not_expire() -> None:
         watch.cancel()
         sessions._open.clear()
         assert await let_go(world) == (identity.id,)
-        assert await known_guest(hub.ports, token, None) is None
+        assert await find_guest(hub.ports, token, None) is None
 
 
 async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:

@@ -157,15 +157,15 @@ def test_messages_to_and_from_workers(kept: dict[str, str]) -> None:
     if kept["is"] == "Advert":
         message: Any = work.parse_advert(BUS["topics"]["worker"], payload)
     elif kept["is"] in ("Search", "Stop", "Expect"):
-        message = work.parse_order(payload)
+        message = work.parse_command(payload)
     else:
-        message = work.parse_news(payload)
+        message = work.parse_worker_message(payload)
     assert work.encode(message) == payload
 
 
 def test_topics_of_workers() -> None:
     """The workers' topics are unchanged."""
     assert BUS["topics"] == {
-        "worker": work.worker_topic("w1"), "order": work.order_topic("w1"),
-        "news": work.news_topic("n1"),
+        "worker": work.worker_topic("w1"), "order": work.commands_topic("w1"),
+        "news": work.answers_topic("n1"),
     }  # fmt: skip

@@ -9,7 +9,14 @@ import pytest
 
 from client.connection import connect
 from client.errors import Refused, Unreachable
-from server.limits.by_address import ADDRESSES, OFF, LimitExceeded, Places, Rates, Sockets
+from server.limits.by_address import (
+    MAX_ADDRESSES,
+    NO_LIMITS,
+    LimitExceeded,
+    RateLimit,
+    RoomSlots,
+    SocketLimit,
+)
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
 from server.rooms.model import CommandRejected
@@ -51,7 +58,7 @@ def test_a_burst_and_then_a_rate_per_minute() -> None:
 
     A refusal says when to retry, and other addresses are unaffected.
     """
-    rates = Rates("guests", 3, 6)
+    rates = RateLimit("guests", 3, 6)
     for _ in range(3):
         rates.take(HERE, 0.0)
     refusal = refusal_of(lambda: rates.take(HERE, 0.0))
@@ -65,13 +72,17 @@ def test_a_burst_and_then_a_rate_per_minute() -> None:
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
 def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
-    """0 switches off the limits of rates, sockets and places."""
-    rates, sockets, places = Rates("guests", burst, per_minute), Sockets(0), Places(300, 0)
+    """0 switches off the limits of rates, sockets and rooms in memory."""
+    rates, sockets, room_slots = (
+        RateLimit("guests", burst, per_minute),
+        SocketLimit(0),
+        RoomSlots(300, 0),
+    )
     for number in range(299):
         rates.take(HERE, 0.0)
         sockets.enter(HERE)
-        places.check(HERE, 1)
-        places.take(str(number), HERE)
+        room_slots.check(HERE, 1)
+        room_slots.take(str(number), HERE)
     assert len(rates) == 0
 
 
@@ -79,20 +90,20 @@ def test_a_million_addresses_fill_no_memory() -> None:
     """A rate remembers a bounded number of addresses, and never forgets one in constant use in
     favour of others.
     """
-    rates = Rates("guests", 2, 1)
+    rates = RateLimit("guests", 2, 1)
     rates.take(HERE, 0.0)
     rates.take(HERE, 0.0)
-    for number in range(ADDRESSES + 1000):
+    for number in range(MAX_ADDRESSES + 1000):
         rates.take(f"198.51.{number}", 0.0)
         if number % 1000 == 0:
             refusal_of(lambda: rates.take(HERE, 0.0))
-    assert len(rates) == ADDRESSES
+    assert len(rates) == MAX_ADDRESSES
     refusal_of(lambda: rates.take(HERE, 0.0))
 
 
 def test_addresses_with_full_buckets_are_forgotten() -> None:
     """Each new address makes the rate forget a few whose buckets are full."""
-    rates = Rates("guests", 2, 60)
+    rates = RateLimit("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
     for _ in range(60):
@@ -102,24 +113,24 @@ def test_addresses_with_full_buckets_are_forgotten() -> None:
 
 def test_closed_sockets_and_rooms_are_forgotten() -> None:
     """Closed sockets and rooms are not counted, and their addresses are not kept."""
-    sockets, places = Sockets(1), Places(10, 10)
+    sockets, room_slots = SocketLimit(1), RoomSlots(10, 10)
     for number in range(50):
         sockets.enter(f"198.51.{number}")
         sockets.leave(f"198.51.{number}")
-        places.take("room", f"198.51.{number}")
-        places.free("room")
-        places.free("room")
+        room_slots.take("room", f"198.51.{number}")
+        room_slots.free("room")
+        room_slots.free("room")
     assert not sockets._open
-    assert not places._rooms
-    assert not places._address
+    assert not room_slots._rooms
+    assert not room_slots._address
 
 
 def test_limits_are_settings() -> None:
     """Each limit is a setting that 0 switches off, with the documented default."""
-    named = {f"PLYROOM_{name.upper()}": "0" for name in OFF}
+    named = {f"PLYROOM_{name.upper()}": "0" for name in NO_LIMITS}
     settings = settings_from_env(named)
-    assert all(getattr(settings, name) == 0 for name in OFF)
-    assert [getattr(Settings(), name) for name in OFF] == [
+    assert all(getattr(settings, name) == 0 for name in NO_LIMITS)
+    assert [getattr(Settings(), name) for name in NO_LIMITS] == [
         1200,
         3000,
         120,
@@ -224,7 +235,7 @@ async def test_too_many_sockets_of_an_address_are_refused() -> None:
         async with node.http() as http:
             refused = await http.request("/ws", headers=UPGRADE | coming_from(HERE))
             assert (refused.status, refused.headers["retry-after"]) == (429, "10")
-            assert b"your address has 3 connections open" in refused.body
+            assert b"your address has reached its limit of open connections (3)" in refused.body
         async with node.socket(coming_from(THERE)) as other:
             await other.hello()
         await sockets[0].connection.close()
@@ -317,7 +328,7 @@ async def test_too_many_rooms_of_an_address_are_refused() -> None:
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
-    """An address holds at most a tenth of the places, by creating rooms or by opening old ones.
+    """An address holds at most a tenth of the rooms in memory, whether it creates or opens them.
 
     Others find place.
     """

@@ -6,7 +6,7 @@ import pytest
 
 from engine.rules.registry import load_game
 from engine.search.job import PERSONAS
-from server.identity.guests import known_guest, new_guest, token_hash
+from server.identity.guests import find_guest, new_guest, token_hash
 from server.identity.names import is_ai_name
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
@@ -60,7 +60,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for work in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),
-        known_guest(ports, "token", "AI level 5"),
+        find_guest(ports, "token", "AI level 5"),
     ):
         with pytest.raises(CommandRejected) as refused:
             await work
@@ -68,6 +68,6 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
         assert "AI" in refused.value.message
     await ports.store.add_identity(Identity("old", "AI level 5"), token_hash("old"), START_MS)
     for name in (None, "AI level 5", " AI  level 5"):
-        found = await known_guest(ports, "old", name)
+        found = await find_guest(ports, "old", name)
         assert found is not None
         assert (found.id, found.name) == ("old", "AI level 5")

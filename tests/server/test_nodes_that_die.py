@@ -50,7 +50,7 @@ class BusConnection:
 
     def __init__(self, world: FakeServer) -> None:
         self.bus = world.bus
-        self.flows = True
+        self.is_up = True
         self.cut = False
         self.loses: Callable[[BusMessage], bool] = lambda message: False
 
@@ -67,7 +67,7 @@ class BusConnection:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return self.bus.on_gap(call)
 
-    def numbers(self) -> BusCounters:
+    def counters(self) -> BusCounters:
         return BusCounters()
 
 
@@ -231,7 +231,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
     reach the other nodes within a second; afterwards they come by the bus again.
     """
     async with two_members() as (one, two, room, ada, ben):
-        one.connection.cut, one.connection.flows = True, False
+        one.connection.cut, one.connection.is_up = True, False
         one.connection.bus.publish(NodeDown("n1"))
         for n in range(20):
             await asyncio.sleep(7)
@@ -240,7 +240,7 @@ async def test_a_node_that_lives_without_its_broker() -> None:
             acked_s = now_s()
             await ben.at_v(v)
             assert now_s() - acked_s <= STALLED_POLL_S
-        one.connection.cut, one.connection.flows = False, True
+        one.connection.cut, one.connection.is_up = False, True
         await asyncio.sleep(10)
         looks = two.store.calls["heads"]
         await ada.ack(ada.chat(room, "back"))

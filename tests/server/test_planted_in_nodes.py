@@ -98,8 +98,8 @@ def heartbeats_of_any_time_count(patch: Patch) -> None:
     patch.setattr(memory, "MAX_HEARTBEAT_MS", 10**12)
 
 
-def goodbyes_are_waited_for(patch: Patch) -> None:
-    patch.setattr(session_module, "GOODBYE_S", 60.0)
+def closing_handshakes_are_waited_for(patch: Patch) -> None:
+    patch.setattr(session_module, "CLOSE_TIMEOUT_S", 60.0)
 
 
 def a_start_gives_up_what_is_due(patch: Patch) -> None:
@@ -140,7 +140,7 @@ SET_BACK = partial(
         (wake_ups_wait_for_the_clock, SET_BACK),
         (heartbeats_of_any_time_count, SET_BACK),
         (
-            goodbyes_are_waited_for,
+            closing_handshakes_are_waited_for,
             partial(test_stopping.test_sessions_that_do_not_answer_their_close_are_aborted, 1),
         ),
         (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from server.limits.by_address import LimitExceeded, Places, Rates, Sockets
+from server.limits.by_address import LimitExceeded, RateLimit, RoomSlots, SocketLimit
 from server.limits.rate import Bucket
 from server.net.session import Session, Sessions
 from server.protocol.codes import Code
@@ -36,28 +36,28 @@ def a_hello_is_not_counted(patch: Patch) -> None:
 
 
 def every_address_is_kept(patch: Patch) -> None:
-    patch.setattr(Rates, "_forget", nothing)
+    patch.setattr(RateLimit, "_forget", nothing)
 
 
 def the_oldest_is_kept(patch: Patch) -> None:
     """Using a bucket does not move it to the end, so an address in constant use is forgotten."""
 
-    def take(self: Rates, address: str, now_s: float) -> None:
+    def take(self: RateLimit, address: str, now_s: float) -> None:
         self._buckets.setdefault(address, Bucket(self._per_minute / 60, self._burst, now_s))
         taken = self._buckets[address].take(now_s)
         self._forget(now_s)
         if not taken:
             raise LimitExceeded(Code.RATE_EXCEEDED, "no", 1)
 
-    patch.setattr(Rates, "take", take)
+    patch.setattr(RateLimit, "take", take)
 
 
 def sockets_that_went_count(patch: Patch) -> None:
-    patch.setattr(Sockets, "leave", nothing)
+    patch.setattr(SocketLimit, "leave", nothing)
 
 
 def rooms_that_went_count(patch: Patch) -> None:
-    patch.setattr(Places, "free", nothing)
+    patch.setattr(RoomSlots, "free", nothing)
 
 
 def only_makers_count(patch: Patch) -> None:
@@ -76,23 +76,23 @@ def no_place_is_promised(patch: Patch) -> None:
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:
-    real = Places.take
+    real = RoomSlots.take
 
-    def late(self: Places, room: str, address: str) -> None:
+    def late(self: RoomSlots, room: str, address: str) -> None:
         if inspect.stack()[1].function == "_open":
             real(self, room, address)
 
-    patch.setattr(Places, "take", late)
+    patch.setattr(RoomSlots, "take", late)
 
 
 def a_place_is_not_given_back(patch: Patch) -> None:
-    real = Places.free
+    real = RoomSlots.free
 
-    def forgetful(self: Places, room: str) -> None:
+    def forgetful(self: RoomSlots, room: str) -> None:
         if inspect.stack()[1].function != "create":
             real(self, room)
 
-    patch.setattr(Places, "free", forgetful)
+    patch.setattr(RoomSlots, "free", forgetful)
 
 
 def chat_is_not_judged(patch: Patch) -> None:
@@ -134,7 +134,7 @@ def who_stays_connected_is_not_noted(patch: Patch) -> None:
     async def careless(_self: Sessions, _day: int) -> bool:
         return True
 
-    patch.setattr(Sessions, "_note_present", careless)
+    patch.setattr(Sessions, "_mark_present", careless)
 
 
 def nobody_is_noted_to_have_sat(patch: Patch) -> None:

@@ -21,7 +21,7 @@ from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
 from server.bus import work
 from server.bus.link import Link, open_link
-from server.bus.work import Advert, Offer
+from server.bus.work import Advert, ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
 from server.seats import remote
@@ -56,7 +56,7 @@ def info(move: str = "d", time_ms: int = 50, depth: int = 3) -> Info:
 class ScriptedWorker:
     """A worker that sends what a test wants; `orders` are the orders that it received."""
 
-    def __init__(self, link: Link, cores: int, games: dict[str, Offer]) -> None:
+    def __init__(self, link: Link, cores: int, games: dict[str, ReadyGame]) -> None:
         self.link = link
         self.name = link.name
         self.orders: list[work.Search] = []
@@ -65,11 +65,11 @@ class ScriptedWorker:
         self.news: Callable[[work.Search], list[work.WorkerMessage]] = lambda order: []
         self.advert = Advert(link.name, cores, games)
         self._heard = asyncio.Event()
-        link.subscribe(work.order_topic(link.name), self._on_order)
+        link.subscribe(work.commands_topic(link.name), self._on_order)
         link.set_status(work.encode(self.advert))
 
     def _on_order(self, topic: str, payload: bytes) -> None:
-        order = work.parse_order(payload)
+        order = work.parse_command(payload)
         if isinstance(order, work.Stop):
             self.stopped.append(order)
         elif isinstance(order, work.Expect):
@@ -82,10 +82,10 @@ class ScriptedWorker:
 
     def say(self, order: work.Search, news: work.WorkerMessage) -> None:
         """Sends a message to the server that sent the order."""
-        self.link.publish(work.news_topic(order.server), work.encode(news), kept=True)
+        self.link.publish(work.answers_topic(order.server), work.encode(news), reliable=True)
 
     def advertise(
-        self, running: int = 0, waiting: int = 0, games: dict[str, Offer] | None = None
+        self, running: int = 0, waiting: int = 0, games: dict[str, ReadyGame] | None = None
     ) -> None:
         """Publishes another advert."""
         self.advert = Advert(
@@ -147,14 +147,14 @@ class Network:
     workers: list[ScriptedWorker] = field(default_factory=list)
 
     async def add_worker(
-        self, cores: int = 1, games: dict[str, Offer] | None = None
+        self, cores: int = 1, games: dict[str, ReadyGame] | None = None
     ) -> ScriptedWorker:
         """A worker that the engines know."""
         name = f"worker-{secrets.token_hex(3)}"
         link = await self.connect(name, work.worker_topic(name))
-        worker = ScriptedWorker(link, cores, games or {GAME.id: Offer(GAME.digest, 1000)})
+        worker = ScriptedWorker(link, cores, games or {GAME.id: ReadyGame(GAME.digest, 1000)})
         self.workers.append(worker)
-        await self.until(lambda: link.flows and name in self.engines._workers)
+        await self.until(lambda: link.is_up and name in self.engines._workers)
         return worker
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -192,7 +192,7 @@ async def broker_network(folder: Path, local: Pool | None = None) -> AsyncIterat
         link = await connect("server-1", "plyroom/1/nodes/server-1")
         engines = RemoteEngines(link, "server-1", load_game, local)
         one = BrokerNetwork(stack, connect, engines, link, broker=broker)
-        await one.until(lambda: link.flows)
+        await one.until(lambda: link.is_up)
         beating = asyncio.create_task(one.keep_alive())
         stack.callback(beating.cancel)
         yield one
@@ -263,9 +263,11 @@ async def test_no_suitable_worker(tmp_path: Path) -> None:
     async with broker_network(tmp_path) as here:
         with pytest.raises(EngineUnavailable):
             await here.search()
-        await here.add_worker(games={"othello": Offer("x")})
+        await here.add_worker(games={"othello": ReadyGame("x")})
         assert here.engines.load().other_rules == 1
-        await here.add_worker(games={GAME.id: Offer("another digest"), "whist": Offer("unknown")})
+        await here.add_worker(
+            games={GAME.id: ReadyGame("another digest"), "whist": ReadyGame("unknown")}
+        )
         assert here.engines.load().other_rules == 2
         with pytest.raises(EngineUnavailable):
             await here.search()
@@ -275,7 +277,7 @@ async def test_no_suitable_worker(tmp_path: Path) -> None:
         worker.news = answers("d")
         assert (await here.search()).move == "d"
         await here.broker.kill()
-        await here.until(lambda: not here.link.flows)
+        await here.until(lambda: not here.link.is_up)
         with pytest.raises(EngineUnavailable):
             await here.search()
 
@@ -466,7 +468,7 @@ async def test_two_workers_with_different_games(tmp_path: Path) -> None:
         sticks = load_game("sticks")
         fours, other = (
             await here.add_worker(),
-            await here.add_worker(games={"sticks": Offer(sticks.digest)}),
+            await here.add_worker(games={"sticks": ReadyGame(sticks.digest)}),
         )
         (token, *_) = sticks.start().tokens()
         fours.news, other.news = answers("f"), answers(token)
@@ -491,10 +493,10 @@ async def test_malformed_messages_are_counted_and_dropped(tmp_path: Path) -> Non
                other.replace(b'"depth":3', b'"depth":"3"'),
                b'{"type":"Answered","x":1}', b" " * (work.MAX_BYTES + 1) + other]  # fmt: skip
         for payload in bad:
-            worker.link.publish(work.news_topic("server-1"), payload, kept=True)
-            worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", kept=True)
+            worker.link.publish(work.answers_topic("server-1"), payload, reliable=True)
+            worker.link.publish(work.worker_topic("worker-enemy"), payload or b"{}", reliable=True)
         worker.link.publish(
-            work.worker_topic("worker-enemy"), work.encode(worker.advert), kept=True
+            work.worker_topic("worker-enemy"), work.encode(worker.advert), reliable=True
         )
         worker.say(order, work.Answered(order.id, 1, Result("d", info("d"))))
         assert (await searching).move == "d"

@@ -13,7 +13,7 @@ from engine.rules.registry import game_ids, load_game
 from engine.search.job import Result
 from engine.search.report import level_for
 from server.bus import work
-from server.bus.work import Offer, Warming
+from server.bus.work import CompilingGame, ReadyGame
 from server.ports import EngineUnavailable
 from server.seats import remote
 from server.worker import EngineWorker
@@ -33,8 +33,10 @@ async def add_cold_worker(
     here: Network, rules: str = GAME.digest, percent: int = 30
 ) -> ScriptedWorker:
     """A worker that has only this game and has not compiled it."""
-    worker = await here.add_worker(games={"othello": Offer("x")})
-    worker.advert = work.Advert(worker.name, 1, {}, warming={GAME.id: Warming(rules, percent)})
+    worker = await here.add_worker(games={"othello": ReadyGame("x")})
+    worker.advert = work.Advert(
+        worker.name, 1, {}, warming={GAME.id: CompilingGame(rules, percent)}
+    )
     worker.link.set_status(work.encode(worker.advert))
     await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
     return worker
@@ -157,9 +159,12 @@ def test_an_advert_lists_what_is_compiled() -> None:
     pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))
     worker = EngineWorker(Link(), pool, 2, games)  # type: ignore[arg-type]
     advert = worker.advert()
-    assert advert.games == {"chess": Offer(load_game("chess").digest)}
+    assert advert.games == {"chess": ReadyGame(load_game("chess").digest)}
     hex_digest, gomoku_digest = load_game("hex").digest, load_game("gomoku").digest
-    assert advert.warming == {"hex": Warming(hex_digest, 42), "gomoku": Warming(gomoku_digest)}
+    assert advert.warming == {
+        "hex": CompilingGame(hex_digest, 42),
+        "gomoku": CompilingGame(gomoku_digest),
+    }
     pool.states = dict.fromkeys(game_ids(), "warm")
     assert b"warming" not in work.encode(worker.advert())
     worker._on_order("", work.encode(work.Expect("hex")))

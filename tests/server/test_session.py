@@ -11,7 +11,7 @@ import pytest
 import structlog.testing
 
 from server.net import session as session_module
-from server.net.session import CUT_BYTES, SKIP_BYTES, Session
+from server.net.session import MAX_UNSENT_BYTES, MAX_UNSENT_EPHEMERAL_BYTES, Session
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
@@ -255,7 +255,7 @@ async def test_messages_beyond_the_rate_are_refused() -> None:
 
 async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that does not slow down is closed with 1008."""
-    monkeypatch.setattr(session_module, "EXCESS", 30)
+    monkeypatch.setattr(session_module, "MAX_EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(100):
             await one.send(wire.Ping())
@@ -278,7 +278,7 @@ async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch
 
     Leaving one makes place; joining the same one again needs none.
     """
-    monkeypatch.setattr(session_module, "ROOMS", 2)
+    monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
     async with serve() as node, node.guest() as one:
         rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
         for room in rooms[:2]:
@@ -343,14 +343,14 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     async with serve() as node, node.guest() as fine, deaf(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
-            while transport.get_write_buffer_size() <= SKIP_BYTES:
+            while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send_ephemeral(frame)
             held = transport.get_write_buffer_size()
             for _ in range(50):
                 session.send_ephemeral(frame)
             assert transport.get_write_buffer_size() == held, "what may be missed is missed"
             while not session.closed:
-                assert transport.get_write_buffer_size() <= CUT_BYTES
+                assert transport.get_write_buffer_size() <= MAX_UNSENT_BYTES
                 session.send(frame)
         assert [line["event"] for line in logs] == ["slow reader cut off"]
         session.send(frame)
@@ -368,7 +368,7 @@ def test_shutdown_does_not_wait_for_a_slow_reader(loop: str) -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
             session = await clients.enter_async_context(deaf(node))
-            while session._transport.get_write_buffer_size() <= SKIP_BYTES:
+            while session._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send(wire_frame("x" * 4000))
             await ends_within(nodes.aclose(), 6)
 

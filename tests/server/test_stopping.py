@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from server.net.session import GOODBYE_S, Session, Sessions
+from server.net.listener import CLOSE_TIMEOUT_S
+from server.net.session import Session, Sessions
 from server.protocol.codes import Close
 from tests.support.fake_server import FakeServer, virtual
 from tests.support.node import serve
@@ -59,7 +60,7 @@ async def test_sessions_that_do_not_answer_their_close_are_aborted(mute: int) ->
     assert {one.code for one in sockets} == {Close.RESTARTING}
     assert [one.aborted_s is None for one in sockets] == [True] * 20 + [False] * mute
     assert all((one.closed_s is not None) == (one.aborted_s is None) for one in sockets)
-    assert GOODBYE_S + DRAIN_S <= STOPPED_S
+    assert CLOSE_TIMEOUT_S + DRAIN_S <= STOPPED_S
 
 
 async def test_the_port_is_closed_before_the_first_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from server.deploy.postgres import DISCONNECT, PASSWORD, Postgres, give_away, private_postgres
+from server.deploy.postgres import (
+    DISCONNECT,
+    PASSWORD,
+    Postgres,
+    chown_to_postgres,
+    private_postgres,
+)
 from server.store.base import CommandKey, StoreUnavailable
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
@@ -147,7 +153,7 @@ async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
     try:
         for ending in ("crt", "key"):
             shutil.copy(tmp_path / f"server.{ending}", folder)
-        give_away(folder)
+        chown_to_postgres(folder)
         secure = {
             "ssl": "on",
             "ssl_cert_file": f"{folder}/server.crt",

@@ -37,7 +37,7 @@ HANGS_S = 60.0
 QUICK = {
     "poll_s": 3600.0, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6,
     "rooms_burst": 10**6,
-    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0, **limits.OFF,
+    "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "room_idle_s": 1.0, **limits.NO_LIMITS,
 }  # fmt: skip
 
 

@@ -53,7 +53,7 @@ FAULTS = {
        WHERE room = '{full}' AND v = 5""": ("I8", "cannot be read"),
     "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": (
         "I8",
-        "not as this program writes it",
+        "differs from what this version writes",
     ),
     # Command keys that are out of range, cover another's events, or are missing.
     "UPDATE commands SET last_v = 99 WHERE room = '{full}' AND first_v > 3": (
@@ -83,8 +83,11 @@ FAULTS = {
     ),
     "UPDATE matches SET over = NULL WHERE room = '{full}' AND plies > 0": ("I8", "over of match"),
     "DELETE FROM matches WHERE room = '{half}'": ("I8", "not in the list of matches"),
-    "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": ("I8", "the log started none"),
-    "UPDATE thoughts SET ply = ply + 1": ("I8", "no such move"),
+    "UPDATE matches SET room = '{waiting}' WHERE room = '{half}'": (
+        "I8",
+        "is listed but not in the log",
+    ),
+    "UPDATE thoughts SET ply = ply + 1": ("I8", "there is no such move"),
     # Rows of rooms that do not exist.
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
     "DELETE FROM matches WHERE room = '{against_ai}'": (

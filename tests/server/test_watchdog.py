@@ -44,7 +44,7 @@ async def test_a_loop_that_only_waits_is_not_reported(monkeypatch: pytest.Monkey
     while the loop turns.
     """
     beat_s, now_s = 0.01, [0.0]
-    monkeypatch.setattr(watchdog, "BEAT_S", beat_s)
+    monkeypatch.setattr(watchdog, "HEARTBEAT_S", beat_s)
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     with structlog.testing.capture_logs() as lines, watchdog.watch_loop(limit_s=5 * beat_s):
         for _ in range(30):

@@ -14,9 +14,9 @@ from typing import cast
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job
-from server.bench.moves import Meter, Player, Talk, connect, resident_bytes
+from server.bench.moves import Meter, Player, RequestClient, connect, resident_bytes
 from server.bus.base import LobbyChanged
-from server.bus.codec import ENTRIES, Codec
+from server.bus.codec import LOBBY_BATCH, Codec
 from server.bus.link import open_link
 from server.deploy.mosquitto import mosquitto
 from server.ports import Ports, random_id
@@ -65,10 +65,10 @@ def _resident(running: Cluster) -> tuple[int, int]:
 
 
 async def _guest(port: int, number: int) -> Player:
-    talk = Talk(await connect(port))
-    await talk.say("welcome", t="hello", protocol=wire.PROTOCOL, name=f"guest {number}")
-    talk.player.on_text = lambda text: None
-    return talk.player
+    client = RequestClient(await connect(port))
+    await client.request("welcome", t="hello", protocol=wire.PROTOCOL, name=f"guest {number}")
+    client.player.on_text = lambda text: None
+    return client.player
 
 
 async def _ping(players: list[Player]) -> None:
@@ -111,7 +111,9 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
             watchers = []
             for number in range(count):
                 player = await _guest(running.port, number)
-                await Talk(player).say("joined", t="join", id="join", room=pairs[0].room)
+                await RequestClient(player).request(
+                    "joined", t="join", id="join", room=pairs[0].room
+                )
                 player.on_text = count_bytes
                 watchers.append(player)
             await asyncio.sleep(0.5)
@@ -144,20 +146,20 @@ def lobby() -> costs.Lobby:
             room=random_id(), game="chess", title="Chess", options={}, seats=seats, state="playing",
             created_ms=1_700_000_000_000, ply=17, watching=3,
         )
-        for _ in range(ENTRIES)
+        for _ in range(LOBBY_BATCH)
     )  # fmt: skip
     codec = Codec(b"k" * 32)
     # The receiver only stores entries; it uses neither ports nor rooms for that.
     hears = Lobby(cast(Ports, None), lambda room: None)
     topic, payload, _ = codec.encode(LobbyChanged("node1", rooms))
 
-    def hear() -> None:
+    def receive() -> None:
         message = codec.decode(topic, payload)
         assert isinstance(message, LobbyChanged)
         hears.on_lobby_changed(message)
 
-    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / ENTRIES
-    return costs.Lobby(told_s, _timed(hear) / ENTRIES, len(payload) / ENTRIES)
+    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / LOBBY_BATCH
+    return costs.Lobby(told_s, _timed(receive) / LOBBY_BATCH, len(payload) / LOBBY_BATCH)
 
 
 def _timed(call: Callable[[], object], times: int = 300) -> float:

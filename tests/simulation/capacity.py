@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from server.bus.codec import ENTRIES
+from server.bus.codec import LOBBY_BATCH
 from server.runtime.lobby import PERIOD_S
 from tests.simulation.apart import PING_S
 from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
@@ -347,7 +347,7 @@ def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
     """
     hearing = wanted.pair_share + wanted.spectators_per_match
     presence = wanted.matches * (1 + hearing) / REFRESH_S
-    lobby = nodes * max(1 / PERIOD_S, wanted.lobby_entries / nodes / ENTRIES)
+    lobby = nodes * max(1 / PERIOD_S, wanted.lobby_entries / nodes / LOBBY_BATCH)
     searches = wanted.ai_moves * SEARCH_MESSAGES
     arriving = wanted.ops + presence + lobby + searches + nodes
     leaving = wanted.ops * hearing + presence * hearing + (lobby + nodes) * (nodes - 1) + searches

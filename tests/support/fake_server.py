@@ -227,7 +227,7 @@ class FaultyBus:
         #: True drops every message.
         self.cut = False
         #: Whether the bus reports that messages flow.
-        self.flows = True
+        self.is_up = True
 
     def publish(self, message: BusMessage) -> None:
         if self.cut:
@@ -255,8 +255,8 @@ class FaultyBus:
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return self._inner.on_gap(call)
 
-    def numbers(self) -> BusCounters:
-        return self._inner.numbers()
+    def counters(self) -> BusCounters:
+        return self._inner.counters()
 
 
 # --- the engines
@@ -472,7 +472,7 @@ class FakeServer:
 
     def unlimited(self) -> "FakeServer":
         """Removes the limits on chat and addresses, for tests that only need many events."""
-        self.settings = replace(self.settings, **limits.OFF)
+        self.settings = replace(self.settings, **limits.NO_LIMITS)
         return self
 
     def now_ms(self) -> int:

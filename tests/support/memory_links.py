@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from server.bus.broker import Broker
-from server.bus.link import Link, Receive, _filters
+from server.bus.link import Link, Receive, _matching_filters
 
 
 class MemoryBroker:
@@ -22,7 +22,7 @@ class MemoryBroker:
         """Creates a connected link."""
         link = MemoryLink(self, name, status_topic)
         self.links.append(link)
-        link._set_flows(True)
+        link._set_is_up(True)
         return link
 
     def send(self, topic: str, payload: bytes) -> None:
@@ -41,7 +41,7 @@ class MemoryBroker:
     def go(self) -> None:
         """Disconnects the broker; every link notices."""
         for link in self.links:
-            link._set_flows(False)
+            link._set_is_up(False)
 
 
 class MemoryLink(Link):
@@ -51,19 +51,19 @@ class MemoryLink(Link):
         self._memory = broker
         super().__init__(Broker("memory", 0), name, status_topic)
 
-    def publish(self, topic: str, payload: bytes, *, kept: bool = False) -> None:
-        if self._flows:
+    def publish(self, topic: str, payload: bytes, *, reliable: bool = False) -> None:
+        if self._is_up:
             self._memory.send(topic, payload)
 
     def set_status(self, payload: bytes) -> None:
         self._memory.show(self._status_topic, payload)
 
-    def subscribe(self, topics: str, receive: Receive, *, own: bool = False) -> Any:
+    def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
         for topic, payload in self._memory.statuses.items():
-            if payload and topics in _filters(topic):
+            if payload and topic_filter in _matching_filters(topic):
                 asyncio.get_running_loop().call_soon(receive, topic, payload)
-        return super().subscribe(topics, receive, own=own)
+        return super().subscribe(topic_filter, receive, include_own=include_own)
 
     def deliver(self, topic: str, payload: bytes) -> None:
-        if self._flows:
+        if self._is_up:
             self._on_message(cast(Any, SimpleNamespace(topic=topic, payload=payload)))

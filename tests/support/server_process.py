@@ -33,7 +33,7 @@ NO_RATE_LIMITS: dict[str, Any] = {
     "messages_burst": 1_000_000,
     "rooms_per_minute": 1_000_000,
     "rooms_burst": 1_000_000,
-    **limits.OFF,
+    **limits.NO_LIMITS,
 }
 
 

@@ -21,7 +21,7 @@ import click
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from server.bench.moves import Talk, connect
+from server.bench.moves import RequestClient, connect
 from tests.support.server_process import NO_RATE_LIMITS, serving
 
 WAIT_S = 120.0
@@ -44,19 +44,21 @@ def levels_of(game: Game) -> tuple[int, ...]:
 
 async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> Timed:
     """Creates a room in which the AI begins, and waits for its move."""
-    talk = Talk(await connect(port))
-    await talk.say("welcome", t="hello", protocol=1)
+    client = RequestClient(await connect(port))
+    await client.request("welcome", t="hello", protocol=1)
     begun = time.perf_counter()
     seats = [{"who": "ai", "level": level}, {"who": "me"}]
     room = (
-        await talk.say("ack", t="create", id="c", game=game_id, seats=seats, visibility="unlisted")
+        await client.request(
+            "ack", t="create", id="c", game=game_id, seats=seats, visibility="unlisted"
+        )
     )["room"]
-    talk.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
-    alive = asyncio.create_task(stay(talk))
+    client.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
+    alive = asyncio.create_task(stay(client))
     moved_s = ready_s = None
     is_short, is_ready = False, True
     while moved_s is None or (until_ready and ready_s is None and not is_ready):
-        message = await talk.hear(WAIT_S)
+        message = await client.receive(WAIT_S)
         now_s = time.perf_counter() - begun
         match message["t"]:
             case "thinking":
@@ -70,14 +72,14 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
             case "event" if message["kind"] == "finished":
                 raise RuntimeError(f"{game_id} at level {level}: {message['reason']}")
     alive.cancel()
-    talk.player.transport.close()
+    client.player.transport.close()
     return Timed(moved_s, is_short, ready_s)
 
 
-async def stay(talk: Talk) -> None:
+async def stay(client: RequestClient) -> None:
     """Keeps a connection open with pings."""
     while True:
-        talk.player.send(b'{"t":"ping"}')
+        client.player.send(b'{"t":"ping"}')
         await asyncio.sleep(PING_S)
 
 

@@ -267,7 +267,7 @@ async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Pa
         await expect(pages[0].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
         await pages[1].goto(server.url)
         await expect(banners[1]).to_contain_text(
-            "your address has 1 connections open, as many as it may; try again in 10 s"
+            "your address has reached its limit of open connections (1); try again in 10 s"
         )
         await pages[2].goto(server.url)
         await expect(banners[2]).to_contain_text(

@@ -9,7 +9,7 @@ import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.deploy.postgres import PASSWORD, SAFE, Postgres, private_postgres
+from server.deploy.postgres import PASSWORD, WITH_FSYNC, Postgres, private_postgres
 from server.protocol.codes import Code
 from server.protocol.messages import Chat, Join
 from tests.oracle.journal import Journal, read_postgres_logs
@@ -30,7 +30,7 @@ SETTLED_S = 60.0
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgres]:
     """A PostgreSQL server with fsync, for a test to kill and restart."""
-    with private_postgres(**SAFE) as server:
+    with private_postgres(**WITH_FSYNC) as server:
         yield server
 
 

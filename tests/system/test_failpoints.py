@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.process.failpoint import PLACES, kill_at, nowhere
+from server.process.failpoint import PLACES, kill_at, no_failpoint
 from server.settings import SettingError
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
@@ -61,4 +61,4 @@ def test_an_unknown_failpoint_is_refused(spec: str) -> None:
     """The refusal lists the existing failpoints."""
     with pytest.raises(SettingError, match="before_append, after_append, before_ack"):
         kill_at(spec)
-    assert kill_at("") is nowhere
+    assert kill_at("") is no_failpoint

@@ -20,7 +20,7 @@ from engine.search.levels import TIME_MS
 from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import open_link
-from server.bus.work import Offer
+from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.protocol.messages import AiSeat, Finished, MatchResult, Moved, MySeat, Thinking
 from tests.oracle.journal import Journal, read_logs
@@ -165,7 +165,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         open_link(broker.address, "liar", work.worker_topic("liar")) as link,
         connect(server.url) as ada,
     ):
-        liar = ScriptedWorker(link, 64, {game.id: Offer(game.digest, 10**9)})
+        liar = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
         liar.news = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
@@ -313,7 +313,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         link = await stack.enter_async_context(
             open_link(broker.address, "watcher", "plyroom/1/watcher")
         )
-        link.subscribe(f"{work.WORKERS}/+", adverts)
+        link.subscribe(f"{work.WORKERS_TOPIC}/+", adverts)
         ada = await stack.enter_async_context(connect(server.url))
         duels, past = [await duel(ada, stack) for _ in range(2)], []
         while len(kills_s) < kills:

@@ -26,7 +26,7 @@ PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
 #: Bytes that the server holds for a socket before it cuts it off.
-CUT_BYTES = 256 * 1024
+MAX_UNSENT_BYTES = 256 * 1024
 #: Growth of resident memory beyond that.
 SLACK_BYTES = 8 * 2**20
 #: Lines of chat until a cut at the latest: the kernel buffers up to 4 MiB per socket first.
@@ -87,7 +87,7 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
             watching.cancel()
             codes = {await one.closed() for one in paused}
         assert codes <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
-        assert most - before < PAUSED * CUT_BYTES + SLACK_BYTES
+        assert most - before < PAUSED * MAX_UNSENT_BYTES + SLACK_BYTES
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert_no_traceback(server)

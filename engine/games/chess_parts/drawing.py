@@ -8,9 +8,9 @@ from engine.games.chess_parts.board import (
     ONE,
     OWN,
     PAWN,
+    en_passant_square,
     in_check,
     kind_at,
-    passed_square,
     turn,
 )
 from engine.games.chess_parts.ending import (
@@ -20,7 +20,7 @@ from engine.games.chess_parts.ending import (
 from engine.games.chess_parts.fen import (
     CELLS,
     LETTERS,
-    men_of,
+    piece_map,
 )
 from engine.games.chess_parts.movement import (
     count_moves,
@@ -53,7 +53,7 @@ def board(options: Mapping[str, str]) -> BoardView:
 
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
-    pieces = {CELLS[square]: LETTERS[man] for square, man in men_of(s).items()}
+    pieces = {CELLS[square]: LETTERS[piece] for square, piece in piece_map(s).items()}
     path = (CELLS[last[1] & 63], CELLS[last[1] >> 6 & 63]) if last else ()
     marks: dict[str, tuple[str, ...]] = {"last": path}
     side, checked = turn(s), in_check(s)
@@ -77,7 +77,7 @@ def move_view(s: State, m: int) -> MoveView:
             CELLS[origin + 3 if target > origin else origin - 4],
             CELLS[(origin + target) // 2],
         )
-    elif kind == PAWN and target == passed_square(s) and target:
+    elif kind == PAWN and target == en_passant_square(s) and target:
         affects = (CELLS[origin & 56 | target & 7],)
     return MoveView(
         id=format_move(s, m),

@@ -1,4 +1,4 @@
-"""How a chess match ends, and the keys by which positions count as equal."""
+"""The ends of a chess match, and the keys of equal positions."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from engine.games.chess_parts.board import (
     CLOCK,
     DARK,
     DIAGONALS,
+    DRAW_CLOCK,
     GOLDEN,
     HASH,
     KNIGHTS,
-    LIMIT,
     MISC,
-    NEAR_LIMIT,
+    NEAR_DRAW_CLOCK,
     ONE,
     PAWNS,
     STRAIGHTS,
@@ -39,7 +39,7 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def cannot_mate(s: State) -> bool:
-    """True if no side can mate: bare kings, one knight, or bishops that all stand on one colour."""
+    """True if no side can mate: bare kings, one knight, or bishops on squares of one colour."""
     if s[PAWNS] | s[STRAIGHTS]:
         return False
     if s[KNIGHTS]:
@@ -49,13 +49,13 @@ def cannot_mate(s: State) -> bool:
 
 @rule
 def drawn(s: State) -> int:
-    """1 when neither side can mate, or after 75 moves by each without a capture or a pawn move.
+    """1 if neither side can mate, or after 75 moves each without a capture or a pawn move, else 0.
 
     Checkmate takes precedence over the 75-move rule.
     """
     if cannot_mate(s):
         return 1
-    return 1 if s[MISC] & CLOCK >= LIMIT and (not in_check(s) or count_moves(s) > 0) else 0
+    return 1 if s[MISC] & CLOCK >= DRAW_CLOCK and (not in_check(s) or count_moves(s) > 0) else 0
 
 
 @rule
@@ -70,10 +70,10 @@ def repetition(s: State) -> np.uint64:
 
 @rule
 def key(s: State) -> np.uint64:
-    found = s[HASH]
-    if s[MISC] & CLOCK >= NEAR_LIMIT:
-        found ^= (s[MISC] & CLOCK) * GOLDEN
-    return found if found else ONE
+    hashed = s[HASH]
+    if s[MISC] & CLOCK >= NEAR_DRAW_CLOCK:
+        hashed ^= (s[MISC] & CLOCK) * GOLDEN
+    return hashed if hashed else ONE
 
 
 def claim(s: State) -> str | None:

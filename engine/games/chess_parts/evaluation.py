@@ -1,7 +1,7 @@
 """The tapered evaluation of chess: a middlegame and an endgame sum, mixed by the pieces left.
 
 All weights are DATA, named in LAYOUT. The evaluation is linear in them (except in drawish endings),
-so that a tuner can learn them. Each side is evaluated as if it were White: for Black the board is
+so that a tuner can fit them. Each side is evaluated as if it were White: for Black the board is
 mirrored. A middlegame and an endgame value are packed into one integer, mg << 16 + eg, so that one
 addition adds both.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.game import State
 from engine.games.chess_parts.board import (
+    ALL_SQUARES,
     BISHOP,
     BLACK,
     DARK,
@@ -19,11 +20,10 @@ from engine.games.chess_parts.board import (
     EIGHT,
     FILE_A,
     FILE_H,
-    FULL,
     KING,
-    KING_STEPS,
+    KING_ATTACKS,
     KNIGHT,
-    KNIGHT_STEPS,
+    KNIGHT_ATTACKS,
     KNIGHTS,
     ONE,
     OWN,
@@ -81,48 +81,69 @@ LAYOUT = {
     "safe passed pawn": 8,
     "rook behind": 1,
 }
-#: A typed 0: a literal one would make the compiler compile a rule a second time.
+#: A typed zero; a literal 0 would make the compiler compile a rule twice.
 NO_TERMS: Any = np.int64(0)
 #: The index of the first weight of each row, typed for the same reason.
-_FIRST: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), strict=False))
+_ROW_STARTS: dict[str, Any] = dict(zip(LAYOUT, np.cumsum([0, *LAYOUT.values()]), strict=False))
 #: The offset from a middlegame weight to the endgame weight.
 ENDGAME = sum(LAYOUT.values())
 
-KNIGHT_MOBILITY, BISHOP_MOBILITY = _FIRST["knight mobility"], _FIRST["bishop mobility"]
-ROOK_MOBILITY, QUEEN_MOBILITY = _FIRST["rook mobility"], _FIRST["queen mobility"]
-ATTACK, SHELTER, STORM = _FIRST["attack on the king"], _FIRST["shelter"], _FIRST["storm"]
-PASSED_PAWN, FREE_PASSED = _FIRST["passed pawn"], _FIRST["free passed pawn"]
-OWN_KING_NEAR, ENEMY_KING_NEAR = _FIRST["own king near"], _FIRST["enemy king near"]
-CONNECTED, ISOLATED = _FIRST["connected pawn"], _FIRST["isolated pawn"]
-DOUBLED = _FIRST["doubled pawn"]
-BACKWARD, PAIR, BAD_BISHOP = _FIRST["backward pawn"], _FIRST["bishop pair"], _FIRST["bad bishop"]
-OUTPOST, OPEN_FILE = _FIRST["outpost"], _FIRST["open file"]
-PAWN_THREAT, PIECE_THREAT = _FIRST["pawn threat"], _FIRST["piece threat"]
-SPACE, TEMPO, BARE_KING = _FIRST["space"], _FIRST["tempo"], _FIRST["bare king"]
-SAFE_CHECK, WEAK_RING, HANGING = _FIRST["safe check"], _FIRST["weak ring"], _FIRST["hanging"]
-PUSH_THREAT, RESTRICTED, SHIELDED = _FIRST["push threat"], _FIRST["restricted"], _FIRST["shielded"]
-SAFE_PASSED, ROOK_BEHIND = _FIRST["safe passed pawn"], _FIRST["rook behind"]
+#: The first weight of each row, for the rules.
+KNIGHT_MOBILITY, BISHOP_MOBILITY = _ROW_STARTS["knight mobility"], _ROW_STARTS["bishop mobility"]
+ROOK_MOBILITY, QUEEN_MOBILITY = _ROW_STARTS["rook mobility"], _ROW_STARTS["queen mobility"]
+ATTACK, SHELTER, STORM = (
+    _ROW_STARTS["attack on the king"],
+    _ROW_STARTS["shelter"],
+    _ROW_STARTS["storm"],
+)
+PASSED_PAWN, FREE_PASSED = _ROW_STARTS["passed pawn"], _ROW_STARTS["free passed pawn"]
+OWN_KING_NEAR, ENEMY_KING_NEAR = _ROW_STARTS["own king near"], _ROW_STARTS["enemy king near"]
+CONNECTED, ISOLATED = _ROW_STARTS["connected pawn"], _ROW_STARTS["isolated pawn"]
+DOUBLED = _ROW_STARTS["doubled pawn"]
+BACKWARD, PAIR, BAD_BISHOP = (
+    _ROW_STARTS["backward pawn"],
+    _ROW_STARTS["bishop pair"],
+    _ROW_STARTS["bad bishop"],
+)
+OUTPOST, OPEN_FILE = _ROW_STARTS["outpost"], _ROW_STARTS["open file"]
+PAWN_THREAT, PIECE_THREAT = _ROW_STARTS["pawn threat"], _ROW_STARTS["piece threat"]
+SPACE, TEMPO, BARE_KING = _ROW_STARTS["space"], _ROW_STARTS["tempo"], _ROW_STARTS["bare king"]
+SAFE_CHECK, WEAK_RING, HANGING = (
+    _ROW_STARTS["safe check"],
+    _ROW_STARTS["weak ring"],
+    _ROW_STARTS["hanging"],
+)
+PUSH_THREAT, RESTRICTED, SHIELDED = (
+    _ROW_STARTS["push threat"],
+    _ROW_STARTS["restricted"],
+    _ROW_STARTS["shielded"],
+)
+SAFE_PASSED, ROOK_BEHIND = _ROW_STARTS["safe passed pawn"], _ROW_STARTS["rook behind"]
 
-#: The attack units of each attacked square beside the enemy king, by the kind of piece.
+#: Attack units for each attacked square next to the enemy king, by kind of piece.
 LIGHT_UNITS, ROOK_UNITS, QUEEN_UNITS = 2, 3, 4
 #: The highest index into "attack on the king".
-MOST_UNITS = 39
-#: The phase of all pieces (knights and bishops 1, rooks 2, queens 3), where only the middlegame
-#: counts; and the phase below which the score is scaled for drawish endings.
+MAX_ATTACK_UNITS = 39
+#: The phase with all pieces (knights and bishops 1, rooks 2, queens 3), where only the middlegame
+#: counts, and the phase below which the score is scaled down for drawish endings.
 FULL_PHASE, HALF_PHASE = 22, 11
-#: The scale at which the score counts in full.
+#: The scale of a score that is not reduced.
 SCALE = 64
+#: The squares for which `space` counts.
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
+#: The rows of outposts.
 ROWS_4_TO_6 = U(0xFFFFFF000000)
-EVEN_8, EVEN_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+#: Masks for `mirrored`.
+EVEN_ROWS, EVEN_ROW_PAIRS = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+#: Shifts as words.
 SEVEN, NINE, SIXTEEN, THIRTY_TWO = U(7), U(9), U(16), U(32)
 
 
 @rule
 def mirrored(x: np.uint64) -> np.uint64:
     """The board flipped vertically: row 1 exchanged with row 8, 2 with 7, and so on."""
-    x = (x >> EIGHT) & EVEN_8 | (x & EVEN_8) << EIGHT
-    x = (x >> SIXTEEN) & EVEN_16 | (x & EVEN_16) << SIXTEEN
+    x = (x >> EIGHT) & EVEN_ROWS | (x & EVEN_ROWS) << EIGHT
+    x = (x >> SIXTEEN) & EVEN_ROW_PAIRS | (x & EVEN_ROW_PAIRS) << SIXTEEN
     return x >> THIRTY_TWO | x << THIRTY_TWO
 
 
@@ -165,15 +186,15 @@ def pawn_terms(
     pawns: np.uint64, enemies: np.uint64, occupied: np.uint64, king: int, enemy_king: int, data: Any
 ) -> int:
     """Pawn placement and structure, and passed pawns with the distances of both kings."""
-    guards = beside(pawns << EIGHT)
-    seen = below(enemies >> EIGHT)
-    passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
-    connected = pawns & (guards | beside(pawns))
-    weak = pawns & ~beside(above(pawns) | below(pawns))
-    total = term(data, ISOLATED) * popcount(weak)
+    pawn_attacks = beside(pawns << EIGHT)
+    enemy_spans = below(enemies >> EIGHT)
+    passed = pawns & ~(enemy_spans | beside(enemy_spans)) & ~below(pawns >> EIGHT)
+    connected = pawns & (pawn_attacks | beside(pawns))
+    isolated = pawns & ~beside(above(pawns) | below(pawns))
+    total = term(data, ISOLATED) * popcount(isolated)
     total += term(data, DOUBLED) * popcount(pawns & below(pawns >> EIGHT))
-    held_back = (beside(enemies >> EIGHT) & ~above(guards)) >> EIGHT
-    total += term(data, BACKWARD) * popcount(pawns & held_back & ~weak)
+    held_back = (beside(enemies >> EIGHT) & ~above(pawn_attacks)) >> EIGHT
+    total += term(data, BACKWARD) * popcount(pawns & held_back & ~isolated)
     while pawns:
         pawn = lowest(pawns)
         pawns ^= pawn
@@ -197,7 +218,7 @@ def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) ->
     """Pawn shelter and storm: each side's nearest pawn before the king on three files, by row."""
     total = NO_TERMS
     file = min(max(king & 7, 1), 6) - 1
-    ahead = FULL << U(king & 56)
+    ahead = ALL_SQUARES << U(king & 56)
     for i in range(3):
         column = (FILE_A << U(file + i)) & ahead
         mine, other = pawns & column, enemies & column
@@ -211,12 +232,12 @@ def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) ->
 Boards = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 #: The squares that a side's knights, bishops, rooks and queens attack; those that any of its pieces
 #: attacks, and those that at least two attack.
-Reach = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
+Attacks = tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, np.uint64]
 
 
 @rule
-def turned(x: Boards) -> Boards:
-    """The board as the other side sees it."""
+def flipped(x: Boards) -> Boards:
+    """The board as the other side sees it, with the sides exchanged."""
     mine, other, pawns, knights, diagonals, straights, kings = x
     return (
         mirrored(other),
@@ -230,7 +251,7 @@ def turned(x: Boards) -> Boards:
 
 
 @rule
-def turned_reach(x: Reach) -> Reach:
+def flipped_attacks(x: Attacks) -> Attacks:
     return (
         mirrored(x[0]),
         mirrored(x[1]),
@@ -242,7 +263,7 @@ def turned_reach(x: Reach) -> Reach:
 
 
 @rule
-def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
+def own_terms(boards: Boards, data: Any) -> tuple[int, Attacks]:
     """The terms of one side, which plays up the board, and the squares that it attacks."""
     mine, other, all_pawns, knights, diagonals, straights, kings = boards
     occupied = mine | other
@@ -251,20 +272,22 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
     # 1. Pawns, and the king behind them.
     total = pawn_terms(pawns, enemies, occupied, king, enemy_king, data)
     total += term(data, KING * 64 + king) + shelter_terms(pawns, enemies, king, data)
-    guards = beside(pawns << EIGHT)
-    guarded = beside(enemies >> EIGHT)
-    total += term(data, PAWN_THREAT) * popcount(guards & other & ~all_pawns)
-    total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~guarded)
+    pawn_attacks = beside(pawns << EIGHT)
+    enemy_pawn_attacks = beside(enemies >> EIGHT)
+    total += term(data, PAWN_THREAT) * popcount(pawn_attacks & other & ~all_pawns)
+    total += term(data, SPACE) * popcount(ROWS_2_TO_4 & MIDDLE_FILES & ~pawns & ~enemy_pawn_attacks)
     # 2. The other pieces: placement, mobility, threats and attacks beside the enemy king. Each kind
     # has its own loop, because a branch on the kind cannot be predicted.
-    safe = ~(pawns | kings & mine | guarded)
-    ring = KING_STEPS[enemy_king]
-    outposts = guards & ROWS_4_TO_6 & ~below(guarded)
+    safe = ~(pawns | kings & mine | enemy_pawn_attacks)
+    king_ring = KING_ATTACKS[enemy_king]
+    outposts = pawn_attacks & ROWS_4_TO_6 & ~below(enemy_pawn_attacks)
     rooks_and_queens = other & straights
-    loose = other & ~guarded & (knights | diagonals & ~straights)
-    reached = guards | KING_STEPS[king]
-    twice = guards & KING_STEPS[king] | ((pawns & ~FILE_A) << SEVEN) & ((pawns & ~FILE_H) << NINE)
-    hits: Any = np.int64(0)
+    minor_targets = other & ~enemy_pawn_attacks & (knights | diagonals & ~straights)
+    attacked = pawn_attacks | KING_ATTACKS[king]
+    attacked_twice = pawn_attacks & KING_ATTACKS[king] | ((pawns & ~FILE_A) << SEVEN) & (
+        (pawns & ~FILE_H) << NINE
+    )
+    attack_units: Any = np.int64(0)
     attackers_of_king: Any = np.int64(0)
     by_knights = ZERO
     pieces = mine & knights
@@ -272,17 +295,17 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
     while pieces:
         square = lsb(pieces)
         pieces &= pieces - ONE
-        targets = KNIGHT_STEPS[square]
-        twice |= reached & targets
-        reached |= targets
+        targets = KNIGHT_ATTACKS[square]
+        attacked_twice |= attacked & targets
+        attacked |= targets
         by_knights |= targets
         total += term(data, KNIGHT * 64 + square) + term(
             data, KNIGHT_MOBILITY + popcount(targets & safe)
         )
         total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
-        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
-        hits += LIGHT_UNITS * popcount(targets & ring)
-        attackers_of_king += np.int64(targets & ring != ZERO)
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & minor_targets)
+        attack_units += LIGHT_UNITS * popcount(targets & king_ring)
+        attackers_of_king += np.int64(targets & king_ring != ZERO)
     by_bishops = ZERO
     pieces = mine & diagonals & ~straights
     total += term(data, OUTPOST + 1) * popcount(pieces & outposts)
@@ -296,105 +319,113 @@ def own_terms(boards: Boards, data: Any) -> tuple[int, Reach]:
         square = lsb(pieces)
         pieces &= pieces - ONE
         targets = diagonal_attacks(square, occupied)
-        twice |= reached & targets
-        reached |= targets
+        attacked_twice |= attacked & targets
+        attacked |= targets
         by_bishops |= targets
         total += term(data, BISHOP * 64 + square) + term(
             data, BISHOP_MOBILITY + popcount(targets & safe)
         )
         total += term(data, PIECE_THREAT) * popcount(targets & rooks_and_queens)
-        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
-        hits += LIGHT_UNITS * popcount(targets & ring)
-        attackers_of_king += np.int64(targets & ring != ZERO)
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & minor_targets)
+        attack_units += LIGHT_UNITS * popcount(targets & king_ring)
+        attackers_of_king += np.int64(targets & king_ring != ZERO)
     by_rooks = ZERO
     pieces = mine & straights & ~diagonals
     while pieces:
         square = lsb(pieces)
         pieces &= pieces - ONE
         targets = straight_attacks(square, occupied)
-        twice |= reached & targets
-        reached |= targets
+        attacked_twice |= attacked & targets
+        attacked |= targets
         by_rooks |= targets
         total += term(data, ROOK * 64 + square) + term(
             data, ROOK_MOBILITY + popcount(targets & safe)
         )
         total += term(data, PIECE_THREAT + 1) * popcount(targets & rooks_and_queens & diagonals)
-        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & minor_targets)
         column = FILE_A << U(square & 7)
         if column & pawns == ZERO:
             total += term(data, OPEN_FILE + (1 if column & enemies else 0))
-        hits += ROOK_UNITS * popcount(targets & ring)
-        attackers_of_king += np.int64(targets & ring != ZERO)
+        attack_units += ROOK_UNITS * popcount(targets & king_ring)
+        attackers_of_king += np.int64(targets & king_ring != ZERO)
     by_queens = ZERO
     pieces = mine & straights & diagonals
     while pieces:
         square = lsb(pieces)
         pieces &= pieces - ONE
         targets = diagonal_attacks(square, occupied) | straight_attacks(square, occupied)
-        twice |= reached & targets
-        reached |= targets
+        attacked_twice |= attacked & targets
+        attacked |= targets
         by_queens |= targets
         total += term(data, QUEEN * 64 + square) + term(
             data, QUEEN_MOBILITY + popcount(targets & safe)
         )
-        total += term(data, PIECE_THREAT + 2) * popcount(targets & loose)
-        hits += QUEEN_UNITS * popcount(targets & ring)
-        attackers_of_king += 2 * np.int64(targets & ring != ZERO)
-    # 3. King attack: one piece alone is no danger to a king.
+        total += term(data, PIECE_THREAT + 2) * popcount(targets & minor_targets)
+        attack_units += QUEEN_UNITS * popcount(targets & king_ring)
+        attackers_of_king += 2 * np.int64(targets & king_ring != ZERO)
+    # 3. King attack, which takes at least two pieces or a queen.
     if attackers_of_king > 1:
-        total += term(data, ATTACK + min(hits, MOST_UNITS))
-    # 4. Mop-up: a bare king is driven to the edge and towards the other king.
+        total += term(data, ATTACK + min(attack_units, MAX_ATTACK_UNITS))
+    # 4. Mop-up: drive a bare king to the edge and bring the own king near.
     if other == kings & other and mine & (straights | diagonals):
         centre = min(enemy_king & 7, 7 - (enemy_king & 7)) + min(
             enemy_king >> 3, 7 - (enemy_king >> 3)
         )
         total += term(data, BARE_KING) * (20 - 2 * centre - distance(king, enemy_king))
-    return total, (by_knights, by_bishops, by_rooks, by_queens, reached, twice)
+    return total, (by_knights, by_bishops, by_rooks, by_queens, attacked, attacked_twice)
 
 
 @rule
-def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int:
+def contact_terms(boards: Boards, attacks: Attacks, enemy_attacks: Attacks, data: Any) -> int:
     """The terms of one side that depend on the attacks of both sides."""
     mine, other, all_pawns, knights, diagonals, straights, kings = boards
-    by_knights, by_bishops, by_rooks, by_queens, reached, twice = reach
+    by_knights, by_bishops, by_rooks, by_queens, attacked, attacked_twice = attacks
     occupied = mine | other
     pawns, enemies = all_pawns & mine, all_pawns & other
     enemy_king = lsb(kings & other)
-    held, held_twice = answer[4], answer[5]
-    guarded = beside(enemies >> EIGHT)
+    defended, defended_twice = enemy_attacks[4], enemy_attacks[5]
+    enemy_pawn_attacks = beside(enemies >> EIGHT)
     # 1. Safe checks, which no piece but the king could capture, and weak squares beside the king.
-    by_officers = answer[0] | answer[1] | answer[2] | answer[3] | guarded
-    holes = reached & ~by_officers
-    safe = ~mine & (~held | holes & twice)
-    along = straight_attacks(enemy_king, occupied) & safe
-    across = diagonal_attacks(enemy_king, occupied) & safe
-    if KNIGHT_STEPS[enemy_king] & by_knights & safe:
+    defended_without_king = (
+        enemy_attacks[0]
+        | enemy_attacks[1]
+        | enemy_attacks[2]
+        | enemy_attacks[3]
+        | enemy_pawn_attacks
+    )
+    weak = attacked & ~defended_without_king
+    safe = ~mine & (~defended | weak & attacked_twice)
+    straight_checks = straight_attacks(enemy_king, occupied) & safe
+    diagonal_checks = diagonal_attacks(enemy_king, occupied) & safe
+    if KNIGHT_ATTACKS[enemy_king] & by_knights & safe:
         total = term(data, SAFE_CHECK)
     else:
         total = NO_TERMS
-    if across & by_bishops:
+    if diagonal_checks & by_bishops:
         total += term(data, SAFE_CHECK + 1)
-    if along & by_rooks:
+    if straight_checks & by_rooks:
         total += term(data, SAFE_CHECK + 2)
-    if (along | across) & by_queens:
+    if (straight_checks | diagonal_checks) & by_queens:
         total += term(data, SAFE_CHECK + 3)
-    total += term(data, WEAK_RING) * popcount(holes & KING_STEPS[enemy_king])
+    total += term(data, WEAK_RING) * popcount(weak & KING_ATTACKS[enemy_king])
     # 2. Hanging pieces, safe pawn pushes that attack a piece, and squares contested by both sides.
-    hanging = reached & ~held & other
+    hanging = attacked & ~defended & other
     total += term(data, HANGING) * popcount(hanging & all_pawns)
     total += term(data, HANGING + 1) * popcount(hanging & ~all_pawns)
-    steps = (pawns << EIGHT) & ~occupied & ~guarded & (reached | ~held)
-    total += term(data, PUSH_THREAT) * popcount(beside(steps << EIGHT) & other & ~all_pawns)
-    total += term(data, RESTRICTED) * popcount(held & reached & ~guarded & ~(held_twice & ~twice))
+    pushes = (pawns << EIGHT) & ~occupied & ~enemy_pawn_attacks & (attacked | ~defended)
+    total += term(data, PUSH_THREAT) * popcount(beside(pushes << EIGHT) & other & ~all_pawns)
+    total += term(data, RESTRICTED) * popcount(
+        defended & attacked & ~enemy_pawn_attacks & ~(defended_twice & ~attacked_twice)
+    )
     # 3. Minor pieces behind a pawn; passed pawns with a safe path, and rooks behind them.
-    light = mine & (knights | diagonals & ~straights)
-    total += term(data, SHIELDED) * popcount(light & (all_pawns >> EIGHT))
-    seen = below(enemies >> EIGHT)
-    passed = pawns & ~(seen | beside(seen)) & ~below(pawns >> EIGHT)
+    minors = mine & (knights | diagonals & ~straights)
+    total += term(data, SHIELDED) * popcount(minors & (all_pawns >> EIGHT))
+    enemy_spans = below(enemies >> EIGHT)
+    passed = pawns & ~(enemy_spans | beside(enemy_spans)) & ~below(pawns >> EIGHT)
     while passed:
         pawn = lowest(passed)
         passed ^= pawn
-        if above(pawn << EIGHT) & (held | other) == ZERO:
+        if above(pawn << EIGHT) & (defended | other) == ZERO:
             total += term(data, SAFE_PASSED + (lsb(pawn) >> 3))
         if below(pawn >> EIGHT) & mine & straights & ~diagonals:
             total += term(data, ROOK_BEHIND)
@@ -402,21 +433,21 @@ def contact_terms(boards: Boards, reach: Reach, answer: Reach, data: Any) -> int
 
 
 @rule
-def scale_of(s: State, strong: np.uint64) -> int:
-    """The part of the score that counts, of SCALE, for the side that is ahead.
+def endgame_scale(s: State, strong: np.uint64) -> int:
+    """The scale of the score, at most SCALE, if the side with the pieces `strong` is ahead.
 
-    It is small when that side has no pawns and hardly more pieces, and half with bishops of
+    It is small if that side has no pawns and little more material, and half with bishops of
     opposite colours.
     """
     weak = s[OWN] ^ s[THEIRS] ^ strong
     bishops = s[DIAGONALS] & ~s[STRAIGHTS]
     if not s[PAWNS] & strong:
-        light = s[KNIGHTS] | bishops
-        more = 3 * (popcount(light & strong) - popcount(light & weak))
+        minors = s[KNIGHTS] | bishops
+        lead = 3 * (popcount(minors & strong) - popcount(minors & weak))
         rooks, queens = s[STRAIGHTS] & ~s[DIAGONALS], s[STRAIGHTS] & s[DIAGONALS]
-        more += 5 * (popcount(rooks & strong) - popcount(rooks & weak))
-        more += 9 * (popcount(queens & strong) - popcount(queens & weak))
-        if more <= 3:
+        lead += 5 * (popcount(rooks & strong) - popcount(rooks & weak))
+        lead += 9 * (popcount(queens & strong) - popcount(queens & weak))
+        if lead <= 3:
             return 8
         if not (s[STRAIGHTS] | bishops) & strong:
             return 4  # knights alone cannot force mate
@@ -435,17 +466,17 @@ def evaluate(s: State, data: Any) -> int:
     mine = (own, theirs, pawns, knights, diagonals, straights, kings)
     other = (theirs, own, pawns, knights, diagonals, straights, kings)
     if misc & BLACK:
-        mine = turned(other)
+        mine = flipped(other)
     else:
-        other = turned(mine)
-    total, reach = own_terms(mine, data)
-    against, answer = own_terms(other, data)
-    total += contact_terms(mine, reach, turned_reach(answer), data) - against
-    total += term(data, TEMPO) - contact_terms(other, answer, turned_reach(reach), data)
-    end = ((total + 32768) & 65535) - 32768
-    mid = (total - end) >> 16
+        other = flipped(mine)
+    total, attacks = own_terms(mine, data)
+    enemy_total, enemy_attacks = own_terms(other, data)
+    total += contact_terms(mine, attacks, flipped_attacks(enemy_attacks), data) - enemy_total
+    total += term(data, TEMPO) - contact_terms(other, enemy_attacks, flipped_attacks(attacks), data)
+    endgame = ((total + 32768) & 65535) - 32768
+    middlegame = (total - endgame) >> 16
     phase = min(popcount(knights) + popcount(diagonals) + 2 * popcount(straights), FULL_PHASE)
-    value = (mid * phase + end * (FULL_PHASE - phase)) // FULL_PHASE
+    value = (middlegame * phase + endgame * (FULL_PHASE - phase)) // FULL_PHASE
     if phase < HALF_PHASE:
-        value = value * scale_of(s, s[OWN] if value > 0 else s[THEIRS]) // SCALE
+        value = value * endgame_scale(s, s[OWN] if value > 0 else s[THEIRS]) // SCALE
     return int(value)

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from engine.game import State
 from engine.games.chess_parts.board import (
     BISHOP,
-    BLACK_HASH,
-    HASHES,
+    BLACK_KEY,
+    DRAW_PLIES,
+    EN_PASSANT_KEYS,
     KING,
     KINGS,
     KNIGHT,
-    LIMIT_PLIES,
     MISC,
-    PASSED_OF,
     PAWN,
     QUEEN,
-    RIGHTS_OF,
+    RIGHTS_KEYS,
     ROOK,
+    ZOBRIST_KEYS,
     in_check,
     turn,
 )
@@ -26,26 +26,29 @@ from engine.games.chess_parts.movement import (
 )
 from engine.jit import U
 
+#: The name of each square, by number.
 CELLS = tuple(f"{file}{rank}" for rank in "12345678" for file in "abcdefgh")
 #: The piece letters by side * 6 + kind.
 LETTERS = "PNBRQKpnbrqk"
+#: The FEN of the start position.
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-HIGHEST_NUMBER = 999_999
+#: Maximum move number of a FEN.
+MAX_MOVE_NUMBER = 999_999
 
 
 def init(options: Mapping[str, str]) -> State:
     return parse_position(START, options)
 
 
-def men_of(s: State) -> dict[int, int]:
-    """Side * 6 + kind of the piece on each square that has one."""
+def piece_map(s: State) -> dict[int, int]:
+    """The pieces by square, each as side * 6 + kind."""
     own, theirs, pawns, knights, diagonals, straights = map(int, s[:KINGS])
     black = own if turn(s) else theirs
-    men = {}
-    left = own | theirs
-    while left:
-        bit = left & -left
-        left ^= bit
+    pieces = {}
+    remaining = own | theirs
+    while remaining:
+        bit = remaining & -remaining
+        remaining ^= bit
         if bit & pawns:
             kind = PAWN
         elif bit & knights:
@@ -54,29 +57,33 @@ def men_of(s: State) -> dict[int, int]:
             kind = QUEEN if bit & straights else BISHOP
         else:
             kind = ROOK if bit & straights else KING
-        men[bit.bit_length() - 1] = kind + 6 if bit & black else kind
-    return men
+        pieces[bit.bit_length() - 1] = kind + 6 if bit & black else kind
+    return pieces
 
 
 def _state(
-    men: Mapping[int, int], side: int, rights: int, passed: int, clock: int, number: int
+    pieces: Mapping[int, int], side: int, rights: int, en_passant: int, clock: int, number: int
 ) -> State:
-    """The state with these pieces; it keeps the en passant square if such a capture is legal."""
+    """The state with these pieces; the en passant square is set only if such a capture is legal."""
     bits = [0] * 12
-    hashed = int(HASHES[RIGHTS_OF + rights]) ^ (int(BLACK_HASH) if side else 0)
-    for square, man in men.items():
-        bits[man] |= 1 << square
-        hashed ^= int(HASHES[man * 64 + square])
+    key = int(ZOBRIST_KEYS[RIGHTS_KEYS + rights]) ^ (int(BLACK_KEY) if side else 0)
+    for square, piece in pieces.items():
+        bits[piece] |= 1 << square
+        key ^= int(ZOBRIST_KEYS[piece * 64 + square])
     white, black = sum(bits[:6]), sum(bits[6:])
     pawns, knights, bishops, rooks, queens, kings = (
         bits[kind] | bits[kind + 6] for kind in range(6)
     )
     boards = (black, white) if side else (white, black)
     misc = rights | side << 10 | clock << 16 | number << 32
-    words = [*boards, pawns, knights, bishops | queens, rooks | queens, kings, misc, hashed]
+    words = [*boards, pawns, knights, bishops | queens, rooks | queens, kings, misc, key]
     state = tuple(U(word % 2**64) for word in words)
-    noted = (*state[:MISC], U(misc | passed << 4), U(hashed ^ int(HASHES[PASSED_OF + passed])))
-    return noted if passed and en_passant_origins(noted) else state
+    with_en_passant = (
+        *state[:MISC],
+        U(misc | en_passant << 4),
+        U(key ^ int(ZOBRIST_KEYS[EN_PASSANT_KEYS + en_passant])),
+    )
+    return with_en_passant if en_passant and en_passant_origins(with_en_passant) else state
 
 
 def parse_position(text: str, options: Mapping[str, str]) -> State:
@@ -86,25 +93,25 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
             "a FEN has six fields: pieces, side to move, castling, en passant, halfmove clock,"
             " move number"
         )
-    men = _parse_men(fields[0])
+    pieces = _parse_pieces(fields[0])
     if fields[1] not in ("w", "b"):
         raise ValueError("the side to move is w or b")
     side = "wb".index(fields[1])
-    rights = _parse_rights(fields[2], men)
-    passed = _parse_passed(fields[3], men, side)
-    clock = _parse_number(fields[4], "the halfmove clock", 0, LIMIT_PLIES)
-    number = _parse_number(fields[5], "the number of the move", 1, HIGHEST_NUMBER)
-    other = _state(men, 1 - side, rights, 0, clock, number)
+    rights = _parse_rights(fields[2], pieces)
+    en_passant = _parse_en_passant(fields[3], pieces, side)
+    clock = _parse_number(fields[4], "the halfmove clock", 0, DRAW_PLIES)
+    number = _parse_number(fields[5], "the number of the move", 1, MAX_MOVE_NUMBER)
+    other = _state(pieces, 1 - side, rights, 0, clock, number)
     if in_check(other):
         raise ValueError("the side that is not to move is in check")
-    return _state(men, side, rights, passed, clock, number)
+    return _state(pieces, side, rights, en_passant, clock, number)
 
 
-def _parse_men(text: str) -> dict[int, int]:
+def _parse_pieces(text: str) -> dict[int, int]:
     rows = text.split("/")
     if len(rows) != 8:
         raise ValueError("the pieces are eight rows with / between them, row 8 first")
-    men = {}
+    pieces = {}
     for rank, row in zip(range(7, -1, -1), rows, strict=True):
         if not re.fullmatch(f"(?:[1-8](?![1-8])|[{LETTERS}])+", row):
             raise ValueError(
@@ -113,18 +120,18 @@ def _parse_men(text: str) -> dict[int, int]:
         squares = re.sub("[1-8]", lambda digit: "." * int(digit[0]), row)
         if len(squares) != 8:
             raise ValueError(f"row {rank + 1} has {len(squares)} squares instead of 8")
-        men.update(
+        pieces.update(
             {rank * 8 + file: LETTERS.index(c) for file, c in enumerate(squares) if c != "."}
         )
     for side, name in enumerate(("White", "Black")):
-        _check_men(name, [man - 6 * side for man in men.values() if man // 6 == side])
-    if any(man % 6 == PAWN and square // 8 in (0, 7) for square, man in men.items()):
+        _check_pieces(name, [piece - 6 * side for piece in pieces.values() if piece // 6 == side])
+    if any(piece % 6 == PAWN and square // 8 in (0, 7) for square, piece in pieces.items()):
         raise ValueError("no pawn stands on the first or last row")
-    return men
+    return pieces
 
 
-def _check_men(name: str, kinds: list[int]) -> None:
-    """Raises ValueError for pieces that no match can bring about; MAX_MOVES relies on it."""
+def _check_pieces(name: str, kinds: list[int]) -> None:
+    """Raises ValueError for pieces that no match can lead to; MAX_MOVES relies on this."""
     if kinds.count(KING) != 1:
         raise ValueError(f"{name} has exactly one king, not {kinds.count(KING)}")
     pawns = kinds.count(PAWN)
@@ -136,27 +143,30 @@ def _check_men(name: str, kinds: list[int]) -> None:
         raise ValueError(f"{name} has more pieces than eight pawns can become")
 
 
-def _parse_rights(text: str, men: Mapping[int, int]) -> int:
+def _parse_rights(text: str, pieces: Mapping[int, int]) -> int:
     if not re.fullmatch("-|(?=.)K?Q?k?q?", text):
         raise ValueError("castling rights are some of KQkq in this order, or -")
     for letter, king, rook in (("K", 4, 7), ("Q", 4, 0), ("k", 60, 63), ("q", 60, 56)):
         side = 0 if letter.isupper() else 6
-        if letter in text and (men.get(king) != KING + side or men.get(rook) != ROOK + side):
+        if letter in text and (pieces.get(king) != KING + side or pieces.get(rook) != ROOK + side):
             raise ValueError(
                 f"the right {letter} needs a king on {CELLS[king]} and a rook on {CELLS[rook]}"
             )
     return sum(1 << "KQkq".index(letter) for letter in text if letter != "-")
 
 
-def _parse_passed(text: str, men: Mapping[int, int], side: int) -> int:
-    """The en passant square, which a FEN may name after every double step; 0 for none."""
+def _parse_en_passant(text: str, pieces: Mapping[int, int], side: int) -> int:
+    """Parses the en passant square, which a FEN may give after any double step; 0 for none."""
     if text == "-":
         return 0
     if text not in CELLS[40:48] + CELLS[16:24] or text[1] != "63"[side]:
         raise ValueError(f"the en passant square is - or on row {'63'[side]}")
     square = CELLS.index(text)
-    ahead = -8 if side == 0 else 8
-    if men.get(square + ahead) != PAWN + 6 * (1 - side) or {square, square - ahead} & men.keys():
+    forward = -8 if side == 0 else 8
+    if (
+        pieces.get(square + forward) != PAWN + 6 * (1 - side)
+        or {square, square - forward} & pieces.keys()
+    ):
         raise ValueError(f"no pawn can just have passed {text}")
     return square
 
@@ -168,13 +178,13 @@ def _parse_number(text: str, name: str, low: int, high: int) -> int:
 
 
 def format_position(s: State) -> str:
-    men = men_of(s)
+    pieces = piece_map(s)
     rows = (
-        "".join(LETTERS[men[rank + i]] if rank + i in men else "." for i in range(8))
+        "".join(LETTERS[pieces[rank + i]] if rank + i in pieces else "." for i in range(8))
         for rank in range(56, -1, -8)
     )
     board_text = re.sub(r"\.+", lambda empty: str(len(empty[0])), "/".join(rows))
     misc = int(s[MISC])
     rights = "".join(letter for i, letter in enumerate("KQkq") if misc >> i & 1) or "-"
-    passed = CELLS[misc >> 4 & 63] if misc >> 4 & 63 else "-"
-    return f"{board_text} {'wb'[turn(s)]} {rights} {passed} {misc >> 16 & 0xFFFF} {misc >> 32}"
+    en_passant = CELLS[misc >> 4 & 63] if misc >> 4 & 63 else "-"
+    return f"{board_text} {'wb'[turn(s)]} {rights} {en_passant} {misc >> 16 & 0xFFFF} {misc >> 32}"

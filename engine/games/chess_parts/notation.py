@@ -30,7 +30,7 @@ from engine.games.chess_parts.movement import (
 )
 from engine.jit import U
 
-#: A move that is never legal, the result of a well-formed text that fits no legal move.
+#: A move that is never legal; the result of a well-formed text that matches no legal move.
 NO_MOVE = 0
 UCI = re.compile("([a-h][1-8])([a-h][1-8])([nbrq]?)")
 SAN = re.compile("([KQRBN]?)([a-h]?)([1-8]?)[x-]?([a-h][1-8])(?:=?([QRBN]))?[+#]?")
@@ -48,18 +48,20 @@ def parse_move(s: State, text: str) -> int:
         )
     castling = CASTLING.fullmatch(text)
     if castling:
-        origin, way = 60 if turn(s) else 4, -2 if castling[1] else 2
-        return origin | origin + way << 6 if int(s[KINGS] & s[OWN]) >> origin & 1 else NO_MOVE
+        origin, step = 60 if turn(s) else 4, -2 if castling[1] else 2
+        return origin | origin + step << 6 if int(s[KINGS] & s[OWN]) >> origin & 1 else NO_MOVE
     san = SAN.fullmatch(text)
     if not san:
         raise ValueError("a move is written like e2e4, e7e8q, Nf3, exd5, e8=Q or O-O")
     return _find_move(s, *san.groups())
 
 
-def _find_move(s: State, letter: str, file: str, rank: str, target: str, new: str | None) -> int:
-    """The legal move that fits, or NO_MOVE; ValueError if several fit."""
-    kind, promoted = "PNBRQK".index(letter or "P"), ".NBRQ".index(new or ".")
-    found = [
+def _find_move(
+    s: State, letter: str, file: str, rank: str, target: str, promotion: str | None
+) -> int:
+    """The legal move that matches, or NO_MOVE; ValueError if several match."""
+    kind, promoted = "PNBRQK".index(letter or "P"), ".NBRQ".index(promotion or ".")
+    matching = [
         m
         for m in _legal(s)
         if CELLS[m >> 6 & 63] == target
@@ -69,9 +71,9 @@ def _find_move(s: State, letter: str, file: str, rank: str, target: str, new: st
         and CELLS[m & 63][0] == (file or CELLS[m & 63][0])
         and CELLS[m & 63][1] == (rank or CELLS[m & 63][1])
     ]
-    if len(found) > 1:
+    if len(matching) > 1:
         raise ValueError("several pieces can go there: say from which row or column")
-    return found[0] if found else NO_MOVE
+    return matching[0] if matching else NO_MOVE
 
 
 def _legal(s: State) -> list[int]:
@@ -100,16 +102,16 @@ def notation(s: State, m: int) -> str:
         promoted = "=" + LETTERS[m >> 12] if m >> 12 else ""
         return (f"{origin[0]}x" if captures else "") + target + promoted + mark
     captures = bool(s[THEIRS] >> U(m >> 6 & 63) & ONE)
-    return LETTERS[kind] + _distinction(s, m, kind) + ("x" if captures else "") + target + mark
+    return LETTERS[kind] + _disambiguation(s, m, kind) + ("x" if captures else "") + target + mark
 
 
-def _distinction(s: State, m: int, kind: int) -> str:
+def _disambiguation(s: State, m: int, kind: int) -> str:
     """The disambiguation of a move: its column, else its row, else both; empty if it is unique."""
     diagonals, straights = s[DIAGONALS], s[STRAIGHTS]
-    alike = int(
+    same_kind = int(
         s[OWN] & (s[PAWNS], s[KNIGHTS], diagonals, straights, diagonals & straights, s[KINGS])[kind]
     )
-    if alike & alike - 1 == 0:  # the only piece of its kind needs no list of moves, which is slow
+    if same_kind & same_kind - 1 == 0:  # skip the slow list of moves
         return ""
     rivals = [
         CELLS[other & 63]

@@ -19,19 +19,29 @@ from engine.games.draughts_parts.board import (
 )
 from engine.jit import U, at, popcount, rule
 
-BYTE = U(0xFF)
+#: The mask of two rows.
+EIGHT_SQUARES = U(0xFF)
+#: Masks for `reversed_board`.
 SWAP_1, SWAP_2, SWAP_4 = U(0x5555555555555555), U(0x3333333333333333), U(0x0F0F0F0F0F0F0F0F)
 SWAP_8, SWAP_16 = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
+#: The eight squares in the middle.
 CENTRE = U(sum(1 << SQUARE_BITS[number - 1] for number in (10, 11, 14, 15, 18, 19, 22, 23)))
+#: The squares of rows 1, 3, 5 and 7, which decide the opposition.
 ODD_ROWS = U(sum(ROW_BITS[::2]))
 
 # Offsets of the weights in data/draughts.txt: first a weight for each set of men in each of four
-# pairs of rows, as their owner sees them, then the rest. A tapered weight is a pair: the FIRST
-# applies with 24 pieces on the board, the LAST with none.
-MEN_FIRST, MEN_LAST, REST = 0, 1024, 2048
-KING_FIRST, KING_LAST, CENTRE_FIRST, CENTRE_LAST, TRAPPED, ONLY_KINGS = range(REST, REST + 6)
-MOBILITY_FIRST, MOBILITY_LAST, THREAT_FIRST, THREAT_LAST = range(REST + 6, REST + 10)
-TURN_FIRST, TURN_LAST, THE_MOVE, TO_CAPTURE = range(REST + 10, REST + 14)
+# pairs of rows, as their owner sees them, then the OTHER_WEIGHTS. A tapered weight is a
+# pair: OPENING applies with 24 pieces on the board, ENDGAME with none.
+MEN_OPENING, MEN_ENDGAME, OTHER_WEIGHTS = 0, 1024, 2048
+KING_OPENING, KING_ENDGAME, CENTRE_OPENING, CENTRE_ENDGAME, TRAPPED, ONLY_KINGS = range(
+    OTHER_WEIGHTS, OTHER_WEIGHTS + 6
+)
+MOBILITY_OPENING, MOBILITY_ENDGAME, THREAT_OPENING, THREAT_ENDGAME = range(
+    OTHER_WEIGHTS + 6, OTHER_WEIGHTS + 10
+)
+TURN_OPENING, TURN_ENDGAME, HAS_OPPOSITION, TO_CAPTURE = range(
+    OTHER_WEIGHTS + 10, OTHER_WEIGHTS + 14
+)
 
 
 @rule
@@ -46,12 +56,12 @@ def reversed_board(pieces: np.uint64) -> np.uint64:
 
 
 @rule
-def men_worth(men: np.uint64, data: Any) -> int:
+def men_value(men: np.uint64, data: Any) -> int:
     """The value of the men as sets in pairs of rows; `men` is seen from their owner's side."""
-    a = np.int64(men & BYTE)
-    b = 256 + np.int64((men >> U(9)) & BYTE)
-    c = 512 + np.int64((men >> U(18)) & BYTE)
-    d = 768 + np.int64((men >> U(27)) & BYTE)
+    a = np.int64(men & EIGHT_SQUARES)
+    b = 256 + np.int64((men >> U(9)) & EIGHT_SQUARES)
+    c = 512 + np.int64((men >> U(18)) & EIGHT_SQUARES)
+    d = 768 + np.int64((men >> U(27)) & EIGHT_SQUARES)
     return int(data[a] + data[b] + data[c] + data[d])
 
 
@@ -73,16 +83,16 @@ def evaluate(s: State, data: Any) -> int:
         my_men, their_men = reversed_board(mine & ~kings), other & ~kings
     else:
         my_men, their_men = mine & ~kings, reversed_board(other & ~kings)
-    first = men_worth(my_men, data) - men_worth(their_men, data)
-    last = men_worth(my_men, at(data, MEN_LAST)) - men_worth(their_men, at(data, MEN_LAST))
+    opening = men_value(my_men, data) - men_value(their_men, data)
+    endgame = men_value(my_men, at(data, MEN_ENDGAME)) - men_value(their_men, at(data, MEN_ENDGAME))
 
     # 2. Kings.
     if kings:
         my_kings, their_kings = mine & kings, other & kings
-        lead = popcount(my_kings) - popcount(their_kings)
+        more_kings = popcount(my_kings) - popcount(their_kings)
         central = popcount(my_kings & CENTRE) - popcount(their_kings & CENTRE)
-        first += lead * data[KING_FIRST] + central * data[CENTRE_FIRST]
-        last += lead * data[KING_LAST] + central * data[CENTRE_LAST]
+        opening += more_kings * data[KING_OPENING] + central * data[CENTRE_OPENING]
+        endgame += more_kings * data[KING_ENDGAME] + central * data[CENTRE_ENDGAME]
         stuck_kings = popcount(their_kings & ~free_neighbours(their_kings, free))
         stuck_kings -= popcount(my_kings & ~free_neighbours(my_kings, free))
         value = stuck_kings * data[TRAPPED]
@@ -90,28 +100,33 @@ def evaluate(s: State, data: Any) -> int:
             value += data[ONLY_KINGS]
         elif my_kings == ZERO:
             value -= data[ONLY_KINGS]
-        first += value
-        last += value
+        opening += value
+        endgame += value
 
-    # 3. Mobility, the threats of the other side, and the tempo. When the side to move can capture,
-    # it is about to win a man: the search resolves that, but a player that looks only one ply ahead
-    # needs the bonus.
-    theirs = (other, mine, kings, s[3] ^ ONE)
+    # 3. Mobility, the threats of the other side, and the tempo. A side to move that can capture is
+    # about to win a man: the search resolves that, but a search of one ply needs the bonus.
+    passed = (other, mine, kings, s[3] ^ ONE)
     down, up = downward(s), upward(s)
-    ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
-    ahead += popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
-    down, up = downward(theirs), upward(theirs)
-    ahead -= popcount((down << NEAR) & free) + popcount((down << FAR) & free)
-    ahead -= popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
-    threats = popcount(jumpers(theirs))
-    first += ahead * data[MOBILITY_FIRST] + threats * data[THREAT_FIRST] + data[TURN_FIRST]
-    last += ahead * data[MOBILITY_LAST] + threats * data[THREAT_LAST] + data[TURN_LAST]
+    mobility = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    mobility += popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    down, up = downward(passed), upward(passed)
+    mobility -= popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    mobility -= popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    threats = popcount(jumpers(passed))
+    opening += (
+        mobility * data[MOBILITY_OPENING] + threats * data[THREAT_OPENING] + data[TURN_OPENING]
+    )
+    endgame += (
+        mobility * data[MOBILITY_ENDGAME] + threats * data[THREAT_ENDGAME] + data[TURN_ENDGAME]
+    )
     if jumpers(s):
-        first += data[TO_CAPTURE]
-        last += data[TO_CAPTURE]
+        opening += data[TO_CAPTURE]
+        endgame += data[TO_CAPTURE]
 
-    # 4. The move: with equal numbers of pieces, the side that has it gets the opposition later.
+    # 4. The opposition ("the move"), with equal numbers of pieces.
     if popcount(mine) == popcount(other):
         system = BOARD & ~ODD_ROWS if is_white else ODD_ROWS
-        last += data[THE_MOVE] if popcount((mine | other) & system) & 1 else -data[THE_MOVE]
-    return int((first * count + last * (24 - count)) // 24)
+        endgame += (
+            data[HAS_OPPOSITION] if popcount((mine | other) & system) & 1 else -data[HAS_OPPOSITION]
+        )
+    return int((opening * count + endgame * (24 - count)) // 24)

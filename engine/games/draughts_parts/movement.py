@@ -22,42 +22,49 @@ from engine.games.draughts_parts.board import (
 )
 from engine.jit import U, lsb, popcount, rule
 
-#: Twelve kings have 48 quiet moves; there are at most 68 ways of capturing between 18 squares.
+#: Twelve kings have 48 quiet moves; 18 squares allow at most 68 captures.
 MAX_MOVES = 68
 
 # A move has its origin in bits 0 to 5 and its target in bits 6 to 11. From bit 12 a capture has a
 # leading 1 and two bits for the direction of each jump, the last jump lowest. The board has room
 # for nine jumps at most.
-#: A move is a capture from this value on.
-JUMP = 1 << 12
+#: A move of this value or more is a capture.
+CAPTURE = 1 << 12
 
 
 @rule("i8(i8, i8, i8, u8, u8, i8, i8*, i8)")
 def captures(
-    bit: int, start: int, path: int, other: np.uint64, free: np.uint64, ways: int, buf: Any, n: int
+    bit: int,
+    start: int,
+    path: int,
+    other: np.uint64,
+    free: np.uint64,
+    directions: int,
+    buf: Any,
+    n: int,
 ) -> int:
     """Writes every capture that continues from a square and returns the new number of moves.
 
-    `path` holds the directions so far, behind a leading 1; `ways` are the directions of the piece,
-    1 down and 2 up. A man on the last row has no direction left, so it stops there.
+    `path` holds the directions so far after a leading 1. `directions` are those of the piece: 1 for
+    down, 2 for up, 3 for both. A man on the last row cannot continue.
     """
-    here = ONE << U(bit)
-    before = n
-    if ways & 1:
-        over = here << NEAR
-        if over & other and (here << NEAR_JUMP) & free:
-            n = captures(bit + 8, start, path * 4, other ^ over, free, ways, buf, n)
-        over = here << FAR
-        if over & other and (here << FAR_JUMP) & free:
-            n = captures(bit + 10, start, path * 4 + 1, other ^ over, free, ways, buf, n)
-    if ways & 2:
-        over = here >> NEAR
-        if over & other and (here >> NEAR_JUMP) & free:
-            n = captures(bit - 8, start, path * 4 + 2, other ^ over, free, ways, buf, n)
-        over = here >> FAR
-        if over & other and (here >> FAR_JUMP) & free:
-            n = captures(bit - 10, start, path * 4 + 3, other ^ over, free, ways, buf, n)
-    if n == before and path > 1:
+    square = ONE << U(bit)
+    count_before = n
+    if directions & 1:
+        over = square << NEAR
+        if over & other and (square << NEAR_JUMP) & free:
+            n = captures(bit + 8, start, path * 4, other ^ over, free, directions, buf, n)
+        over = square << FAR
+        if over & other and (square << FAR_JUMP) & free:
+            n = captures(bit + 10, start, path * 4 + 1, other ^ over, free, directions, buf, n)
+    if directions & 2:
+        over = square >> NEAR
+        if over & other and (square >> NEAR_JUMP) & free:
+            n = captures(bit - 8, start, path * 4 + 2, other ^ over, free, directions, buf, n)
+        over = square >> FAR
+        if over & other and (square >> FAR_JUMP) & free:
+            n = captures(bit - 10, start, path * 4 + 3, other ^ over, free, directions, buf, n)
+    if n == count_before and path > 1:
         buf[n] = start | (bit << 6) | (path << 12)
         n += 1
     return n
@@ -67,21 +74,21 @@ def captures(
 def all_captures(s: State, pieces: np.uint64, buf: Any) -> int:
     """Writes the captures of `pieces` and returns their number."""
     free = BOARD & ~(s[0] | s[1])
-    ways = 2 if s[3] & ONE else 1
+    directions = 2 if s[3] & ONE else 1
     n = 0
     while pieces:
         bit = lsb(pieces)
-        here = ONE << U(bit)
-        pieces ^= here
-        if s[2] & here:
-            n = captures(bit, bit, 1, s[1], free | here, 3, buf, n)
+        square = ONE << U(bit)
+        pieces ^= square
+        if s[2] & square:
+            n = captures(bit, bit, 1, s[1], free | square, 3, buf, n)
         else:
-            n = captures(bit, bit, 1, s[1], free, ways, buf, n)
+            n = captures(bit, bit, 1, s[1], free, directions, buf, n)
     return n
 
 
 @rule
-def quiet(targets: np.uint64, step: int, buf: Any, n: int) -> int:
+def add_steps(targets: np.uint64, step: int, buf: Any, n: int) -> int:
     """Writes the moves that reach `targets` by one step and returns the new number of moves."""
     while targets:
         bit = lsb(targets)
@@ -93,52 +100,52 @@ def quiet(targets: np.uint64, step: int, buf: Any, n: int) -> int:
 
 @rule
 def moves(s: State, buf: Any) -> int:
-    able = jumpers(s)
-    if able:
-        return all_captures(s, able, buf)
+    capturing = jumpers(s)
+    if capturing:
+        return all_captures(s, capturing, buf)
     free = BOARD & ~(s[0] | s[1])
     down, up = downward(s), upward(s)
-    n = quiet((down << NEAR) & free, 4, buf, 0)
-    n = quiet((down << FAR) & free, 5, buf, n)
-    n = quiet((up >> NEAR) & free, -4, buf, n)
-    return quiet((up >> FAR) & free, -5, buf, n)
+    n = add_steps((down << NEAR) & free, 4, buf, 0)
+    n = add_steps((down << FAR) & free, 5, buf, n)
+    n = add_steps((up >> NEAR) & free, -4, buf, n)
+    return add_steps((up >> FAR) & free, -5, buf, n)
 
 
 @rule
 def count(s: State, buf: Any) -> int:
-    able = jumpers(s)
-    if able:
-        return all_captures(s, able, buf)
+    capturing = jumpers(s)
+    if capturing:
+        return all_captures(s, capturing, buf)
     free = BOARD & ~(s[0] | s[1])
     down, up = downward(s), upward(s)
-    ahead = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
-    return ahead + popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
+    steps = popcount((down << NEAR) & free) + popcount((down << FAR) & free)
+    return steps + popcount((up >> NEAR) & free) + popcount((up >> FAR) & free)
 
 
 @rule
 def unstable(s: State) -> int:
-    """1 when the side to move must capture."""
+    """1 if the side to move must capture, else 0."""
     return 1 if jumpers(s) else 0
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Writes the promotions; none when the side to move must capture."""
+    """Writes the promotions; none if the side to move must capture."""
     if jumpers(s):
         return 0
     free = BOARD & ~(s[0] | s[1])
     men = s[0] & ~s[2]
     if s[3] & ONE:
-        n = quiet((men >> NEAR) & free & FIRST_ROW, -4, buf, 0)
-        return quiet((men >> FAR) & free & FIRST_ROW, -5, buf, n)
-    n = quiet((men << NEAR) & free & LAST_ROW, 4, buf, 0)
-    return quiet((men << FAR) & free & LAST_ROW, 5, buf, n)
+        n = add_steps((men >> NEAR) & free & FIRST_ROW, -4, buf, 0)
+        return add_steps((men >> FAR) & free & FIRST_ROW, -5, buf, n)
+    n = add_steps((men << NEAR) & free & LAST_ROW, 4, buf, 0)
+    return add_steps((men << FAR) & free & LAST_ROW, 5, buf, n)
 
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures by the number of pieces first, then promotions."""
-    if m >= JUMP:
+    """Ranks captures first, by the number of captured pieces, then promotions."""
+    if m >= CAPTURE:
         return m >> 12
     end = ONE << U((m >> 6) & 63)
     return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0
@@ -154,31 +161,31 @@ def can_move(s: State) -> bool:
 
 
 @rule
-def taken(m: int) -> np.uint64:
-    """The squares of the pieces that a move jumps over."""
-    found = ZERO
+def captured_squares(m: int) -> np.uint64:
+    """The squares of the pieces that a move captures."""
+    squares = ZERO
     bit = (m >> 6) & 63
     path = m >> 12
     while path > 1:
         step = STEPS[path & 3]
-        found |= ONE << U(bit - step)
+        squares |= ONE << U(bit - step)
         bit -= 2 * step
         path >>= 2
-    return found
+    return squares
 
 
 @rule
 def play(s: State, m: int) -> State:
     start, end = ONE << U(m & 63), ONE << U((m >> 6) & 63)
     side = s[3] & ONE
-    gone = ZERO
-    if m >= JUMP:
-        gone = taken(m)
-    kings = s[2] & ~(start | gone)
+    captured = ZERO
+    if m >= CAPTURE:
+        captured = captured_squares(m)
+    kings = s[2] & ~(start | captured)
     was_king = s[2] & start
     if was_king or end & (FIRST_ROW if side else LAST_ROW):
         kings |= end
     plies = ZERO
-    if was_king and not gone:
+    if was_king and not captured:
         plies = (s[3] >> ONE) + ONE
-    return (s[1] & ~gone, (s[0] & ~start) | end, kings, (side ^ ONE) | (plies << ONE))
+    return (s[1] & ~captured, (s[0] & ~start) | end, kings, (side ^ ONE) | (plies << ONE))

@@ -1,4 +1,4 @@
-"""The board of gomoku: sets of crossings, and the words of a state."""
+"""The board of gomoku: sets of intersections, and the words of a state."""
 
 from typing import TypeAlias
 
@@ -6,20 +6,24 @@ import numpy as np
 
 from engine.jit import U, rule
 
-#: A set of crossings: four rows a word.
+#: A set of intersections: four rows a word.
 Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
+#: The number of lines in each direction.
 SIZE = 15
 ONE, NONE = U(1), U(0)
+#: Word 8 of a state: exactly five wins; the last stone has won; one stone.
 EXACT, HAS_WON, STONE = U(1), U(2), U(1 << 8)
+#: Word 8 with a stone on every intersection.
 ALL_STONES = U(SIZE * SIZE << 8)
 STEPS = (1, 15, 16, 17)  # across, up to the left, up, up to the right
+#: All intersections.
 BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
 
 
 @rule
-def spread(p: Quad) -> Quad:
-    """The crossings of `p` and all crossings next to them."""
+def with_neighbours(p: Quad) -> Quad:
+    """The intersections of `p` and all intersections next to them."""
     a = p[0] | (p[0] << U(16)) | (p[0] >> U(16)) | (p[1] << U(48))
     b = p[1] | (p[1] << U(16)) | (p[1] >> U(16)) | (p[2] << U(48)) | (p[0] >> U(48))
     c = p[2] | (p[2] << U(16)) | (p[2] >> U(16)) | (p[3] << U(48)) | (p[1] >> U(48))
@@ -33,10 +37,10 @@ def spread(p: Quad) -> Quad:
 
 
 @rule
-def without(p: Quad, q: Quad) -> Quad:
+def subtract(p: Quad, q: Quad) -> Quad:
     return (p[0] & ~q[0], p[1] & ~q[1], p[2] & ~q[2], p[3] & ~q[3])
 
 
 @rule
-def common(p: Quad, q: Quad) -> Quad:
+def intersect(p: Quad, q: Quad) -> Quad:
     return (p[0] & q[0], p[1] & q[1], p[2] & q[2], p[3] & q[3])

@@ -1,26 +1,26 @@
-"""The crossings of gomoku where a stone makes a row of five or four, computed in parallel."""
+"""The intersections of gomoku where a stone makes a row of five or four, computed in parallel."""
 
 from typing import Any
 
 import numpy as np
 
 from engine.game import State
-from engine.games.gomoku_parts.board import BOARD, EXACT, NONE, ONE, STEPS, Quad, without
-from engine.games.gomoku_parts.lines import MIDDLE, count_of, has_five, star
+from engine.games.gomoku_parts.board import BOARD, EXACT, NONE, ONE, STEPS, Quad, subtract
+from engine.games.gomoku_parts.lines import MIDDLE, has_five, row_count, star
 from engine.jit import U, lsb, rule
 
 
 @rule
-def after(word: np.uint64, following: np.uint64, by: int) -> np.uint64:
-    """The bits `by` places (1 to 85) after those of a word, taken from the following word too."""
+def shifted_down(word: np.uint64, following: np.uint64, by: int) -> np.uint64:
+    """A word shifted down by 1 to 85 bits; its high bits come from the following word."""
     if by < 64:
         return (word >> U(by)) | (following << U(64 - by))
     return following >> U(by - 64)
 
 
 @rule
-def ahead(word: np.uint64, by: int) -> Any:
-    """The bits of a word moved up by 0 to 68 places: the part in the word, and in the next word."""
+def shifted_up(word: np.uint64, by: int) -> Any:
+    """A word shifted up by 0 to 68 bits: the part in the word and the part in the next word."""
     if by == 0:
         return (word, NONE)
     if by < 64:
@@ -29,16 +29,18 @@ def ahead(word: np.uint64, by: int) -> Any:
 
 
 @rule
-def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, step: int) -> Any:
-    """Where rows of five own or empty crossings begin: four words, with 1, 2, 3 and 4 stones.
+def five_starts(
+    own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, step: int
+) -> Any:
+    """The starts of rows of five own or empty intersections: four words, for 1 to 4 stones.
 
     `own_2` and `free_2` are the next words. No row of five reaches beyond them, since a word holds
     four rows of the board.
     """
-    b, c = after(own, own_2, step), after(own, own_2, 2 * step)
-    d, e = after(own, own_2, 3 * step), after(own, own_2, 4 * step)
-    usable = free & after(free, free_2, step) & after(free, free_2, 2 * step)
-    usable &= after(free, free_2, 3 * step) & after(free, free_2, 4 * step)
+    b, c = shifted_down(own, own_2, step), shifted_down(own, own_2, 2 * step)
+    d, e = shifted_down(own, own_2, 3 * step), shifted_down(own, own_2, 4 * step)
+    usable = free & shifted_down(free, free_2, step) & shifted_down(free, free_2, 2 * step)
+    usable &= shifted_down(free, free_2, 3 * step) & shifted_down(free, free_2, 4 * step)
     # Add the five bits: two full adders, then the three carries.
     odd = own ^ b ^ c
     carry_1 = (own & b) | (c & (own ^ b))
@@ -54,61 +56,61 @@ def windows(own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64
 
 
 @rule
-def complete(
+def word_gaps(
     own: np.uint64, own_2: np.uint64, free: np.uint64, free_2: np.uint64, stones: int
 ) -> Any:
-    """The empty crossings of the rows of five that begin in a word and have `stones` stones.
+    """The empty intersections of the rows of five that begin in a word and have `stones` stones.
 
     Returns those in the word and those in the next word.
     """
-    here, there = NONE, NONE
+    low_word, high_word = NONE, NONE
     for step in STEPS:
-        begins = windows(own, own_2, free, free_2, step)[stones - 1]
-        if begins:
+        starts = five_starts(own, own_2, free, free_2, step)[stones - 1]
+        if starts:
             for i in range(5):
-                gap = begins & ~(after(own, own_2, i * step) if i > 0 else own)
-                low, high = ahead(gap, i * step)
-                here |= low
-                there |= high
-    return (here, there)
+                gap = starts & ~(shifted_down(own, own_2, i * step) if i > 0 else own)
+                low, high = shifted_up(gap, i * step)
+                low_word |= low
+                high_word |= high
+    return (low_word, high_word)
 
 
 @rule
 def fives(own: Quad, free: Quad, exact: np.uint64) -> Quad:
-    """The empty crossings where a stone would win."""
+    """The empty intersections where a stone would win."""
     return gaps(own, free, 4, exact)
 
 
 @rule
 def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
-    """The empty crossings of rows of five with `stones` stones; with four, only those that win."""
-    a, b, c, d, carried = NONE, NONE, NONE, NONE, NONE
+    """The empty intersections of rows of five with `stones` stones; of fours only winning ones."""
+    a, b, c, d, carry = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
-        here, there = complete(
+        word, overflow = word_gaps(
             own[i], own[i + 1] if i < 3 else NONE, free[i], free[i + 1] if i < 3 else NONE, stones
         )
-        here |= carried
-        carried = there
-        if here and exact and stones == 4:
-            here = only_fives(own, here, 64 * i)
+        word |= carry
+        carry = overflow
+        if word and exact and stones == 4:
+            word = exact_fives(own, word, 64 * i)
         if i == 0:
-            a = here
+            a = word
         elif i == 1:
-            b = here
+            b = word
         elif i == 2:
-            c = here
+            c = word
         else:
-            d = here
+            d = word
     return (a, b, c, d)
 
 
 @rule
-def only_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
-    """The crossings of a word where a stone makes exactly five."""
-    left = cells
-    while left:
-        cell = lsb(left)
-        left &= left - ONE
+def exact_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
+    """The intersections of a word where a stone makes exactly five."""
+    remaining = cells
+    while remaining:
+        cell = lsb(remaining)
+        remaining &= remaining - ONE
         if not has_five(star(own, first + cell) | MIDDLE, EXACT):
             cells ^= ONE << U(cell)
     return cells
@@ -116,31 +118,31 @@ def only_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
 
 @rule
 def wins(s: State) -> Quad:
-    """The crossings where the side to move wins at once."""
-    if count_of(s[9], 4) == 0:
+    """The intersections where the side to move wins at once."""
+    if row_count(s[9], 4) == 0:
         return (NONE, NONE, NONE, NONE)
-    return fives((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), s[8] & EXACT)
+    return fives((s[0], s[1], s[2], s[3]), subtract(BOARD, (s[4], s[5], s[6], s[7])), s[8] & EXACT)
 
 
 @rule
 def threats(s: State) -> Quad:
-    """The crossings where the other side would win at once."""
-    if count_of(s[10], 4) == 0:
+    """The intersections where the other side would win at once."""
+    if row_count(s[10], 4) == 0:
         return (NONE, NONE, NONE, NONE)
-    return fives((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), s[8] & EXACT)
+    return fives((s[4], s[5], s[6], s[7]), subtract(BOARD, (s[0], s[1], s[2], s[3])), s[8] & EXACT)
 
 
 @rule
 def fours(s: State) -> Quad:
-    """The crossings where the side to move makes a four."""
-    if count_of(s[9], 3) == 0:
+    """The intersections where the side to move makes a four."""
+    if row_count(s[9], 3) == 0:
         return (NONE, NONE, NONE, NONE)
-    return gaps((s[0], s[1], s[2], s[3]), without(BOARD, (s[4], s[5], s[6], s[7])), 3, NONE)
+    return gaps((s[0], s[1], s[2], s[3]), subtract(BOARD, (s[4], s[5], s[6], s[7])), 3, NONE)
 
 
 @rule
 def fours_of_other(s: State) -> Quad:
-    """The crossings where the other side would make a four."""
-    if count_of(s[10], 3) == 0:
+    """The intersections where the other side would make a four."""
+    if row_count(s[10], 3) == 0:
         return (NONE, NONE, NONE, NONE)
-    return gaps((s[4], s[5], s[6], s[7]), without(BOARD, (s[0], s[1], s[2], s[3])), 3, NONE)
+    return gaps((s[4], s[5], s[6], s[7]), subtract(BOARD, (s[0], s[1], s[2], s[3])), 3, NONE)

@@ -14,10 +14,10 @@ from engine.games.international_draughts_parts.board import (
     NEAR,
     NEAR_JUMP,
     ONE,
-    PACKED_DOUBLES,
+    PACKED_ROW_PAIRS,
     PLIES,
     ZERO,
-    packed,
+    pack,
     step,
 )
 from engine.jit import U, lsb, popcount, rule
@@ -26,71 +26,71 @@ from engine.jit import U, lsb, popcount, rule
 MAX_MOVES = 512
 
 # A move has its origin in bits 0 to 5, its target in bits 6 to 11, and from bit 12 the squares of
-# the pieces that it takes, one bit each.
-#: A move is a capture from this value on.
+# the pieces that it captures, one bit each.
+#: A move of this value or more is a capture.
 CAPTURE = 1 << 12
-#: A list of captures is described by one number: FOUND * (pieces that each takes) + length.
-FOUND = 1024
+#: One number describes a list of captures: PER_PIECE * (pieces that each captures) + length.
+PER_PIECE = 1024
 
 
 @rule
-def taken(m: int) -> np.uint64:
-    """The squares of the pieces that a move takes."""
-    squares = U(m >> 12)
-    found = ZERO
+def captured_squares(m: int) -> np.uint64:
+    """The squares of the pieces that a move captures."""
+    packed = U(m >> 12)
+    squares = ZERO
     for i in range(5):
-        found |= (squares & PACKED_DOUBLES[i]) << U(i)
-    return found
+        squares |= (packed & PACKED_ROW_PAIRS[i]) << U(i)
+    return squares
 
 
 @rule("i8(u8, i8, i8, b1, u8, u8, u8, i8, i8*)")
 def captures(
-    here: np.uint64,
+    square: np.uint64,
     start: int,
-    ahead: int,
-    flies: bool,
+    skipped: int,
+    is_king: bool,
     other: np.uint64,
     free: np.uint64,
-    gone: np.uint64,
-    found: int,
+    captured: np.uint64,
+    listed: int,
     buf: Any,
 ) -> int:
-    """Writes the captures that continue from a square; they replace those that take fewer pieces.
+    """Writes the captures that continue from a square; they replace captures of fewer pieces.
 
-    Returns the description of the list, see FOUND. `ahead` is a direction to skip, or -1: the call
-    for the next square in that direction covers it. A search for the worst position found 225
+    Returns the description of the list, see PER_PIECE. `skipped` is a direction to skip, or -1: the
+    call for the next square in that direction covers it. A search for the worst position found 225
     captures; the list has room for more than twice as many, and `parse_position` rejects a position
     that fills it.
     """
-    for way in range(4):
-        if way == ahead:
+    for direction in range(4):
+        if direction == skipped:
             continue
-        over = step(here, way)
-        while flies and over & free:
-            over = step(over, way)
-        if over & other & ~gone:
-            land = step(over, way)
+        over = step(square, direction)
+        while is_king and over & free:
+            over = step(over, direction)
+        if over & other & ~captured:
+            land = step(over, direction)
             while land & free:
-                beyond = step(land, way) if flies else ZERO
-                next_looks = way if beyond & free else -1
-                found = captures(
-                    land, start, next_looks, flies, other, free, gone | over, found, buf
+                beyond = step(land, direction) if is_king else ZERO
+                next_skipped = direction if beyond & free else -1
+                listed = captures(
+                    land, start, next_skipped, is_king, other, free, captured | over, listed, buf
                 )
                 land = beyond
-    pieces = popcount(gone)
-    if pieces == 0 or pieces < found // FOUND:
-        return found
-    if pieces > found // FOUND:
-        found = pieces * FOUND
-    n = found % FOUND
-    move = start | (lsb(here) << 6) | int(np.int64(packed(gone) << U(12)))
+    pieces = popcount(captured)
+    if pieces == 0 or pieces < listed // PER_PIECE:
+        return listed
+    if pieces > listed // PER_PIECE:
+        listed = pieces * PER_PIECE
+    n = listed % PER_PIECE
+    move = start | (lsb(square) << 6) | int(np.int64(pack(captured) << U(12)))
     for i in range(n):
         if buf[i] == move:
-            return found
+            return listed
     if n < MAX_MOVES:
         buf[n] = move
-        found += 1
-    return found
+        listed += 1
+    return listed
 
 
 @rule
@@ -105,16 +105,18 @@ def capture_nearby(s: State) -> np.uint64:
 
 @rule
 def all_captures(s: State, buf: Any) -> int:
-    """Writes the captures that take the most pieces and returns their number."""
+    """Writes the captures of the most pieces and returns their number."""
     free = BOARD & ~(s[0] | s[1])
     pieces = capture_nearby(s) | (s[0] & s[2])
-    found = 0
+    listed = 0
     while pieces:
         bit = lsb(pieces)
-        here = ONE << U(bit)
-        pieces ^= here
-        found = captures(here, bit, -1, (s[2] & here) != ZERO, s[1], free | here, ZERO, found, buf)
-    return found % FOUND
+        square = ONE << U(bit)
+        pieces ^= square
+        listed = captures(
+            square, bit, -1, (s[2] & square) != ZERO, s[1], free | square, ZERO, listed, buf
+        )
+    return listed % PER_PIECE
 
 
 @rule
@@ -145,12 +147,12 @@ def moves(s: State, buf: Any) -> int:
     while kings:
         bit = lsb(kings)
         kings &= kings - ONE
-        for way in range(4):
-            target = step(ONE << U(bit), way)
+        for direction in range(4):
+            target = step(ONE << U(bit), direction)
             while target & free:
                 buf[n] = bit | (lsb(target) << 6)
                 n += 1
-                target = step(target, way)
+                target = step(target, direction)
     return n
 
 
@@ -166,14 +168,14 @@ def count(s: State, buf: Any) -> int:
 def can_move(s: State) -> bool:
     free = BOARD & ~(s[0] | s[1])
     kings = s[0] & s[2]
-    around = (free << NEAR) | (free << FAR) | (free >> NEAR) | (free >> FAR)
-    quiet = (kings & around) | steps_of_men(s, False) | steps_of_men(s, True)
+    near_free = (free << NEAR) | (free << FAR) | (free >> NEAR) | (free >> FAR)
+    quiet = (kings & near_free) | steps_of_men(s, False) | steps_of_men(s, True)
     return bool((quiet | capture_nearby(s)) != ZERO)
 
 
 @rule
-def lonely(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
-    """The number of pieces, at most 3 and a king among them, against a lone king; else 0."""
+def pieces_against_lone_king(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
+    """The size of `mine`, if it has a king and 1 to 3 pieces against a lone king; else 0."""
     pieces = popcount(mine)
     return pieces if pieces <= 3 and mine & kings and popcount(other) == 1 and other & kings else 0
 
@@ -182,21 +184,26 @@ def lonely(mine: np.uint64, other: np.uint64, kings: np.uint64) -> int:
 def play(s: State, m: int) -> State:
     start, end = ONE << U(m & 63), ONE << U((m >> 6) & 63)
     side = s[3] & ONE
-    gone = ZERO
+    captured = ZERO
     if m >= CAPTURE:
-        gone = taken(m)
-    mine, other = (s[0] & ~start) | end, s[1] & ~gone
-    kings = s[2] & ~(start | gone)
+        captured = captured_squares(m)
+    mine, other = (s[0] & ~start) | end, s[1] & ~captured
+    kings = s[2] & ~(start | captured)
     was_king = s[2] & start
     if was_king or end & (LAST_ROW if side else FIRST_ROW):
         kings |= end
-    counts = (((s[3] >> ONE) & PLIES) + ONE) << ONE if was_king and not gone else ZERO
+    counts = (((s[3] >> ONE) & PLIES) + ONE) << ONE if was_king and not captured else ZERO
     if popcount(mine | other) <= 4:
-        pieces = max(lonely(mine, other, kings), lonely(other, mine, kings))
-        before = max(lonely(s[0], s[1], s[2]), lonely(s[1], s[0], s[2]))
-        if pieces > 0 and before > 0:
+        pieces = max(
+            pieces_against_lone_king(mine, other, kings),
+            pieces_against_lone_king(other, mine, kings),
+        )
+        pieces_before = max(
+            pieces_against_lone_king(s[0], s[1], s[2]), pieces_against_lone_king(s[1], s[0], s[2])
+        )
+        if pieces > 0 and pieces_before > 0:
             counts |= (((s[3] >> U(9)) & PLIES) + ONE) << U(9)
-        if 0 < pieces < 3 and 0 < before < 3:
+        if 0 < pieces < 3 and 0 < pieces_before < 3:
             counts |= (((s[3] >> U(17)) & PLIES) + ONE) << U(17)
     return (other, mine, kings, (side ^ ONE) | counts)
 
@@ -207,26 +214,26 @@ def king_captures(s: State) -> bool:
     free = BOARD & ~(s[0] | s[1])
     kings = s[0] & s[2]
     while kings:
-        here = kings & (~kings + ONE)
-        kings ^= here
-        for way in range(4):
-            over = step(here, way)
+        square = kings & (~kings + ONE)
+        kings ^= square
+        for direction in range(4):
+            over = step(square, direction)
             while over & free:
-                over = step(over, way)
-            if over & s[1] and step(over, way) & free:
+                over = step(over, direction)
+            if over & s[1] and step(over, direction) & free:
                 return True
     return False
 
 
 @rule
 def unstable(s: State) -> int:
-    """1 when the side to move must capture."""
+    """1 if the side to move must capture, else 0."""
     return 1 if capture_nearby(s) or king_captures(s) else 0
 
 
 @rule
 def tactical(s: State, buf: Any) -> int:
-    """Writes the promotions; none when the side to move must capture."""
+    """Writes the promotions; none if the side to move must capture."""
     if unstable(s):
         return 0
     n = 0
@@ -243,8 +250,8 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def rank(s: State, m: int) -> int:
-    """Captures first, by the number of kings that they take, then promotions."""
+    """Ranks captures first, by the number of captured kings, then promotions."""
     if m >= CAPTURE:
-        return 2 + popcount(taken(m) & s[2])
+        return 2 + popcount(captured_squares(m) & s[2])
     end = ONE << U((m >> 6) & 63)
     return 1 if end & (FIRST_ROW | LAST_ROW) and (ONE << U(m & 63)) & ~s[2] else 0

@@ -11,11 +11,16 @@ from engine.games.international_draughts_parts.board import (
     LAST_ROW,
     NUMBER,
     SQUARE_BITS,
-    packed,
+    pack,
     step,
     turn,
 )
-from engine.games.international_draughts_parts.movement import CAPTURE, MAX_MOVES, moves, taken
+from engine.games.international_draughts_parts.movement import (
+    CAPTURE,
+    MAX_MOVES,
+    captured_squares,
+    moves,
+)
 from engine.jit import U
 
 MOVE_TEXT = re.compile(r"[1-9][0-9]?(?:-[1-9][0-9]?|(?:x[1-9][0-9]?){1,20})")
@@ -25,22 +30,22 @@ POSITION_TEXT = re.compile(
 PIECE_TEXT = re.compile(r"(K?)([1-9][0-9]?)")
 
 
-def _ways(here: int, end: int, free: int, left: int, flies: bool) -> Iterator[list[int]]:
-    """The paths that take all pieces of `left` and end on a square."""
-    if not left:
-        if here == end:
-            yield [here]
+def _paths(square: int, end: int, free: int, victims: int, is_king: bool) -> Iterator[list[int]]:
+    """Yields the paths that capture all pieces of `victims` and end on a square."""
+    if not victims:
+        if square == end:
+            yield [square]
         return
-    for way in range(4):
-        over = int(step(U(here), way))
-        while flies and over & free:
-            over = int(step(U(over), way))
-        if over & left:
-            land = int(step(U(over), way))
+    for direction in range(4):
+        over = int(step(U(square), direction))
+        while is_king and over & free:
+            over = int(step(U(over), direction))
+        if over & victims:
+            land = int(step(U(over), direction))
             while land & free:
-                for rest in _ways(land, end, free, left ^ over, flies):
-                    yield [here, *rest]
-                land = int(step(U(land), way)) if flies else 0
+                for rest in _paths(land, end, free, victims ^ over, is_king):
+                    yield [square, *rest]
+                land = int(step(U(land), direction)) if is_king else 0
 
 
 def path_of(s: State, m: int) -> list[int]:
@@ -52,45 +57,47 @@ def path_of(s: State, m: int) -> list[int]:
     if m < CAPTURE:
         return [m & 63, m >> 6 & 63]
     free = int(BOARD) & ~int(s[0] | s[1]) | start
-    way = next(_ways(start, end, free, int(taken(m)), bool(int(s[2]) & start)))
-    return [square.bit_length() - 1 for square in way]
+    path = next(_paths(start, end, free, int(captured_squares(m)), bool(int(s[2]) & start)))
+    return [square.bit_length() - 1 for square in path]
 
 
 def parse_move(s: State, text: str) -> int:
     if not MOVE_TEXT.fullmatch(text):
         raise ValueError("32-28 is a move, 28x19 a capture, 28x19x10 one with two jumps")
-    squares = [_bit(number) for number in re.split("[-x]", text)]
+    squares = [_bit_of_square(number) for number in re.split("[-x]", text)]
     ends = squares[0] | squares[-1] << 6
     if "-" in text:
         return ends
-    gone = 0
+    captured = 0
     for a, b in pairwise(squares):
-        gone |= _jumped(1 << a, 1 << b, int(s[1]) & ~gone)
-    move = ends | int(packed(U(gone))) << 12
+        captured |= _captured_between(1 << a, 1 << b, int(s[1]) & ~captured)
+    move = ends | int(pack(U(captured))) << 12
     buffer = [0] * MAX_MOVES
     legal = buffer[: moves(s, buffer)]
     if move in legal or len(squares) > 2:
-        return move if gone else ends | CAPTURE
-    found = [other for other in legal if other >= CAPTURE and (other ^ ends) & (CAPTURE - 1) == 0]
-    if len(found) > 1:
-        raise ValueError("several captures go there: name every square on the way, 28x19x10")
-    return found[0] if found else ends | CAPTURE
+        return move if captured else ends | CAPTURE
+    captures = [
+        other for other in legal if other >= CAPTURE and (other ^ ends) & (CAPTURE - 1) == 0
+    ]
+    if len(captures) > 1:
+        raise ValueError("several captures end there: name every square on the path, 28x19x10")
+    return captures[0] if captures else ends | CAPTURE
 
 
-def _jumped(start: int, end: int, other: int) -> int:
-    """The only piece of the other side between two squares of a diagonal; 0 unless there is one."""
-    for way in range(4):
+def _captured_between(start: int, end: int, other: int) -> int:
+    """The only piece of the other side between two squares of a diagonal, or 0."""
+    for direction in range(4):
         between = 0
-        square = int(step(U(start), way))
+        square = int(step(U(start), direction))
         while square & int(BOARD):
             if square == end:
                 return between & other if (between & other).bit_count() == 1 else 0
             between |= square
-            square = int(step(U(square), way))
+            square = int(step(U(square), direction))
     return 0
 
 
-def _bit(number: str) -> int:
+def _bit_of_square(number: str) -> int:
     if not 1 <= int(number) <= 50:
         raise ValueError(f"the squares are 1 to 50, not {number}")
     return SQUARE_BITS[int(number) - 1]
@@ -101,28 +108,30 @@ def format_move(s: State, m: int) -> str:
 
 
 def notation(s: State, m: int) -> str:
-    """The move as players write it: without the squares between, where that is clear."""
+    """The move as players write it: without the intermediate squares if that is unambiguous."""
     token = format_move(s, m)
     squares = token.split("x")
     if len(squares) < 3:
         return token
     buffer = [0] * MAX_MOVES
-    same = [other for other in buffer[: moves(s, buffer)] if (other ^ m) & (CAPTURE - 1) == 0]
-    return f"{squares[0]}x{squares[-1]}" if len(same) == 1 else token
+    alternatives = [
+        other for other in buffer[: moves(s, buffer)] if (other ^ m) & (CAPTURE - 1) == 0
+    ]
+    return f"{squares[0]}x{squares[-1]}" if len(alternatives) == 1 else token
 
 
-def _pieces(text: str, promoted: int) -> tuple[int, int]:
+def _parse_pieces(text: str, promoted: int) -> tuple[int, int]:
     """The pieces and the kings of a side, read from a list such as 18,24,K10."""
     pieces = kings = 0
     for part in text.split(",") if text else ():
         match = PIECE_TEXT.fullmatch(part)
         if not match:
             raise ValueError(f"{part} is not a piece: 18 is a man, K18 a king")
-        bit = 1 << _bit(match[2])
+        bit = 1 << _bit_of_square(match[2])
         if pieces & bit:
             raise ValueError(f"there are two pieces on {match[2]}")
         if not match[1] and promoted & bit:
-            raise ValueError(f"a man on {match[2]} would be a king")
+            raise ValueError(f"a man on {match[2]} would have been promoted")
         pieces |= bit
         kings |= bit if match[1] else 0
     if pieces.bit_count() > 20:
@@ -138,16 +147,16 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
             " expected, then those of a king alone against three and against two, if any:"
             " W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
         )
-    white, white_kings = _pieces(match[2], int(FIRST_ROW))
-    black, black_kings = _pieces(match[3], int(LAST_ROW))
+    white, white_kings = _parse_pieces(match[2], int(FIRST_ROW))
+    black, black_kings = _parse_pieces(match[3], int(LAST_ROW))
     if white & black:
         raise ValueError("two pieces stand on one square")
     kings = U(white_kings | black_kings)
-    last = int(match[4]) << 1 | int(match[5] or 0) << 9 | int(match[6] or 0) << 17
+    counts = int(match[4]) << 1 | int(match[5] or 0) << 9 | int(match[6] or 0) << 17
     first, second, side = (white, black, 0) if match[1] == "W" else (black, white, 1)
-    state = (U(first), U(second), kings, U(last | side))
+    state = (U(first), U(second), kings, U(counts | side))
     if moves(state, [0] * MAX_MOVES) == MAX_MOVES:
-        raise ValueError("there are more captures than have room")
+        raise ValueError("the position has more captures than MAX_MOVES")
     return state
 
 
@@ -166,10 +175,10 @@ def numbers_of(pieces: int) -> Iterator[tuple[int, int]]:
 
 
 def format_position(s: State) -> str:
-    kings, last = int(s[2]), int(s[3])
+    kings, counts = int(s[2]), int(s[3])
     lists = [
         ",".join([f"K{i}" if kings & bit else f"{i}" for i, bit in numbers_of(side)])
         for side in sides_of(s)
     ]
-    endgame = f",{last >> 9 & 255},{last >> 17 & 255}" if last >> 9 else ""
-    return f"{'WB'[turn(s)]}:W{lists[0]}:B{lists[1]}:H{last >> 1 & 255}{endgame}"
+    endgame = f",{counts >> 9 & 255},{counts >> 17 & 255}" if counts >> 9 else ""
+    return f"{'WB'[turn(s)]}:W{lists[0]}:B{lists[1]}:H{counts >> 1 & 255}{endgame}"

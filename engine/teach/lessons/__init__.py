@@ -1,1 +1,1 @@
-"""The lessons: one small module each; `catalogue` finds them by name."""
+"""The lessons, one module each; `catalogue` loads them by name."""

@@ -1,12 +1,12 @@
 #!/bin/sh
-# system.sh NAME...: makes sure that each named thing is on this system. Debian and Ubuntu: by apt-get when
-# allowed (root, or sudo without a password). Elsewhere, or where that fails: lists what to install, and exits 1.
+# system.sh NAME...: installs the named programs that are missing. On Debian and Ubuntu it uses apt-get when allowed
+# (root, or sudo without a password). Elsewhere, or if that fails, it lists what to install and exits with 1.
 set -eu
 PYTHON=${PYTHON:-python3}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-is_there() {
+is_installed() {
     case $1 in
         python) have python3 ;;
         venv) "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ;;
@@ -50,7 +50,7 @@ may_install() {
     have apt-get && { [ "$(id -u)" -eq 0 ] || { have sudo && sudo -n true 2>/dev/null; }; }
 }
 
-# Debian starts a service when its package is installed; the tests start private ones, so nothing is left running.
+# Debian starts a service when its package is installed; the tests start their own processes, so no service must run.
 forbid_services() {
     [ -e /usr/sbin/policy-rc.d ] && return
     printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
@@ -73,7 +73,7 @@ install() {
 missing=""
 packages=""
 for name in "$@"; do
-    if ! is_there "$name"; then
+    if ! is_installed "$name"; then
         missing="$missing $name"
         packages="$packages $(debian_packages "$name")"
     fi
@@ -86,14 +86,14 @@ if may_install; then
     install $packages
 fi
 
-lacking=""
+still_missing=""
 for name in $missing; do
-    is_there "$name" || lacking="$lacking $name"
+    is_installed "$name" || still_missing="$still_missing $name"
 done
-[ -n "$lacking" ] || exit 0
+[ -n "$still_missing" ] || exit 0
 
-echo "Plyroom needs, and could not find or install:" >&2
-for name in $lacking; do
+echo "Plyroom needs these programs, which are not installed:" >&2
+for name in $still_missing; do
     echo "  - $(purpose "$name")    (Debian: apt-get install $(debian_packages "$name"))" >&2
 done
 exit 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the virtual environment $VENV with $PYTHON; says exactly what is missing where it cannot.
+# Creates the virtual environment $VENV with $PYTHON, or says what is missing.
 set -eu
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-.venv}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
@@ -62,8 +62,8 @@ def test_rules_are_those_of_openspiel() -> None:
     [
         ("NOT_H = U(0x7F7F7F7F7F7F7F7F)", "NOT_H = U(0xFFFFFFFFFFFFFFFF)"),
         (
-            "n = write(ahead & empty, steps[0], side, buf, n)",
-            "n = write(ahead & ~mine, steps[0], side, buf, n)",
+            "n = add_moves(ahead & empty, steps[0], side, buf, n)",
+            "n = add_moves(ahead & ~mine, steps[0], side, buf, n)",
         ),
         ("return LOST if s[0] & ROW_8 or", "return LOST if s[0] & (ROW_8 << U(1)) or"),
         (
@@ -108,7 +108,7 @@ def random_positions(seed: int, matches: int) -> list[Position]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def test_evaluation_knows_no_colour() -> None:

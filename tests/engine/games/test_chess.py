@@ -122,7 +122,7 @@ def compare(
 ) -> Iterator[str]:
     """Plays a random match in both programs and compares them; yields each ending, or ""."""
     position, board = game.position(text), chess.Board(text)
-    shuffles = chance.random() < 0.3
+    find_cycles = chance.random() < 0.3
     script = iter(first.split())
     for _ in range(plies):
         outcome = compare_position(position, board)
@@ -136,7 +136,7 @@ def compare(
         else:
             move = (
                 shuffled_move(position, board, chance)
-                if shuffles
+                if find_cycles
                 else chance.choice(position.moves())
             )
         played = board.parse_uci(position.format_move(move))
@@ -197,19 +197,19 @@ FAULTS = [
     ),
     (
         "castling into check",
-        "left = (KING_STEPS[lsb(king)] | castling)",
-        "left = KING_STEPS[lsb(king)]",
+        "candidates = (KING_ATTACKS[lsb(king)] | castling)",
+        "candidates = KING_ATTACKS[lsb(king)]",
     ),
-    ("castling out of check", "if rights and answers == FULL:", "if rights:"),
+    ("castling out of check", "if rights and check_mask == ALL_SQUARES:", "if rights:"),
     (
         "rights outlive the rook",
-        "misc & RIGHTS & KEPT[origin] & KEPT[target]",
-        "misc & RIGHTS & KEPT[origin]",
+        "misc & RIGHTS & KEPT_RIGHTS[origin] & KEPT_RIGHTS[target]",
+        "misc & RIGHTS & KEPT_RIGHTS[origin]",
     ),
     (
         "two pawns leave the row",
-        "without ^ pawn, s[THEIRS] ^ captured",
-        "without ^ captured, s[THEIRS] ^ captured",
+        "occupied_after ^ pawn, s[THEIRS] ^ captured",
+        "occupied_after ^ captured, s[THEIRS] ^ captured",
     ),
     (
         "en passant noted always",
@@ -218,13 +218,13 @@ FAULTS = [
     ),
     (
         "pinned pawn captures",
-        "sevens = pawns & (~pinned | LINES[SEVENS_OF + square])",
+        "sevens = pawns & (~pinned | LINES[ANTIDIAGONAL_LINES + square])",
         "sevens = pawns",
     ),
     (
         "pinned slider leaves",
-        "& answers\n        if piece & pinned:\n",
-        "& answers\n        if piece & pinned & s[DIAGONALS]:\n",
+        "& check_mask\n        if piece & pinned:\n",
+        "& check_mask\n        if piece & pinned & s[DIAGONALS]:\n",
     ),
     ("captures twice", "np.int64(targets & ~occupied)", "np.int64(targets & ~s[OWN])"),
     (
@@ -239,7 +239,11 @@ FAULTS = [
     ),
     ("clock not reset by a capture", "if kind == PAWN or is_capture else", "if kind == PAWN else"),
     ("rook missing after castling", "        straights ^= jump\n", ""),
-    ("hash forgets the castled rook", "        hashed ^= HASHES[corner] ^ HASHES[beside]\n", ""),
+    (
+        "hash forgets the castled rook",
+        "        key ^= ZOBRIST_KEYS[corner] ^ ZOBRIST_KEYS[rook_target]\n",
+        "",
+    ),
     ("distinction by row first", "if all(rival[0] != origin[0]", "if all(rival[0] < origin[0]"),
     ("mate goes last", "and (not in_check(s) or count_moves(s) > 0) else 0", "else 0"),
     ("one knight mates", "popcount(s[KNIGHTS]) == 1", "popcount(s[KNIGHTS]) == 0"),
@@ -250,13 +254,13 @@ FAULTS = [
     ),
     (
         "limit one ply late",
-        "CLAIM_PLIES, LIMIT_PLIES = 100, 150",
-        "CLAIM_PLIES, LIMIT_PLIES = 100, 151",
+        "CLAIM_PLIES, DRAW_PLIES = 100, 150",
+        "CLAIM_PLIES, DRAW_PLIES = 100, 151",
     ),
     (
         "claim one ply early",
-        "CLAIM_PLIES, LIMIT_PLIES = 100, 150",
-        "CLAIM_PLIES, LIMIT_PLIES = 99, 150",
+        "CLAIM_PLIES, DRAW_PLIES = 100, 150",
+        "CLAIM_PLIES, DRAW_PLIES = 99, 150",
     ),
     ("draw at the fourth time", "REPETITION = 5", "REPETITION = 4"),
     ("claim at the second time", "CLAIM_REPETITION = 3", "CLAIM_REPETITION = 2"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine.game import Game, Position
-from engine.games.chess_parts.exchange import WORTH
+from engine.games.chess_parts.exchange import EXCHANGE_VALUES
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
@@ -86,7 +86,7 @@ def test_tactical_unstable_and_passing() -> None:
 def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
     """The most that a side gains on a square when both capture with their least piece, or stop."""
     pieces = [
-        (WORTH[(board.piece_type_at(origin) or 0) - 1], origin)
+        (EXCHANGE_VALUES[(board.piece_type_at(origin) or 0) - 1], origin)
         for origin in board.attackers(side, square)
     ]
     if not pieces:
@@ -99,7 +99,7 @@ def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
     after.set_piece_at(square, piece)
     if piece.piece_type == chess.KING and after.attackers(not side, square):
         return 0
-    return max(0, WORTH[victim - 1] - best_exchange(after, square, not side))
+    return max(0, EXCHANGE_VALUES[victim - 1] - best_exchange(after, square, not side))
 
 
 def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
@@ -107,7 +107,7 @@ def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
     after = chess.BaseBoard(board.board_fen())
     piece = after.remove_piece_at(move.from_square)
     after.set_piece_at(move.to_square, piece)
-    gained = WORTH[victim - 1] if victim else 0
+    gained = EXCHANGE_VALUES[victim - 1] if victim else 0
     return gained < best_exchange(after, move.to_square, not board.turn)
 
 
@@ -164,7 +164,7 @@ def test_order(text: str, order: str) -> None:
 
 
 FAULTS = [
-    ("captures without promotions", "pushes & answers & LAST_RANKS, sevens", "ZERO, sevens"),
+    ("captures without promotions", "pushes & check_mask & LAST_RANKS, sevens", "ZERO, sevens"),
     (
         "passing in check",
         " and not in_check(s) else 0\n\n\n@rule\ndef pass_turn",
@@ -175,10 +175,10 @@ FAULTS = [
         "if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and",
         "if",
     ),
-    ("hash of the passing side", "hashed = s[HASH] ^ BLACK_HASH", "hashed = s[HASH]"),
+    ("hash of the passing side", "key = s[HASH] ^ BLACK_KEY", "key = s[HASH]"),
     (
         "en passant after passing",
-        "misc = (s[MISC] & (RIGHTS | NUMBER | BLACK)) ^ BLACK",
+        "misc = (s[MISC] & (RIGHTS | MOVE_NUMBER | BLACK)) ^ BLACK",
         "misc = s[MISC] ^ BLACK",
     ),
     (
@@ -194,8 +194,8 @@ FAULTS = [
     ),
     (
         "the most valuable first",
-        "    found = pieces & s[PAWNS]\n    if found == ZERO:",
-        "    found = ZERO\n    if True:",
+        "    candidates = pieces & s[PAWNS]\n    if candidates == ZERO:",
+        "    candidates = ZERO\n    if True:",
     ),
 ]
 

@@ -162,13 +162,16 @@ def test_evaluation_does_not_depend_on_the_side() -> None:
             "        straights,\n        mirrored(kings),",
         ),
         (
-            "    if misc & BLACK:\n        mine = turned(other)",
-            "    if misc & ~BLACK:\n        mine = turned(other)",
+            "    if misc & BLACK:\n        mine = flipped(other)",
+            "    if misc & ~BLACK:\n        mine = flipped(other)",
         ),
-        ("turned_reach(answer), data) - against", "turned_reach(answer), data) + against"),
         (
-            "contact_terms(other, answer, turned_reach(reach), data)",
-            "contact_terms(other, answer, reach, data)",
+            "flipped_attacks(enemy_attacks), data) - enemy_total",
+            "flipped_attacks(enemy_attacks), data) + enemy_total",
+        ),
+        (
+            "contact_terms(other, enemy_attacks, flipped_attacks(attacks), data)",
+            "contact_terms(other, enemy_attacks, attacks, data)",
         ),
         (
             "        mirrored(other),\n        mirrored(mine),",

@@ -114,26 +114,26 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     ("right", "wrong"),
     [
         (
-            "    if able:\n        return all_captures(s, able, buf)\n"
+            "    if capturing:\n        return all_captures(s, capturing, buf)\n"
             "    free = BOARD & ~(s[0] | s[1])\n"
             "    down, up = downward(s), upward(s)\n    n =",
             "    free = BOARD & ~(s[0] | s[1])\n    down, up = downward(s), upward(s)\n    n =",
         ),
         (
-            "    here = ONE << U(bit)\n    before = n\n",
-            "    here = ONE << U(bit)\n    before = n\n"
-            "    ways = 3 if here & (FIRST_ROW | LAST_ROW) else ways\n",
+            "    square = ONE << U(bit)\n    count_before = n\n",
+            "    square = ONE << U(bit)\n    count_before = n\n"
+            "    directions = 3 if square & (FIRST_ROW | LAST_ROW) else directions\n",
         ),
         (
             "n = captures(bit + 8, start, path * 4, other ^ over,",
             "n = captures(bit + 8, start, path * 4, other,",
         ),
-        ("    if n == before and path > 1:", "    if path > 1:"),
-        ("free | here, 3, buf, n)", "free, 3, buf, n)"),
-        ("free | here, 3, buf, n)", "free | here, ways, buf, n)"),
+        ("    if n == count_before and path > 1:", "    if path > 1:"),
+        ("free | square, 3, buf, n)", "free, 3, buf, n)"),
+        ("free | square, 3, buf, n)", "free | square, directions, buf, n)"),
         ("BOARD = U(TWO_ROWS |", "BOARD = U(1 << 8 | TWO_ROWS |"),
         ("    if was_king or end &", "    if end &"),
-        ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
+        ("    kings = s[2] & ~(start | captured)", "    kings = s[2] & ~start"),
         ("    return ONGOING if s[0] else LOST", "    return ONGOING if s[0] else 1"),
         (
             "def no_moves_result(s: State) -> int:\n    return LOST",

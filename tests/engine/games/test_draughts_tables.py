@@ -21,8 +21,8 @@ from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
 from engine.solvers.draughts_files import (
-    load,
     load_or_make_tables,
+    load_tables,
     make_tables,
     slice_pairs,
     store_tables,
@@ -60,7 +60,7 @@ def compiled_check() -> NativeGame:
 def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
     """The counters of a check, followed by the number of probes of each entry."""
     counts = np.zeros(checker.ENTRIES_AT + rules().TABLE_BYTES, np.int64)
-    data = np.concatenate([np.zeros(rules().TABLES_AT, np.int64), words])
+    data = np.concatenate([np.zeros(rules().TABLES_OFFSET, np.int64), words])
     room = np.zeros(ROOM, np.int64)
     compiled_check().function(function)(
         pieces, *numbers, Memory(data), Memory(counts), Memory(room)
@@ -172,14 +172,14 @@ def test_king_against_king_is_as_published() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
-    """The longest run without a capture or a man's move in a win is LONGEST_QUIET plies.
+    """The longest run without a capture or a man's move in a win is MAX_QUIET_PLIES plies.
 
     This is less than the rules allow, so every position that the tables call won is won.
     """
     longest = max(
         int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4)
     )
-    assert longest == rules().LONGEST_QUIET < rules().DRAW_PLIES
+    assert longest == rules().MAX_QUIET_PLIES < rules().DRAW_PLIES
 
 
 def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
@@ -187,13 +187,13 @@ def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "draughts.tables"
     store_tables(path, tables())
     content = path.read_bytes()
-    assert (load(path) == tables()).all()
+    assert (load_tables(path) == tables()).all()
     path.write_bytes(content[:4096] + bytes([content[4096] ^ 1]) + content[4097:])
-    assert load(path) is None
+    assert load_tables(path) is None
     path.write_bytes(content[:4000])
-    assert load(path) is None
+    assert load_tables(path) is None
     path.unlink()
-    assert load(path) is None
+    assert load_tables(path) is None
 
 
 def test_tables_of_fewer_pieces_are_a_part() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
@@ -109,7 +109,10 @@ FAULTS = [
     ("& (own >> U(3)) & (own >> U(4))\n", "& (own >> U(4)) & (own >> U(5))\n"),
     ("    if exact:\n        five &=", "    if exact and NONE:\n        five &="),
     ("    if exact:\n        five &=", "    if True:\n        five &="),
-    ("    near = spread(near)\n", "    near = BOARD\n    empty = without(empty, CENTRE)\n"),
+    (
+        "    near = with_neighbours(near)\n",
+        "    near = BOARD\n    empty = subtract(empty, CENTRE)\n",
+    ),
 ]
 
 
@@ -137,7 +140,7 @@ def images(text: str) -> Iterator[str]:
 
 def value(position: Position) -> int:
     with np.errstate(over="ignore"):
-        return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+        return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int, win: str = "five-or-more") -> list[Position]:
@@ -256,11 +259,14 @@ def test_rows_are_counted() -> None:
     ("right", "wrong"),
     [
         (
-            "usable = middle & (free >> U(4)) & FIVES_BEGIN",
-            "usable = middle & (free >> U(4)) & (FIVES_BEGIN << ONE)",
+            "usable = middle & (free >> U(4)) & FIVE_STARTS",
+            "usable = middle & (free >> U(4)) & (FIVE_STARTS << ONE)",
         ),
-        ("(empty >> U(5)) & SIXES_BEGIN", "(free >> U(5)) & SIXES_BEGIN"),
-        ("rows_of(against, valid & ~(own | MIDDLE))", "rows_of(against, valid & ~own)"),
+        ("(empty >> U(5)) & SIX_STARTS", "(free >> U(5)) & SIX_STARTS"),
+        (
+            "count_rows(their_star, valid & ~(my_star | MIDDLE))",
+            "count_rows(their_star, valid & ~my_star)",
+        ),
         ("open_other | (open_mine << U(32))", "open_mine | (open_other << U(32))"),
         ("((ones & e) | (twos & ~e))", "((ones & e) | (twos & e))"),
     ],

@@ -5,7 +5,7 @@ import random
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.hex import STEP
 from engine.rules.registry import load_game
@@ -64,16 +64,23 @@ def test_rules_are_those_of_openspiel(swap: bool) -> None:
     ("right", "wrong"),
     [
         (
-            "a, b, c = up(inner, 1), up(outer, 10), up(p, 11)\n    d, e, f = down(outer, 1)",
+            "a, b, c = shift_up(inner, 1), shift_up(outer, 10), shift_up(p, 11)\n"
+            "    d, e, f = shift_down(outer, 1)",
             "PLANTED",
         ),
         (
-            "a = hold((s[2], s[3]), put, around, first, stones)",
-            "a = hold((s[2], s[3]), put, around, second, stones)",
+            "a = join_to_edge((s[2], s[3]), stone, adjacent, first, stones)",
+            "a = join_to_edge((s[2], s[3]), stone, adjacent, second, stones)",
         ),
-        ("| (around[0] & held[0]) | (around[1] & held[1]):", "| (around[0] & held[0]):"),
+        (
+            "        | (adjacent[1] & joined[1])\n",
+            "",
+        ),
         ("if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):", "if n == SWAP - 1:"),
-        ("        if grown == seed:\n            return seed\n", "        return grown\n"),
+        (
+            "        if larger == connected:\n            return connected\n",
+            "        return larger\n",
+        ),
     ],
     ids=["around the edge", "wrong edge", "half of the neighbours", "always swap", "one step only"],
 )
@@ -100,7 +107,7 @@ def turned(text: str) -> str:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:

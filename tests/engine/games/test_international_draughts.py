@@ -134,25 +134,31 @@ def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("    if pieces == 0 or pieces < found // FOUND:", "    if pieces == 0:"),
-        ("        if over & other & ~gone:", "        if over & other:"),
-        ("        while flies and over & free:", "        while flies and over & (free | gone):"),
-        ("        if way == ahead:", "        if way == ahead or (not flies and way > 1):"),
+        ("    if pieces == 0 or pieces < listed // FOUND:", "    if pieces == 0:"),
+        ("        if over & other & ~captured:", "        if over & other:"),
         (
-            "land, start, next_looks, flies, other",
-            "land, start, next_looks, bool(flies or land & FIRST_ROW), other",
+            "        while is_king and over & free:",
+            "        while is_king and over & (free | captured):",
         ),
-        ("        while flies and over & free:", "        while False:"),
+        (
+            "        if direction == skipped:",
+            "        if direction == skipped or (not is_king and direction > 1):",
+        ),
+        (
+            "land, start, next_skipped, is_king, other",
+            "land, start, next_skipped, bool(is_king or land & FIRST_ROW), other",
+        ),
+        ("        while is_king and over & free:", "        while False:"),
         ("                land = beyond\n", "                land = ZERO\n"),
-        ("way if beyond & free else -1", "way"),
+        ("direction if beyond & free else -1", "direction"),
         (
             "    n = all_captures(s, buf)\n    if n > 0:\n        return n\n",
             "    n = all_captures(s, buf)\n",
         ),
-        ("        if buf[i] == move:\n            return found\n", "        pass\n"),
+        ("        if buf[i] == move:\n            return listed\n", "        pass\n"),
         ("end & (LAST_ROW if side else FIRST_ROW)", "end & (FIRST_ROW if side else LAST_ROW)"),
-        ("    kings = s[2] & ~(start | gone)", "    kings = s[2] & ~start"),
-        ("s[1], free | here, ZERO, found, buf)", "s[1], free, ZERO, found, buf)"),
+        ("    kings = s[2] & ~(start | captured)", "    kings = s[2] & ~start"),
+        ("s[1], free | square, ZERO, listed, buf)", "s[1], free, ZERO, listed, buf)"),
     ],
     ids=[
         "any number of pieces",

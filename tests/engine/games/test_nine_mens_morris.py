@@ -8,7 +8,7 @@ from typing import Any
 import pyspiel
 import pytest
 
-from engine.conformance.native import data_of
+from engine.conformance.native import cached_data
 from engine.game import Game, Outcome, Position, PositionError
 from engine.games.nine_mens_morris import POINTS
 from engine.rules.registry import load_game
@@ -92,12 +92,15 @@ def test_rules_are_those_of_openspiel() -> None:
         ("            free &= ~line\n", "            free &= ~NONE\n"),
         ("if popcount(s[0]) == 3 and", "if popcount(s[0]) == 4 and"),
         ("(8, 12, 17), (5, 13, 20)", "(5, 12, 17), (8, 13, 20)"),
-        ("mills = closing(s[0] ^ (ONE << U(start))) & targets", "mills = closing(s[0]) & targets"),
+        (
+            "mills = mill_points(s[0] ^ (ONE << U(start))) & targets",
+            "mills = mill_points(s[0]) & targets",
+        ),
         ("np.int64(s[2] & HAND) < 3", "np.int64(s[2] & HAND) < 4"),
     ],
     ids=[
         "mills are safe",
-        "mills are prey",
+        "mills are capturable",
         "flying with four",
         "wrong lines",
         "mill with itself",
@@ -128,7 +131,7 @@ def symmetries() -> Iterator[list[int]]:
 
 
 def value(position: Position) -> int:
-    return int(position.game.rules.evaluate(position.state, data_of(position.game)))
+    return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:

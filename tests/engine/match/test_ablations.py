@@ -12,11 +12,11 @@ from engine.match.ablation import (
     TEST,
     ended_by,
     header_of,
-    in_use,
+    is_in_use,
     log_path,
     main,
     play_ablation,
-    usable,
+    usable_features,
     verdict,
 )
 from engine.match.ablation_page import page
@@ -56,15 +56,15 @@ def test_what_does_not_pay_is_out(game_id: str) -> None:
     """No game uses a feature that harms or does not pay, and every game uses those that pay."""
     game = load_game(game_id)
     found = summaries(game_id)
-    assert found.keys() <= set(usable(game))
+    assert found.keys() <= set(usable_features(game))
     out = "harms", "does not pay"
     assert not [
-        name for name, summary in found.items() if verdict(summary) in out and in_use(game, name)
+        name for name, summary in found.items() if verdict(summary) in out and is_in_use(game, name)
     ]
     assert not [
         name
         for name, summary in found.items()
-        if verdict(summary) == "pays" and not in_use(game, name)
+        if verdict(summary) == "pays" and not is_in_use(game, name)
     ]
 
 
@@ -121,23 +121,26 @@ def test_verdicts() -> None:
     assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
 
 
-def test_techniques_by_game() -> None:
+def test_features_by_game() -> None:
     """A game can use all general features, and those for which it has the hooks."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
-        assert general <= set(usable(load_game(game_id))) <= set(layout.FEATURE)
-    chess, tic_tac_toe = set(usable(load_game("chess"))), set(usable(load_game("tic-tac-toe")))
+        assert general <= set(usable_features(load_game(game_id))) <= set(layout.FEATURE)
+    chess, tic_tac_toe = (
+        set(usable_features(load_game("chess"))),
+        set(usable_features(load_game("tic-tac-toe"))),
+    )
     assert {"null-move", "quiescence", "extensions", "repetition"} <= chess
     assert not {"null-move", "quiescence", "extensions", "repetition", "probe"} & tic_tac_toe
 
 
-def test_the_first_player_has_the_technique(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_player_has_the_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first player has the feature, whether the game uses it or not."""
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
     monkeypatch.setattr(game.rules, "DISABLED", ("lmr",), raising=False)
     assert driver.default_features(game) == layout.ALL & ~layout.LMR
-    assert not in_use(game, "lmr")
+    assert not is_in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
 
 
@@ -193,7 +196,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_technique_that_a_game_cannot_use(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_feature_that_a_game_cannot_use(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["tic-tac-toe", "--technique", "null-move"])
     assert "tic-tac-toe can use table" in capsys.readouterr().err

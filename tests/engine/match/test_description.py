@@ -5,7 +5,7 @@ import pytest
 from engine.match.__main__ import parse_sprt
 from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.features import features_of
-from engine.match.making import make_player, plays_alike
+from engine.match.making import is_deterministic, make_player
 from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import default_features
@@ -78,11 +78,11 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("level=x", "levels 1 to 8"),
         ("persona=genius", "there are average"),
         ("uci=stockfish", "play chess"),
-        ("nodes=10,without=magic", "no technique 'magic'"),
+        ("nodes=10,without=magic", "no feature 'magic'"),
         ("nodes=10,only=a,without=b", "either"),
         ("nodes=10,only=a,with=b", "either"),
         ("nodes=10,with=lmr,without=iir+lmr", "either"),
-        ("nodes=10,with=magic", "no technique 'magic'"),
+        ("nodes=10,with=magic", "no feature 'magic'"),
         ("nodes=10,with=null-move", "connect-four can use .*, not 'null-move'"),
         ("nodes=10,without=lmr+extensions", "not 'extensions'"),
         ("nodes=10,only=basic+probe", "not 'probe'"),
@@ -97,7 +97,7 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
         make_player(parse_description(text), load_game("connect-four"), {})
 
 
-def test_techniques_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A player starts from the game's features, and may add some, remove some, or name them all."""
     game = load_game("draughts")
     monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
@@ -121,7 +121,9 @@ def test_players_that_always_play_alike() -> None:
     """
     game = load_game("connect-four")
     alike = [
-        number for number in range(1, 9) if plays_alike(parse_description(f"level={number}"), game)
+        number
+        for number in range(1, 9)
+        if is_deterministic(parse_description(f"level={number}"), game)
     ]
     assert alike == [
         number
@@ -130,7 +132,7 @@ def test_players_that_always_play_alike() -> None:
     ]
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
-        assert plays_alike(parse_description(text), game), text
+        assert is_deterministic(parse_description(text), game), text
     chances = (
         "depth=1,margin=3",
         "depth=1,slip=3",
@@ -140,8 +142,8 @@ def test_players_that_always_play_alike() -> None:
         "persona=average",
     )
     for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
-        assert not plays_alike(parse_description(text), game), text
-    assert not plays_alike(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
+        assert not is_deterministic(parse_description(text), game), text
+    assert not is_deterministic(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
 
 
 def test_tests() -> None:

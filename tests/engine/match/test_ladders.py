@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from engine.game import Game, Position
-from engine.match.calibration import Scale, climb
+from engine.match.calibration import Scale, find_levels
 from engine.match.description import parse_description
 from engine.match.ladder import (
-    EXACT,
+    DEEPLY_MEASURED,
     FOLDER,
-    IN_DEPTH,
     MANY_GAMES,
+    PERFECT_TOP,
     REACH_GAMES,
     YARDSTICK_OF,
     changed_games,
@@ -29,7 +29,7 @@ from engine.match.ladder import (
 from engine.match.ladder import GAMES as FEW_GAMES
 from engine.match.log import Header, Record, read_log
 from engine.match.making import make_player
-from engine.match.page import as_wanted, page
+from engine.match.page import page, target_verdict
 from engine.match.play import Situation
 from engine.match.statistics import summarise
 from engine.rules.registry import load_game
@@ -64,7 +64,9 @@ def test_ladders_are_whole(game_id: str) -> None:
         wanted = header_of(game, step)
         for played in ("players", "seed", "options", "opening_plies", "max_plies", "adjudicate"):
             assert getattr(header, played) == getattr(wanted, played), played
-        owed = REACH_GAMES if name in more else MANY_GAMES if game_id in IN_DEPTH else FEW_GAMES
+        owed = (
+            REACH_GAMES if name in more else MANY_GAMES if game_id in DEEPLY_MEASURED else FEW_GAMES
+        )
         assert len(records) >= owed
         assert not any(record.forfeit for record in records)
 
@@ -95,12 +97,12 @@ def test_what_is_wanted() -> None:
     """A step should score 65 to 85 %; level 1 should lose half, or score at most half."""
 
     def verdict(number: int, won: int, drawn: int, lost: int) -> str:
-        return as_wanted(number, summarise([2] * won + [1] * drawn + [0] * lost))
+        return target_verdict(number, summarise([2] * won + [1] * drawn + [0] * lost))
 
     assert [verdict(2, won, 0, 100 - won) for won in (64, 65, 85, 86)] == ["no", "yes", "yes", "no"]
     results = (50, 0, 50), (0, 50, 50), (2, 50, 48), (26, 50, 24)
     assert [verdict(1, *result) for result in results] == ["yes", "yes", "by score", "no"]
-    assert as_wanted(3, None) == "no"
+    assert target_verdict(3, None) == "no"
 
 
 def quick_games() -> Iterator[tuple[str, Header, Record]]:
@@ -255,7 +257,7 @@ def lines_of_the_top(game: Game, seat: int) -> Iterator[tuple[Position, Position
         waiting.append(after)
 
 
-@pytest.mark.parametrize("game_id", sorted(set(EXACT) - {"connect-four"}))
+@pytest.mark.parametrize("game_id", sorted(set(PERFECT_TOP) - {"connect-four"}))
 def test_the_top_plays_perfectly(game_id: str) -> None:
     """An exact top level keeps the value of every position, whatever the opponent plays.
 
@@ -290,7 +292,7 @@ class Curve(Scale):
 def test_calibration_begins_below_where_it_has_to() -> None:
     """If the weak end of the scale is too strong for level 2, that level comes from below it."""
     scale = Curve(600)
-    found = climb(scale, (-500_000, 0, 0), 0.75)
+    found = find_levels(scale, (-500_000, 0, 0), 0.75)
     assert found is not None
     assert len(found) > 3
     assert found[1][0] < 0 < found[-1][0]
@@ -307,7 +309,7 @@ def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None)
     A range that needs too many levels is refused.
     """
     scale = Curve(range_elo)
-    found = climb(scale, (0, 0, 0), 0.75)
+    found = find_levels(scale, (0, 0, 0), 0.75)
     assert (len(found) if found else None) == levels
     for lower, higher in pairwise(found or []):
         assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)

@@ -549,7 +549,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             ["sticks", "--player", "depth=1", "--player", "depth=1", "--option", "size=3"],
             "no option",
         ),
-        (["sticks", "--without", "magic"], "no technique"),
+        (["sticks", "--without", "magic"], "no feature"),
         (["sticks", "--player", "depth=1", "--player", "depth=1", "--sprt", "5"], "--sprt"),
         (
             ["sticks", "--player", "depth=1", "--player", "depth=1", "--opening-plies", "60"],

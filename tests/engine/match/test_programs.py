@@ -20,10 +20,10 @@ GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Timeouts are short in this module."""
     for module in (external, uci, gtp):
-        monkeypatch.setattr(module, "START_S", 0.5)
+        monkeypatch.setattr(module, "START_TIMEOUT_S", 0.5)
     monkeypatch.setattr(xboard, "FEATURES_S", 0.5)
     for module in (external, uci, xboard, gtp):
-        for name in ("LATE_S", "PATIENCE_S"):
+        for name in ("LATE_GRACE_S", "MOVE_TIMEOUT_S"):
             monkeypatch.setattr(module, name, 0.5, raising=False)
 
 

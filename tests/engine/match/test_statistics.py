@@ -18,14 +18,14 @@ from engine.match.statistics import (
 
 def simulated(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
     """The half points of games between players `elo` apart; each opening favours a side."""
-    halves = []
+    half_points = []
     for _ in range(pairs):
         lean = chance.uniform(-0.2, 0.2)
         for side in (lean, -lean):
             win = min(1 - draws, max(0.0, expected_score(elo) + side - draws / 2))
             point = chance.random()
-            halves.append(2 if point < win else 1 if point < win + draws else 0)
-    return halves
+            half_points.append(2 if point < win else 1 if point < win + draws else 0)
+    return half_points
 
 
 @pytest.mark.parametrize("elo", [-400, -35.5, 0, 10, 700])
@@ -75,8 +75,8 @@ def test_pairs_know_more_than_games() -> None:
 
 def test_the_two_players_see_the_same_match() -> None:
     """From the other player's side the difference and a symmetric test change their sign."""
-    halves = simulated(Random(3), 60, 40)
-    ours, theirs = summarise(halves), summarise([2 - half for half in halves])
+    half_points = simulated(Random(3), 60, 40)
+    ours, theirs = summarise(half_points), summarise([2 - half for half in half_points])
     assert ours is not None
     assert theirs is not None
     assert ours.elo == pytest.approx(-(theirs.elo or 0))
@@ -95,15 +95,15 @@ def test_sprt_keeps_its_risks(elo: float, right: str) -> None:
     test = Sprt(0, 30)
     wrong, pairs_played = 0, []
     for _ in range(200):
-        halves: list[int] = []
+        half_points: list[int] = []
         verdict = None
         while verdict is None:
-            halves += simulated(chance, 8, elo)
-            assert len(halves) < 40_000
-            summary = summarise(halves, test)
+            half_points += simulated(chance, 8, elo)
+            assert len(half_points) < 40_000
+            summary = summarise(half_points, test)
             verdict = summary.accepted if summary else None
         wrong += verdict != right
-        pairs_played.append(len(halves) // 2)
+        pairs_played.append(len(half_points) // 2)
     assert wrong <= 20
     assert min(pairs_played) >= MIN_PAIRS
     assert sum(pairs_played) / 200 < 1500, "a sequential test needs fewer games than a fixed one"

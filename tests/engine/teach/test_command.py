@@ -102,10 +102,10 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
 
 
 WRONG = {
-    "": "a lesson, --game or --tree is expected",
+    "": "give exactly one of a lesson, --game and --tree",
     "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
     "sticks --depth 2": "a lesson has its own search options: --depth goes with",
-    "sticks --game sticks": "one of them",
+    "sticks --game sticks": "exactly one of",
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",
     "--game tic-tac-toe --position XX": "not a position of Tic-tac-toe",
     "--game tic-tac-toe --option rows=3": "has no option 'rows'",

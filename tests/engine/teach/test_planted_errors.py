@@ -341,7 +341,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         '"min" if self.kind == "max" else "max"',
         "self.kind",
     ),
-    ("greedy map", forms, mapping, "if best.has_enough:", "if False:"),
+    ("greedy map", forms, mapping, "if best.is_cut_off:", "if False:"),
 ]
 
 
