@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.cluster.running import Cluster, Member
 from tests.oracle.history import Direction, History, Message, check
-from tests.server.test_two_nodes import heals, make_rooms
+from tests.server.test_two_nodes import catches_up, make_rooms
 from tests.support.load import LoadClient, read_everything
 
 #: Time after which a client that has not caught up never will.
@@ -100,7 +100,7 @@ class Storm:
         rooms = await make_rooms(clients)
         await asyncio.gather(*(client.play(client.commands + CHAPTER) for client in clients))
         if is_over():
-            assert await heals(self._history, clients, HANGS_S), (
+            assert await catches_up(self._history, clients, HANGS_S), (
                 f"seed {seed}: I7: not at the tail {HANGS_S:g} s later"
             )
         for client in clients:

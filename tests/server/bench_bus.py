@@ -1,8 +1,8 @@
-"""`python -m tests.server.bench_bus`: what the bus and engine workers cost, over a private
+"""`python -m tests.server.bench_bus`: times of the bus and of engine workers, over a private
 Mosquitto on this machine.
 
-Both nodes are in this process, so a figure a message has its sending and its receiving in it.
-Medians of the rounds.
+Both nodes are in this process, so the CPU time of a message includes sending and receiving.
+Rates and CPU times are medians of the rounds.
 """
 
 import asyncio
@@ -30,12 +30,17 @@ from server.protocol.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
-from tests.server.test_bus_contract import KEY, flowing, subscribe
+from tests.server.test_bus_contract import KEY, subscribe, until_bus_is_up
 
+#: Number of rounds of each measurement.
 ROUNDS = 5
+#: Moves published per second while the latency is measured.
 RATE_PER_S = 300
+#: Moves published in a latency round.
 MOVES = 600
+#: Moves published in a throughput round.
 BURST = 4000
+#: Searches in a round.
 SEARCHES = 200
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
@@ -46,59 +51,61 @@ BODY = format_event_body(
 
 
 def move(v: int) -> EventsAppended:
+    """The message of a move with this v."""
     return EventsAppended("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
 
 
-class Ear:
-    """When each event arrived."""
+class ArrivalRecorder:
+    """Records the time at which each event arrives."""
 
     def __init__(self) -> None:
         self.arrived_s: dict[int, float] = {}
-        self.last = 0
+        self.last_v = 0
         self.done = asyncio.Event()
 
     def __call__(self, message: RoomMessage) -> None:
         assert isinstance(message, EventsAppended)
         self.arrived_s[message.events[0].v] = time.perf_counter()
-        if message.events[0].v == self.last:
+        if message.events[0].v == self.last_v:
             self.done.set()
 
-    async def until(self, last: int) -> None:
-        if last not in self.arrived_s:
-            self.last = last
+    async def until(self, last_v: int) -> None:
+        """Waits until the event with this v has arrived."""
+        if last_v not in self.arrived_s:
+            self.last_v = last_v
             self.done.clear()
             await self.done.wait()
 
 
-async def latencies_ms(bus: MqttBus, ear: Ear, first: int) -> list[float]:
-    """From publishing to hearing, at the rate of 300 moves a second."""
+async def latencies_ms(bus: MqttBus, recorder: ArrivalRecorder, first: int) -> list[float]:
+    """The times from publishing to receiving each move, at RATE_PER_S moves a second."""
     sent_s = {}
     for v in range(first, first + MOVES):
         sent_s[v] = time.perf_counter()
         bus.publish(move(v))
         await asyncio.sleep(1 / RATE_PER_S)
-    await ear.until(first + MOVES - 1)
-    return [1000 * (ear.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
+    await recorder.until(first + MOVES - 1)
+    return [1000 * (recorder.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
 
 
-async def burst(bus: MqttBus, ear: Ear, first: int) -> tuple[float, float]:
-    """Events a second and CPU in us an event, as fast as it goes."""
-    begun_s, cpu_s = time.perf_counter(), time.process_time()
+async def throughput(bus: MqttBus, recorder: ArrivalRecorder, first: int) -> tuple[float, float]:
+    """The rate of a burst in events per second, and the CPU time per event in us."""
+    started_s, cpu_s = time.perf_counter(), time.process_time()
     for v in range(first, first + BURST):
         bus.publish(move(v))
-    await ear.until(first + BURST - 1)
-    return BURST / (time.perf_counter() - begun_s), 1e6 * (time.process_time() - cpu_s) / BURST
+    await recorder.until(first + BURST - 1)
+    return BURST / (time.perf_counter() - started_s), 1e6 * (time.process_time() - cpu_s) / BURST
 
 
 async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> list[float]:
-    """How long searches of the lowest level take, one after the other."""
-    took = []
+    """The times of searches of the lowest level, one after the other."""
+    times_ms = []
     for _ in range(SEARCHES):
         job = Job(GAME.id, GAME.digest, {}, GAME.start().text(), (), secrets.token_hex(4), level=1)
-        begun_s = time.perf_counter()
+        started_s = time.perf_counter()
         await search(job, lambda info: None)
-        took.append(1000 * (time.perf_counter() - begun_s))
-    return took
+        times_ms.append(1000 * (time.perf_counter() - started_s))
+    return times_ms
 
 
 def percentiles(values: list[float]) -> str:
@@ -112,20 +119,20 @@ async def measure() -> None:
         broker = await stack.enter_async_context(
             mosquitto(folder, lines=("max_queued_messages 0",))
         )
-        here, there = [
-            await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
-            for n in ("n1", "n2")
+        sender, receiver = [
+            await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
+            for name in ("n1", "n2")
         ]
-        await flowing(here)
-        await flowing(there)
-        ear, v = Ear(), 1
-        await subscribe(there, ("r1", ear))  # type: ignore[arg-type]
+        await until_bus_is_up(sender)
+        await until_bus_is_up(receiver)
+        recorder, v = ArrivalRecorder(), 1
+        await subscribe(receiver, ("r1", recorder))  # type: ignore[arg-type]
         latency: list[float] = []
         rates: list[float] = []
         costs: list[float] = []
         for _ in range(ROUNDS):
-            latency += await latencies_ms(here, ear, v)
-            rate, cost = await burst(here, ear, v + MOVES)
+            latency += await latencies_ms(sender, recorder, v)
+            rate, cost = await throughput(sender, recorder, v + MOVES)
             rates.append(rate)
             costs.append(cost)
             v += MOVES + BURST
@@ -137,7 +144,7 @@ async def measure() -> None:
         pool = await stack.enter_async_context(Pool(1, warm=()))
         await pool.warm(GAME.id)
         await stack.enter_async_context(open_worker(broker.address, "bench", 1, (GAME.id,)))
-        remote = RemoteEngines(here.link, "n1", load_game, None)
+        remote = RemoteEngines(sender.link, "n1", load_game, None)
         while not remote.is_warm(GAME.id):
             await asyncio.sleep(0.05)
         local_ms: list[float] = []
@@ -145,7 +152,7 @@ async def measure() -> None:
         for _ in range(ROUNDS):
             local_ms += await searches_ms(pool.search)
             remote_ms += await searches_ms(remote.search)
-        click.echo(f"a search of level 1 of {GAME.id}, by the pool here: {percentiles(local_ms)}")
+        click.echo(f"a search of level 1 of {GAME.id}, by the local pool: {percentiles(local_ms)}")
         click.echo(f"the same by a worker over the broker: {percentiles(remote_ms)}")
 
 

@@ -22,7 +22,7 @@ from server.runtime import hub as hub_module
 from server.runtime.hub import Hub, open_hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
-from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import (
     Client,
@@ -372,7 +372,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         nodes: list[Hub] = []
         for name in ("n1", "n2", "n3"):
             bus = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
-            await flowing(bus)
+            await until_bus_is_up(bus)
             buses.append(bus)
             nodes.append(await stack.enter_async_context(open_hub(world.ports(name, bus=bus))))
         watcher = await Watcher(nodes[2], "w").watch()

@@ -188,7 +188,7 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
 
     any_answer_of_an_ai_is_taken(patch)
     patch.setattr(RoomRunner, "_update_search", lets_them_search)
-    patch.setattr(test_two_nodes, "hesitant", slow)
+    patch.setattr(test_two_nodes, "slow_first_legal", slow)
     return FakeServer()
 
 
@@ -323,7 +323,7 @@ async def test_the_checker_finds_the_fault(
 
 async def faults_of(world: FakeServer) -> list[str]:
     async with asyncio.timeout(60):
-        run = await play(COMMANDS, world=world, restart=False, healed_s=1.0)
+        run = await play(COMMANDS, world=world, restart=False, catch_up_s=1.0)
     return history.check(run.history)
 
 

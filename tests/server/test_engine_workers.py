@@ -23,7 +23,7 @@ from server.protocol import messages as wire
 from server.runtime.hub import Hub, open_hub
 from server.seats.remote import RemoteEngines
 from server.worker import EngineWorker
-from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
 from tests.support.fake_server import Client, FakeServer
 
@@ -301,7 +301,7 @@ async def node(
     """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
-        await flowing(bus)
+        await until_bus_is_up(bus)
         async with open_hub(world.ports(name, bus=bus, engines=engines)) as hub:
             yield hub, engines
 
