@@ -146,7 +146,7 @@ async def test_clients_while_the_broker_is_killed(
 async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """The history breaks no invariant if a fifth of the messages come twice and half are reordered."""
+    """With a fifth of the messages doubled and half reordered, the history breaks no invariant."""
 
     async def nothing() -> None:
         pass
