@@ -162,8 +162,7 @@ async def test_rooms_are_separate(buses: Buses) -> None:
 
 
 async def test_unsubscribing_ends_delivery(buses: Buses) -> None:
-    """After unsubscribing a receiver gets nothing; others do, and it can subscribe again.
-    """
+    """After unsubscribing a receiver gets nothing; others do, and it can subscribe again."""
     removed, other = Receiver(), Receiver()
     unsubscribe, unsubscribe_other = await subscribe(buses.second, ("r1", removed), ("r1", other))
     unsubscribe()

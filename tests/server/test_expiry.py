@@ -1,4 +1,4 @@
-"""The expiry: which guests and rooms are deleted, and above all which are not."""
+"""The expiry: the guests and rooms that it deletes, and those that it keeps."""
 
 import asyncio
 import math
@@ -21,8 +21,8 @@ from tests.support.node import Http, serve
 from tests.support.two_players import ME, OPEN
 
 
-class Later(FakeServer):
-    """A world whose clock, with its store's, a test can advance."""
+class AdvancingServer(FakeServer):
+    """A fake server whose clock, with its store's, a test can advance."""
 
     ahead_ms = 0
 
@@ -37,8 +37,8 @@ class Later(FakeServer):
         self.ahead_ms += days * DAY_MS
 
 
-async def left_alone(hub: Hub, **fields: Any) -> str:
-    """A room that Ada created, wrote in and left, and that the expiry has seen once."""
+async def create_left_room(hub: Hub, **fields: Any) -> str:
+    """Creates a room that Ada wrote in and left, and runs the expiry once; returns its id."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -54,13 +54,13 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 @virtual
 async def test_a_room_without_a_match_expires() -> None:
-    """A room is deleted after seven whole days without anyone in it.
+    """A room is deleted after seven full days without a follower.
 
-    The lobby's watchers and later visitors learn of it.
+    The lobby removes it, and joining it is refused.
     """
-    world = Later()
+    world = AdvancingServer()
     async with world.hub() as hub:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         watcher = Client(hub, "cyd")
         await hub.lobby.watch(watcher, b"")
         world.pass_days(ROOM_DAYS)
@@ -75,10 +75,10 @@ async def test_a_room_without_a_match_expires() -> None:
 
 @virtual
 async def test_a_visit_restarts_the_expiry() -> None:
-    """A visit without a command restarts the days, on any node, even if the bus carries nothing."""
-    world = Later()
+    """A visit without a command restarts the period, on any node, even without the bus."""
+    world = AdvancingServer()
     async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         world.bus.cut = True  # type: ignore[attr-defined]
         for _ in range(5):
             world.pass_days(ROOM_DAYS)
@@ -88,7 +88,7 @@ async def test_a_visit_restarts_the_expiry() -> None:
             other.close_idle_rooms(0)
             await hub.expire_once()
         assert await world.store.heads([room]) == {room: 3}
-        assert world.store.calls["mark_rooms_seen"] == 5, "once a day and not at every visit"
+        assert world.store.calls["mark_rooms_seen"] == 5, "once a day, not at each visit"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
         assert world.store.calls["mark_rooms_seen"] == 5
@@ -96,10 +96,8 @@ async def test_a_visit_restarts_the_expiry() -> None:
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """A room in which a player waits for weeks on one node is deleted by no node, and what they
-    then do is kept.
-    """
-    world = Later()
+    """No node deletes a room that is open on one of them, for however long."""
+    world = AdvancingServer()
     async with world.hub("n1") as hub, world.hub("n2") as other:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(ME, OPEN))
@@ -115,9 +113,9 @@ async def test_a_room_that_is_open_stays() -> None:
 @virtual
 async def test_a_room_with_a_match_stays_for_ever() -> None:
     """A room with a match, running or aborted, is never deleted."""
-    world = Later()
+    world = AdvancingServer()
     async with world.hub() as hub:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         ben = Client(hub, "ben")
         await ben.ack(ben.sit(room, 1))
         await ben.ack(ben.plain(wire.Abort, room))
@@ -131,12 +129,10 @@ async def test_a_room_with_a_match_stays_for_ever() -> None:
 
 @virtual
 async def test_a_room_that_expires_while_it_is_opened() -> None:
-    """A room that is deleted between the first and the last read of its log is room.unknown and is
-    not opened.
-    """
-    world = Later()
+    """A room that is deleted while a node reads its log is room.unknown and is not opened."""
+    world = AdvancingServer()
     async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         world.pass_days(ROOM_DAYS + 1)
         gate = world.store.hold("events")
         ada = Client(other, "ada")
@@ -153,12 +149,10 @@ async def test_a_room_that_expires_while_it_is_opened() -> None:
 
 @virtual
 async def test_an_opened_room_does_not_expire() -> None:
-    """Once a log has been read completely, no node deletes the room, so what it acknowledges is
-    kept.
-    """
-    world = Later()
+    """Once a node has opened a room, no node deletes it, so its acknowledged events stay."""
+    world = AdvancingServer()
     async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         world.pass_days(ROOM_DAYS + 1)
         ada = Client(other, "ada")
         await ada.ack(ada.join(room))
@@ -169,10 +163,10 @@ async def test_an_opened_room_does_not_expire() -> None:
 
 @virtual
 async def test_a_clock_that_is_ahead_expires_nothing() -> None:
-    """Days are counted by the store's clock, which the heartbeat compares with the node's."""
-    world = Later()
+    """The expiry counts days by the store's clock, even if the node's is ahead."""
+    world = AdvancingServer()
     async with world.hub() as hub:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         world.store._now_ms = loop_ms
         world.pass_days(40)
         await hub.write_heartbeat()
@@ -183,10 +177,10 @@ async def test_a_clock_that_is_ahead_expires_nothing() -> None:
 
 @virtual
 async def test_a_failed_step_is_repeated() -> None:
-    """A step that failed has changed nothing, and the next one does its work."""
-    world = Later()
+    """A failed step of the expiry is done by the next one."""
+    world = AdvancingServer()
     async with world.hub() as hub:
-        room = await left_alone(hub)
+        room = await create_left_room(hub)
         world.pass_days(ROOM_DAYS + 1)
         world.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
@@ -199,16 +193,16 @@ async def test_a_failed_step_is_repeated() -> None:
 
 
 @dataclass(frozen=True)
-class PresenceReport:
-    """The part of a session that is used here."""
+class SessionStub:
+    """The part of a session that `Sessions` uses."""
 
     identity: str
     last_heard_s: float = math.inf
 
 
-async def let_go(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
-    """Lets that many days pass without anyone. Returns what is deleted."""
-    cast(Later, world).pass_days(days)
+async def expire_guests_after(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
+    """Advances the clock by `days` and expires guests; returns the deleted ones."""
+    cast(AdvancingServer, world).pass_days(days)
     today = world.now_ms() // DAY_MS
     return (
         await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)
@@ -217,10 +211,8 @@ async def let_go(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ..
 
 @virtual
 async def test_guests_who_sat_stay() -> None:
-    """A guest who took a seat or created a room stays; the others are deleted after thirty days, by
-    any node.
-    """
-    world = Later()
+    """A guest who took a seat or created a room stays; others are deleted after thirty days."""
+    world = AdvancingServer()
     async with world.hub() as hub:
         limits = Limits(world.settings)
         people = {
@@ -248,8 +240,8 @@ async def test_guests_who_sat_stay() -> None:
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
 async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
-    """A guest is marked before the seat is theirs. If marking fails, nothing has happened."""
-    world = Later()
+    """A guest is marked before they get a seat; if marking fails, the command changes nothing."""
+    world = AdvancingServer()
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create()
@@ -265,8 +257,8 @@ async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
 
 @virtual
 async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
-    """A guest is marked once a day however often they say hello, and when they are created."""
-    world = Later()
+    """A guest is marked when created and then once a day, for any number of hellos."""
+    world = AdvancingServer()
     async with world.hub() as hub:
         _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         for _ in range(3):
@@ -278,12 +270,12 @@ async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
 
 @virtual
 async def test_a_connected_guest_does_not_expire() -> None:
-    """A guest who said hello weeks ago and is still connected stays. A failing store is retried."""
-    world = Later()
+    """A guest who stays connected does not expire, even if the store fails once."""
+    world = AdvancingServer()
     async with world.hub() as hub:
         identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
         sessions = Sessions(hub)
-        sessions._open.add(cast(Session, PresenceReport(identity.id)))
+        sessions._open.add(cast(Session, SessionStub(identity.id)))
         watch = asyncio.create_task(sessions.run())
         await asyncio.sleep(1)
         for day in range(2 * GUEST_DAYS):
@@ -291,16 +283,16 @@ async def test_a_connected_guest_does_not_expire() -> None:
                 world.store.fail("mark_identities_seen")
             world.pass_days(1)
             await asyncio.sleep(world.settings.silence_s)
-            assert await let_go(world, 0) == ()
+            assert await expire_guests_after(world, 0) == ()
         assert world.store.calls["mark_identities_seen"] == 2 * GUEST_DAYS + 1
         watch.cancel()
         sessions._open.clear()
-        assert await let_go(world) == (identity.id,)
+        assert await expire_guests_after(world) == (identity.id,)
         assert await find_guest(hub.ports, token, None) is None
 
 
-async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
-    """The identity, and the token if it is new."""
+async def request_guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
+    """Requests a guest; returns the identity, and the token if it is new."""
     answer = await http.request(
         "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
     )
@@ -311,19 +303,19 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
 
 
 async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
-    """A deleted guest's cookie makes a new guest, over HTTP and in a hello.
+    """The cookie of a deleted guest gives a new guest, over HTTP and in a hello.
 
-    A deleted token is refused, and hello without one works.
+    The deleted token in a hello is refused.
     """
-    world = Later()
+    world = AdvancingServer()
     async with serve(world) as node, node.http() as http:
-        before, token = await guest(http)
+        before, token = await request_guest(http)
         assert token is not None
-        assert await let_go(world) == (before,)
-        after, fresh = await guest(http, token)
+        assert await expire_guests_after(world) == (before,)
+        after, fresh = await request_guest(http, token)
         assert after != before
         assert fresh is not None
-        assert await guest(http, fresh) == (after, None)
+        assert await request_guest(http, fresh) == (after, None)
         async with node.socket({"Cookie": f"plyroom={token}"}) as socket:
             welcome = await socket.hello()
             assert welcome["identity"] not in (before, after)
@@ -336,18 +328,16 @@ async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
 
 
 async def test_a_guest_who_is_deleted_during_hello() -> None:
-    """A guest who is deleted between the lookup of the token and the mark gets the answer of an
-    unknown token.
-    """
-    world = Later()
+    """A guest who is deleted between the lookup and the mark is treated as unknown."""
+    world = AdvancingServer()
     async with serve(world) as node, node.http() as http:
-        before, token = await guest(http)
+        before, token = await request_guest(http)
         assert token is not None
         world.pass_days(GUEST_DAYS + 1)
         gate = world.store.hold("mark_identities_seen")
-        asked = asyncio.create_task(guest(http, token))
+        asked = asyncio.create_task(request_guest(http, token))
         await world.store.waiting["mark_identities_seen"].wait()
-        assert await let_go(world, 0) == (before,)
+        assert await expire_guests_after(world, 0) == (before,)
         gate.set()
         after, fresh = await asked
         assert after != before

@@ -1,5 +1,5 @@
-"""The server passes for a person who can only pass: once, after a moment, on the responsible node,
-and with a mark in the log.
+"""The server passes for a person who can only pass: once, after a second, on the responsible node,
+with a mark in the log.
 """
 
 import asyncio
@@ -25,30 +25,32 @@ TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 
 
 def before_a_pass() -> Played:
+    """A match of Othello in which the side to move must pass."""
     played = seated(game="othello")
     played.moves(TO_A_PASS)
     return played
 
 
-def owed(played: Played) -> ForcedPass:
-    found = played.room.forced_pass()
-    assert found is not None
-    return found
+def forced_pass_of(played: Played) -> ForcedPass:
+    """The pass that the server would make now."""
+    command = played.room.forced_pass()
+    assert command is not None
+    return command
 
 
 # --- the room's rules
 
 
 def test_the_server_passes_for_the_person_to_move() -> None:
-    """A forced pass is one event with the mark and the same move, and the other side is to move."""
-    played, by_hand = before_a_pass(), before_a_pass()
-    (event,) = played.do(AI, owed(played))
+    """A forced pass logs one marked event and leads to the same position as a player's pass."""
+    played, own_pass = before_a_pass(), before_a_pass()
+    (event,) = played.do(AI, forced_pass_of(played))
     assert event == wire.Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
     assert played.match.moves[-1] == wire.Played("pass", number="9.", forced=True)
-    by_hand.moves("pass")
-    assert by_hand.match.position == played.match.position
+    own_pass.moves("pass")
+    assert own_pass.match.position == played.match.position
     assert played.fold() == played.room
     assert played.room.forced_pass() is None
 
@@ -60,15 +62,13 @@ def test_only_a_forced_pass_has_the_extra_field() -> None:
     assert b"forced" not in played.log[-1][1]
     assert b'"forced":true' not in b"".join(body for _, body in played.log)
     other = before_a_pass()
-    other.do(AI, owed(other))
+    other.do(AI, forced_pass_of(other))
     assert b'"forced":true' in other.log[-1][1]
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
 def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
-    """No earlier move is forced, nor the last free cell of a board: the player makes every move
-    that shows on it.
-    """
+    """No move but a pass is forced, not even the last free cell of a board."""
     played = seated(game=game)
     for number, token in enumerate(
         (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
@@ -84,11 +84,9 @@ def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
     "changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}]
 )
 def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
-    """A pass for another match, seat, position or move is refused, and so is one where a move can
-    be played.
-    """
+    """A pass for another match, seat, position or move is refused, also when it comes late."""
     played = before_a_pass()
-    command = owed(played)
+    command = forced_pass_of(played)
     wrong = ForcedPass(
         **{name: changes.get(name, getattr(command, name)) for name in command.__slots__}
     )
@@ -98,9 +96,9 @@ def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
 
 
 def test_only_the_server_passes_for_others() -> None:
-    """No client may send the command, not even the player to move."""
+    """The command is refused to every actor but the server, even to the player to move."""
     played = before_a_pass()
-    assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
+    assert played.refuse(ADA, forced_pass_of(played)) == Code.SEAT_NONE
 
 
 def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
@@ -115,7 +113,7 @@ def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
 
 
 def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of the rules in the check for a pass, which runs at each commit, costs no move."""
+    """A fault of the rules in the check for a pass forces no pass and fails no command."""
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
@@ -160,9 +158,9 @@ async def moves_of(world: FakeServer, room: str) -> list[StoredEvent]:
 
 @virtual
 async def test_a_forced_pass_comes_after_a_second() -> None:
-    """The pass comes after a second by default, whatever is said meanwhile.
+    """The pass comes after a second by default; chat does not delay it.
 
-    All see it as forced, and the other side is to move.
+    All followers see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
     world = FakeServer()
@@ -194,9 +192,7 @@ async def test_a_players_own_pass_cancels_the_servers() -> None:
 
 @virtual
 async def test_a_forced_pass_survives_a_restart() -> None:
-    """A node that dies within the second leaves the room due: the next node passes, even without
-    followers.
-    """
+    """If a node dies within the second, the next node passes, even without followers."""
     for sole_node in (True, False):
         world = FakeServer()
         world.settings = Settings(sole_node=sole_node, workers=1)
@@ -239,7 +235,7 @@ async def test_two_nodes_pass_once() -> None:
 
 @virtual
 async def test_a_pass_whose_write_fails_is_repeated() -> None:
-    """There is one pass in the end when the store fails for a moment, before or after the write."""
+    """If the store fails, before or after the write, one pass is logged in the end."""
     for fault in (Fault(), Fault(after=True)):
         world = FakeServer()
         async with waiting_for_a_pass(world) as (_, room, ada, _ben):
