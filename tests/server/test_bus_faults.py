@@ -30,7 +30,7 @@ from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
 from tests.oracle.history import READER, History, check
 from tests.server.test_bus_contract import KEY, until_bus_is_up
-from tests.server.test_metrics import numbers
+from tests.server.test_metrics import scrape
 from tests.server.test_two_nodes import (
     CATCH_UP_S,
     NAMES,
@@ -295,11 +295,11 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
         world.buses["n1"] = bus
         async with serve(world, "n1", metrics_port=0) as node:
             bus._on_node("plyroom/1/lobby", b"nonsense")
-            before = await numbers(node)
+            before = await scrape(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
             assert before["plyroom_bus_echo_seconds"] == bus.link.round_trip_s > 0
             await broker.kill()
-            while (await numbers(node))["plyroom_bus_flows"]:
+            while (await scrape(node))["plyroom_bus_flows"]:
                 await moment()
 
 

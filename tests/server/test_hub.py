@@ -1,6 +1,5 @@
-"""The hub of a node: rooms are created once, opened on demand, closed when idle and woken when due.
-
-And its lobby.
+"""The hub of a node and its lobby: rooms are created once, opened on demand, closed when idle and
+woken when due.
 """
 
 import asyncio
@@ -23,13 +22,15 @@ from tests.support.room_log import altered, raises
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
 
-def world_with(**changes: Any) -> FakeServer:
+def server_with(**changes: Any) -> FakeServer:
+    """A fake server with these settings."""
     world = FakeServer()
     world.settings = replace(world.settings, **changes)
     return world
 
 
-async def code_of_create(client: Client, **fields: Any) -> Code:
+async def create_refusal(client: Client, **fields: Any) -> Code:
+    """The code with which a create is refused."""
     with pytest.raises(CommandRejected) as rejected:
         await client.create(**fields)
     return rejected.value.code
@@ -40,9 +41,9 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
 
 @virtual
 async def test_creating_again_gives_the_same_room() -> None:
-    """I1: the same identity and id get the same ack at any time on any node.
+    """I1: a create with the same identity and id gets the same ack, at any time and on any node.
 
-    Another identity's id is its own.
+    The same id of another identity creates another room.
     """
     world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as other:
@@ -59,7 +60,7 @@ async def test_creating_again_gives_the_same_room() -> None:
 
 @virtual
 async def test_creating_at_once_makes_one_room() -> None:
-    """I1: the same command ten times at once on two nodes creates one room."""
+    """I1: ten concurrent copies of a create on two nodes create one room."""
     world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as other:
         actor = Client(hub, "ada").actor
@@ -71,18 +72,20 @@ async def test_creating_at_once_makes_one_room() -> None:
 
 @virtual
 async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
-    """I1: a repeated create gets its ack even at the limit of rooms, or when the game is gone."""
-    world = world_with(rooms_burst=3)
+    """I1: a repeated create gets its ack beyond the limit of rooms and without its game."""
+    world = server_with(rooms_burst=3)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         commands = [wire.Create(id=str(n), game="sticks") for n in range(3)]
         acks = [await hub.create(ada.actor, command) for command in commands]
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
         assert [await hub.create(ada.actor, command) for command in commands] == acks
-        assert [await hub.create(ada.actor, replace_game(command)) for command in commands] == acks
+        assert [
+            await hub.create(ada.actor, with_unknown_game(command)) for command in commands
+        ] == acks
 
 
-def replace_game(command: wire.Create) -> wire.Create:
+def with_unknown_game(command: wire.Create) -> wire.Create:
     return wire.Create(id=command.id, game="no-such-game")
 
 
@@ -108,17 +111,17 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_rooms_are_limited_per_identity() -> None:
-    """An identity has a burst and a rate of rooms. Others are unaffected, and the limit passes."""
-    world = world_with(rooms_burst=3, rooms_per_minute=6)
+    """An identity may create a burst of rooms and then some per minute; others are unaffected."""
+    world = server_with(rooms_burst=3, rooms_per_minute=6)
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         for _ in range(3):
             await ada.create()
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
         await ben.create()
         await asyncio.sleep(11)
         await ada.create()
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ async def test_rooms_are_limited_per_identity() -> None:
 async def test_a_game_that_fails_at_the_start(
     changes: dict[str, object] | None, code: Code
 ) -> None:
-    """A game whose rules or file fail is a typed refusal, and no room is created."""
+    """A create of a game whose rules or file fail gets a typed refusal and makes no room."""
 
     def find(game_id: str) -> Any:
         if changes is None:
@@ -142,13 +145,13 @@ async def test_a_game_that_fails_at_the_start(
 
     world = FakeServer(find_game=find)
     async with world.hub() as hub:
-        assert await code_of_create(Client(hub, "ada"), seats=(ME, AI1)) is code
+        assert await create_refusal(Client(hub, "ada"), seats=(ME, AI1)) is code
         assert await world.store.rooms(9) == []
 
 
 @virtual
 async def test_an_unknown_game() -> None:
-    """An unknown game is game.unknown, with the known ones."""
+    """An unknown game is refused with game.unknown, and the message lists the known ones."""
     async with FakeServer().hub() as hub:
         with pytest.raises(
             CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe"
@@ -162,14 +165,14 @@ async def test_an_unknown_game() -> None:
 
 @virtual
 async def test_an_idle_room_leaves_memory() -> None:
-    """A room leaves memory some time after its last follower. A later client finds all of it."""
-    world = world_with(room_idle_s=60.0)
+    """A room leaves memory some time after its last follower; a later client can still join it."""
+    world = server_with(room_idle_s=60.0)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
         await ada.ack(ada.join(room))
         await asyncio.sleep(300)
-        assert hub.runner(room) is not None, "somebody follows it"
+        assert hub.runner(room) is not None, "it has a follower"
         ada.close()
         await asyncio.sleep(50)
         assert hub.runner(room) is not None
@@ -183,7 +186,7 @@ async def test_an_idle_room_leaves_memory() -> None:
 @virtual
 async def test_a_room_at_work_stays_in_memory() -> None:
     """A room without followers stays in memory while its AI searches."""
-    world = world_with(room_idle_s=1.0)
+    world = server_with(room_idle_s=1.0)
     move = asyncio.Event()
 
     async def slow(job: Job) -> str:
@@ -204,8 +207,8 @@ async def test_a_room_at_work_stays_in_memory() -> None:
 
 @virtual
 async def test_rooms_in_memory_are_limited() -> None:
-    """I20: beyond the limit a room is room.limit. Idle rooms make place; rooms in use stay."""
-    world = world_with(max_rooms=3, rooms_burst=99)
+    """I20: a room beyond the limit is refused with room.limit; idle rooms are closed for others."""
+    world = server_with(max_rooms=3, rooms_burst=99)
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         early = await ada.create()
@@ -214,7 +217,7 @@ async def test_rooms_in_memory_are_limited() -> None:
         for room in rooms:
             await ada.ack(ada.join(room))
         assert await ada.refused(ada.join(early)) == Code.ROOM_LIMIT
-        assert await code_of_create(ada) is Code.ROOM_LIMIT
+        assert await create_refusal(ada) is Code.ROOM_LIMIT
         ada.close()
         ben = Client(hub, "ben")
         for room in (early, *rooms):
@@ -224,7 +227,7 @@ async def test_rooms_in_memory_are_limited() -> None:
 
 @virtual
 async def test_a_hub_that_ends_leaves_no_task() -> None:
-    """A hub leaves no task of a search or room behind. Waiting clients get a refusal or nothing."""
+    """A hub that ends leaves no task; waiting clients get room.busy or nothing."""
     world = FakeServer()
 
     async def never(job: Job) -> str:
@@ -259,8 +262,8 @@ async def test_an_exception_inside_the_block_is_not_wrapped() -> None:
 # --- wake-ups -------------------------------------------------------------------------------------
 
 
-async def stop_in_the_middle(world: FakeServer, count: int = 3) -> list[str]:
-    """Rooms with the AI to move, on a node that has died without notice."""
+async def leave_due_rooms(world: FakeServer, count: int = 3) -> list[str]:
+    """Creates rooms with an AI to move on a node that then dies; returns their ids."""
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
@@ -278,11 +281,9 @@ async def stop_in_the_middle(world: FakeServer, count: int = 3) -> list[str]:
 
 @virtual
 async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
-    """A sole node takes over all due rooms, however alive the previous node seems: AI seats move
-    with nobody connected.
-    """
-    world = world_with(sole_node=True)
-    rooms = await stop_in_the_middle(world)
+    """A sole node takes over all due rooms at its start, even if the previous node seems alive."""
+    world = server_with(sole_node=True)
+    rooms = await leave_due_rooms(world)
     async with world.hub():
         await asyncio.sleep(0.5)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
@@ -290,11 +291,9 @@ async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
 
 @virtual
 async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
-    """Players are served while due rooms are still being searched for, and a failing store is
-    retried.
-    """
-    world = world_with(sole_node=True)
-    rooms = await stop_in_the_middle(world)
+    """A starting node serves players before it finds its due rooms, and retries a failing store."""
+    world = server_with(sole_node=True)
+    rooms = await leave_due_rooms(world)
     world.store.fail("due_rooms", Fault(), Fault())
     gate = world.store.hold("due_rooms")
     async with world.hub() as hub:
@@ -309,13 +308,13 @@ async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
 
 @virtual
 async def test_another_node_takes_over_when_one_is_silent() -> None:
-    """Another node takes over after three missed heartbeats, not before."""
+    """A node takes over the due rooms of another one after three missed heartbeats, not before."""
     world = FakeServer()
-    rooms = await stop_in_the_middle(world)
+    rooms = await leave_due_rooms(world)
     async with world.hub("n2"):
         await asyncio.sleep(1.5)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), (
-            "the other one may be alive"
+            "the first node may still be alive"
         )
         await asyncio.sleep(4)
         assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
@@ -324,9 +323,7 @@ async def test_another_node_takes_over_when_one_is_silent() -> None:
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """Heartbeats use the store's clock, however wrong a node's own is, and each node knows its
-    error.
-    """
+    """Heartbeats use the store's clock, and each node knows the error of its own clock."""
     world = FakeServer()
     thinking = asyncio.Event()
 
@@ -343,16 +340,16 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
         await asyncio.sleep(20)
         head = await world.store.head(room)
         assert head is not None
-        assert head.node == "n1", "its own node is alive"
+        assert head.node == "n1", "the room's node is alive"
         assert (hub.clock_ahead_ms, other.clock_ahead_ms) == (0, ahead_ms)
 
 
 @virtual
 async def test_a_room_is_woken_although_the_store_fails() -> None:
-    """A room that is taken over while the store fails is read a moment later."""
+    """A room that cannot be read when it is taken over is read a little later."""
     for call in ("head", "events"):
-        world = world_with(sole_node=True)
-        rooms = await stop_in_the_middle(world, 1)
+        world = server_with(sole_node=True)
+        rooms = await leave_due_rooms(world, 1)
         world.store.fail(call, *[Fault()] * 3)
         async with world.hub():
             await asyncio.sleep(5 * RESYNC_S)
@@ -361,7 +358,7 @@ async def test_a_room_is_woken_although_the_store_fails() -> None:
 
 @virtual
 async def test_a_node_whose_heartbeat_fails_keeps_playing() -> None:
-    """A node keeps playing when its heartbeat fails, and sends the next one as soon as it can."""
+    """A node whose heartbeats fail serves its rooms, and sends heartbeats again when it can."""
     world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -370,14 +367,14 @@ async def test_a_node_whose_heartbeat_fails_keeps_playing() -> None:
         await asyncio.sleep(10)
         await ada.ack(ada.join(room))
         await asyncio.sleep(30)
-        beats = world.store.calls["heartbeat"]
+        heartbeats = world.store.calls["heartbeat"]
         await asyncio.sleep(10)
-        assert world.store.calls["heartbeat"] >= beats + 9
+        assert world.store.calls["heartbeat"] >= heartbeats + 9
 
 
 @virtual
 async def test_a_hub_that_cannot_start_raises_the_stores_error() -> None:
-    """A hub that cannot start raises StoreUnavailable itself."""
+    """A hub that cannot read the store at its start raises StoreError."""
     world = FakeServer()
     world.store.down = True
     with pytest.raises(StoreError):
@@ -397,12 +394,12 @@ async def watch(hub: Hub, identity: str = "eve") -> Client:
 
 
 def listed(client: Client) -> dict[str, Message]:
-    """The client's list, from the full list and its changes."""
+    """The lobby by room, as the client knows it from the full list and the changes."""
     rooms: dict[str, Message] = {}
     for message in client.of("lobby"):
         if message["full"]:
             rooms.clear()
-        rooms.update({one["room"]: one for one in message.get("rooms", ())})
+        rooms.update({entry["room"]: entry for entry in message.get("rooms", ())})
         for room in message.get("gone", ()):
             rooms.pop(room, None)
     return rooms
@@ -412,7 +409,7 @@ def listed(client: Client) -> dict[str, Message]:
 async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
     """The lobby shows new rooms, seats, plies and watchers.
 
-    A room leaves it when its match is over and returns with the next.
+    A room is removed when its match is over, and is listed again with the next match.
     """
     async with FakeServer().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -444,7 +441,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 @virtual
 async def test_unlisted_rooms_are_never_announced() -> None:
-    """I15: an unlisted room is never in the list, in its changes, or in the list of matches."""
+    """I15: an unlisted room is in no list, no change of the lobby, and no list of matches."""
     async with (world := FakeServer()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
@@ -464,20 +461,20 @@ async def test_unlisted_rooms_are_never_announced() -> None:
 
 @virtual
 async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
-    """A client that subscribes just when a room is created sees it, in the list or after it."""
+    """A client that subscribes while a room is created receives it, in the list or as a change."""
     world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
 
-        class Slow:
-            """A store whose answer is old by the time that it comes."""
+        class SlowListStore:
+            """A store that returns the list two seconds after reading it."""
 
             async def rooms(self, limit: int) -> list[Any]:
                 found = await world.store.rooms(limit)
                 await asyncio.sleep(2)
                 return found
 
-        hub.lobby._ports = replace(hub.ports, store=Slow())  # type: ignore[arg-type]
+        hub.lobby._ports = replace(hub.ports, store=SlowListStore())  # type: ignore[arg-type]
         watching = asyncio.create_task(watch(hub))
         await settle()
         room = await ada.create()
@@ -488,7 +485,7 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
 
 @virtual
 async def test_leaving_the_lobby() -> None:
-    """Nothing more is sent after leaving, or to a connection that closed while it subscribed."""
+    """A client receives no changes after leaving, nor after it closed during the subscription."""
     world = FakeServer()
     async with world.hub() as hub:
         eve, gone = await watch(hub), Client(hub, "gone")
@@ -507,9 +504,9 @@ async def test_leaving_the_lobby() -> None:
 
 @virtual
 async def test_a_lobby_survives_the_store() -> None:
-    """A request for the list raises StoreError while the store is away.
+    """A request for the list raises StoreError while the store fails.
 
-    Changes continue afterwards.
+    Watchers still receive changes.
     """
     world = FakeServer()
     async with world.hub() as hub:
@@ -525,7 +522,7 @@ async def test_a_lobby_survives_the_store() -> None:
 @virtual
 async def test_a_burst_of_changes_is_one_message() -> None:
     """I20: the changes of a quarter of a second are sent together."""
-    world = world_with(rooms_burst=999)
+    world = server_with(rooms_burst=999)
     async with world.hub() as hub:
         eve = await watch(hub)
         ada = Client(hub, "ada")

@@ -1,4 +1,4 @@
-"""What an operator sees of a node: metrics, a log with command ids, and a gradual shutdown."""
+"""A node's metrics, command ids in its log, and its gradual shutdown."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ ME, OPEN = {"who": "me"}, {"who": "open"}
 
 @given(st.lists(st.floats(0, 10)))
 def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
-    """Each cumulative count is that of the values up to a bound; the total is the sum of all."""
+    """A cumulative count is the number of values up to the bound; the total is their sum."""
     histogram = Histogram()
     for value in values:
         histogram.observe(value)
@@ -37,8 +37,8 @@ def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> 
     assert histogram.total == pytest.approx(sum(values))
 
 
-async def numbers(node: Node) -> dict[str, float]:
-    """The samples of a scrape."""
+async def scrape(node: Node) -> dict[str, float]:
+    """The samples of the metrics port by name."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}/metrics")
         assert answer.status == 200
@@ -57,49 +57,45 @@ async def sit_down(ada: Socket, ben: Socket) -> str:
 
 
 async def test_metrics_count_what_happened() -> None:
-    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the
-    metrics port.
-    """
+    """The metrics count rooms, sockets, moves, commands, refusals, repeats and append times."""
     async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
-        before = await numbers(node)
+        before = await scrape(node)
         assert before["plyroom_connections"] == 2
         room = await sit_down(ada, ben)
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
         assert await ben.refused("move", room=room, ply=1, move="9x9")
-        after = await numbers(node)
-    grown = {name: after[name] - before.get(name, 0) for name in after}
-    assert grown["plyroom_rooms"] == 1
-    assert grown["plyroom_moves_total"] == 1
-    assert grown["plyroom_commands_total"] == 2, "sit and move"
-    assert grown["plyroom_rejected_total"] == 1
-    assert grown["plyroom_repeated_total"] == 1
-    assert grown["plyroom_append_seconds_count"] == 2
-    assert grown['plyroom_append_seconds_bucket{le="+Inf"}'] == 2
+        after = await scrape(node)
+    increases = {name: after[name] - before.get(name, 0) for name in after}
+    assert increases["plyroom_rooms"] == 1
+    assert increases["plyroom_moves_total"] == 1
+    assert increases["plyroom_commands_total"] == 2, "sit and move"
+    assert increases["plyroom_rejected_total"] == 1
+    assert increases["plyroom_repeated_total"] == 1
+    assert increases["plyroom_append_seconds_count"] == 2
+    assert increases['plyroom_append_seconds_bucket{le="+Inf"}'] == 2
 
 
-async def test_conflicts_and_lag_between_nodes_are_counted() -> None:
-    """A command that loses to another node counts as a conflict, and as one command when it is
-    committed.
-    """
+async def test_conflicts_between_nodes_are_counted() -> None:
+    """A command that loses to another node counts as a conflict, and later as one command."""
     world = FakeServer().unlimited()
     async with (
-        serve(world, "n1", metrics_port=0) as one,
-        serve(world, "n2", metrics_port=0) as two,
-        one.guest() as ada,
-        two.guest(ada.token) as again,
+        serve(world, "n1", metrics_port=0) as first,
+        serve(world, "n2", metrics_port=0) as second,
+        first.guest() as ada,
+        second.guest(ada.token) as other,
     ):
         room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
-        for socket in (ada, again):
+        for socket in (ada, other):
             await socket.ack("join", room=room)
         for n in range(20):
             await asyncio.gather(
                 ada.ack("chat", room=room, text=f"one {n}", id=f"a{n}"),
-                again.ack("chat", room=room, text=f"two {n}", id=f"b{n}"),
+                other.ack("chat", room=room, text=f"two {n}", id=f"b{n}"),
             )
-        counted = [await numbers(node) for node in (one, two)]
-    assert sum(each["plyroom_conflicts_total"] for each in counted) > 0
-    assert sum(each["plyroom_commands_total"] for each in counted) == 40
+        counted = [await scrape(node) for node in (first, second)]
+    assert sum(sample["plyroom_conflicts_total"] for sample in counted) > 0
+    assert sum(sample["plyroom_commands_total"] for sample in counted) == 40
 
 
 async def test_health_is_on_the_metrics_port_if_it_is_open() -> None:
@@ -126,7 +122,7 @@ async def test_metrics_name_no_room_or_person() -> None:
         node.guest() as ben,
     ):
         room = await sit_down(ada, ben)
-        text = json.dumps(await numbers(node))
+        text = json.dumps(await scrape(node))
         for secret in (room, "Adalbert", ada.identity, str(ada.token), ben.identity):
             assert secret not in text
 
@@ -148,7 +144,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
 
 
 async def test_connections_are_closed_over_the_drain_time() -> None:
-    """A stopping node admits nobody and closes its connections with 1012 spread over drain_s."""
+    """A stopping node refuses new connections and closes the others with 1012 over drain_s."""
     async with asyncio.TaskGroup() as tasks:
         world = FakeServer()
         loop = asyncio.get_running_loop()

@@ -1,6 +1,4 @@
-"""The wire protocol: every frame is a message or a typed error, and what is written can be read
-again.
-"""
+"""The wire protocol: every frame is a message or a typed error, and messages round-trip."""
 
 import json
 import re
@@ -193,9 +191,9 @@ def test_an_error_carries_a_valid_id_of_the_bad_message(id_text: str, answered: 
 
 
 def test_an_id_is_found_anywhere_in_the_message() -> None:
-    """The id is found before and behind the faulty field.
+    """The id is found before and after the faulty field.
 
-    Of two ids the last counts, as in a message.
+    Of two ids the last one counts, as in a valid message.
     """
     assert refused('{"id":"7","t":"move"}').command_id == "7"
     assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
@@ -326,7 +324,7 @@ def test_every_client_message_is_generated() -> None:
 @settings(max_examples=500)
 def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
     """parse_message raises nothing but ProtocolError, and its answer can be sent."""
-    check(frame)
+    assert_parses_or_refuses(frame)
 
 
 @given(MESSAGES, st.data())
@@ -334,7 +332,7 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
 def test_a_damaged_message_is_a_message_or_a_typed_error(
     message: wire.ClientMessage, data: st.DataObject
 ) -> None:
-    """The same holds for valid messages with bytes removed, inserted, repeated or changed."""
+    """A message with bytes removed, inserted or repeated is a message or a typed error."""
     frame = bytearray(format_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         at, length = data.draw(st.integers(0, len(frame))), data.draw(st.integers(0, 8))
@@ -348,10 +346,11 @@ def test_a_damaged_message_is_a_message_or_a_typed_error(
             )
         else:
             frame[at:at] = frame[at : at + length]
-    check(bytes(frame))
+    assert_parses_or_refuses(bytes(frame))
 
 
-def check(frame: bytes | str) -> None:
+def assert_parses_or_refuses(frame: bytes | str) -> None:
+    """Asserts that the frame is a message or a ProtocolError that can be sent."""
     try:
         parse_message(frame)
     except ProtocolError as error:
@@ -383,7 +382,7 @@ EVENTS: list[wire.RoomEvent] = [
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
 def test_an_event_frame_is_the_event_with_room_v_and_time(event: wire.AnyEvent) -> None:
-    """An event's frame is valid JSON: t, room, v, at, kind and exactly the event's own fields."""
+    """An event's frame has t, room, v and at, and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
@@ -417,7 +416,7 @@ def test_a_body_that_is_no_event(body: bytes) -> None:
 
 
 def test_an_ack_says_null_where_nothing_was_logged() -> None:
-    """An ack always has `v`, and `room` only in the answer to create. An error always has `id`."""
+    """An ack always has `v`, and only that of create has `room`; an error always has `id`."""
     assert format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
     assert format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
     refusal = wire.Error(None, Code.FRAME_BINARY, "messages are text frames")
@@ -430,9 +429,7 @@ def test_an_ack_says_null_where_nothing_was_logged() -> None:
 
 
 def test_codes_are_namespaced_and_explained() -> None:
-    """Each code is `subject.problem` with a meaning in one sentence, and each close code has one
-    too.
-    """
+    """Each code is `subject.problem`; each code and close code has a meaning in one sentence."""
     for code in Code:
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", code.value)
         assert code.meaning.endswith(".")

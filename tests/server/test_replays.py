@@ -1,4 +1,4 @@
-"""Views of old matches cost one ply per loop iteration, once, within limits of memory and rate."""
+"""Views of matches are drawn one per loop iteration, cached, and limited in memory and rate."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,12 +25,12 @@ class DrawingCounter:
     """Counts the loop's iterations, and records in which of them a view was drawn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.turns = 0
+        self.iterations = 0
         self.drawn: list[int] = []
         real = Position.view
 
         def view(position: Position) -> Any:
-            self.drawn.append(self.turns)
+            self.drawn.append(self.iterations)
             return real(position)
 
         monkeypatch.setattr(Position, "view", view)
@@ -41,7 +41,7 @@ class DrawingCounter:
 
         async def count() -> None:
             while True:
-                self.turns += 1
+                self.iterations += 1
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(count())
@@ -80,7 +80,7 @@ async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> No
     async with drawing.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
     assert len(drawing.drawn) == 4 * 6
-    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one turn"
+    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one iteration"
 
 
 async def test_each_view_is_drawn_once(drawing: DrawingCounter) -> None:
@@ -138,7 +138,7 @@ async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
     def view(position: Position) -> Any:
         if len(replays._cache["m"].views) in fails:
             fails.clear()
-            raise GameFault("it fell over")
+            raise GameFault("a fault of the test")
         return real(position)
 
     monkeypatch.setattr(Position, "view", view)
@@ -186,7 +186,7 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
-def reads(node: Node) -> list[str]:
+def record_reads(node: Node) -> list[str]:
     """Records the rooms whose logs are read from the store."""
     found: list[str] = []
     store = node.world.store
@@ -203,7 +203,7 @@ def reads(node: Node) -> list[str]:
 async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
     """A finished match is cached: repeated requests read no log and draw no view."""
     async with matches() as (node, _, ids):
-        logs = reads(node)
+        logs = record_reads(node)
         drawing.drawn.clear()
         for _ in range(3):
             await get(node, f"/api/matches/{ids[0]}")
@@ -213,9 +213,7 @@ async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
 
 
 async def test_drawing_is_limited_by_address() -> None:
-    """One match too many gets 429 with Retry-After; cached views are free, and time restores the
-    limit.
-    """
+    """Views beyond an address's limit get 429 with Retry-After; cached views are free."""
     world: FakeServer = AdjustableClock()
     assert isinstance(world, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
