@@ -1,5 +1,6 @@
-"""The pace of the chat: a limit for each identity and one for the room, from the log and so the
-same on every node.
+"""The rate limits of the chat, for each identity and for the room.
+
+They are computed from the log, so they are the same on every node.
 """
 
 import asyncio
@@ -18,60 +19,58 @@ from tests.support.two_players import playing
 STEP_MS = 7
 
 
-def say(played: Played, *times_ms: int) -> None:
-    """Says something as Ada at those times."""
+def say_at(played: Played, *times_ms: int) -> None:
+    """Sends a chat line of Ada at each of the times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
         played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
 
 
-def wait_of(
+def refusal_at(
     played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
-    """What the refusal of a line at that time says; None when the line is accepted."""
-    found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
-    if found is None:
+    """The message that refuses a line at that time; None if the line is accepted."""
+    refusal = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
+    if refusal is None:
         return None
-    assert isinstance(found, CommandRejected)
-    assert found.code is Code.RATE_EXCEEDED
-    return found.message
+    assert isinstance(refusal, CommandRejected)
+    assert refusal.code is Code.RATE_EXCEEDED
+    return refusal.message
 
 
 @pytest.fixture
 def played() -> Played:
-    one = Played()
-    one.create()
-    return one
+    played = Played()
+    played.create()
+    return played
 
 
 def test_four_lines_in_ten_seconds(played: Played) -> None:
-    """The fifth line is accepted once the first is ten seconds old, and its refusal says how long
-    that takes.
-    """
-    say(played, 20_000, 22_000, 24_000)
-    assert wait_of(played, 25_000) is None
-    say(played, 25_000)
-    assert wait_of(played, 25_000) == "you may say 4 lines in 10 s; say it again in 5 s"
-    assert wait_of(played, 29_999) == "you may say 4 lines in 10 s; say it again in 1 s"
-    assert wait_of(played, 30_000) is None
-    assert wait_of(played, 25_000, identity="ben") is None
+    """A fifth line within ten seconds is refused, with the time to wait."""
+    say_at(played, 20_000, 22_000, 24_000)
+    assert refusal_at(played, 25_000) is None
+    say_at(played, 25_000)
+    assert refusal_at(played, 25_000) == "you may say 4 lines in 10 s; say it again in 5 s"
+    assert refusal_at(played, 29_999) == "you may say 4 lines in 10 s; say it again in 1 s"
+    assert refusal_at(played, 30_000) is None
+    assert refusal_at(played, 25_000, identity="ben") is None
 
 
 def test_a_room_has_a_limit_for_all_speakers(played: Played) -> None:
     """The room has a limit for all speakers together."""
-    say(played, *range(20_000, 20_020))
+    say_at(played, *range(20_000, 20_020))
     assert (
-        wait_of(played, 21_000, identity="ben")
+        refusal_at(played, 21_000, identity="ben")
         == "all of you together may say 20 lines in 10 s; say it again in 9 s"
     )
-    assert wait_of(played, 30_000, identity="ben") is None
+    assert refusal_at(played, 30_000, identity="ben") is None
 
 
 def test_zero_is_no_limit_of_the_chat(played: Played) -> None:
     """0 switches off each limit."""
-    say(played, *range(20_000, 20_064))
-    assert wait_of(played, 21_000, lines=0, room_lines=0) is None
-    assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
+    say_at(played, *range(20_000, 20_064))
+    assert refusal_at(played, 21_000, lines=0, room_lines=0) is None
+    assert refusal_at(played, 21_000, lines=64, room_lines=0) is not None
 
 
 def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
@@ -79,27 +78,27 @@ def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
 
     Set back a little, or another node's, it counts as standing still.
     """
-    say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
-    assert wait_of(played, 10_000_000 - 3_600_000) is None
-    assert wait_of(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
+    say_at(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
+    assert refusal_at(played, 10_000_000 - 3_600_000) is None
+    assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
-    """The fold keeps the authors of the last 64 lines, and the wire does not show them."""
-    say(played, *range(20_000, 20_100))
+    """The room keeps time and identity of the last 64 lines; clients do not receive them."""
+    say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 
 def test_each_speaker_has_a_separate_limit(played: Played) -> None:
-    """Lines to spectators count as well, each for its author."""
+    """Lines to spectators count too, each for its sender only."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
             played.do(actor, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
-    assert wait_of(played, 20_000, identity="ben") is None
-    assert wait_of(played, 20_000, identity="ben", lines=3) is not None
+    assert refusal_at(played, 20_000, identity="ben") is None
+    assert refusal_at(played, 20_000, identity="ben", lines=3) is not None
 
 
 # --- on nodes -------------------------------------------------------------------------------------

@@ -1,6 +1,4 @@
-"""What a log leads to: the same room, even if its game is missing, changed or broken, and its
-views.
-"""
+"""The room and its views that a log leads to, also if the game is missing, changed or broken."""
 
 import itertools
 from typing import Any
@@ -72,14 +70,16 @@ def test_a_log_that_does_not_begin_is_an_error() -> None:
 
 
 def no_game(game_id: str) -> Any:
+    """Finds no game."""
     raise UnknownGame(f"there is no game {game_id}")
 
 
 def broken_file(game_id: str) -> Any:
+    """Fails to load the game's file."""
     raise SyntaxError("the plug-in's file does not even load")
 
 
-def reject_all(room: Room, but: set[Code]) -> None:
+def assert_rejects_all(room: Room, but: set[Code]) -> None:
     """Checks that every command in a frozen room gets a typed rejection."""
     assert room.frozen in but
     played = Played()
@@ -100,7 +100,7 @@ def reject_all(room: Room, but: set[Code]) -> None:
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     """A room without its game is frozen with the code.
 
-    Moves, seats, chat and result are there, and nothing can be played.
+    Its moves, seats and chat can be read, and nothing can be played.
     """
     played = seated()
     played.moves("a1 b1")
@@ -109,14 +109,14 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     assert (room.v, room.frozen, room.game) == (played.room.v, code, None)
     assert room.match is not None
     assert [one.move for one in room.match.moves] == ["a1", "b1"]
-    reject_all(room, {code})
+    assert_rejects_all(room, {code})
     assert views.snapshot(room, player=True) == views.snapshot(played.room, player=True)
     assert views.view(room, room.match) is None
     assert views.turn(room, room.match) is None
     assert views.description(room).view is None
     assert room.ai_to_move() is None
     assert rules.decide(room, CYD, chat("indeed"), played.new_id)
-    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can get out of it"
+    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can end the match"
     assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
 
 
@@ -188,11 +188,11 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """A fault of the rules in a command is GameFault and changes nothing. The room loads."""
-    fine = seated()
-    fine.moves("a1 b1 a2 b2")
+    """A rule that raises makes a command GameFault and changes nothing; the room still loads."""
+    played = seated()
+    played.moves("a1 b1 a2 b2")
     broken = altered("tic-tac-toe", {hook: raises})
-    room = fine.fold(lambda _: broken)
+    room = played.fold(lambda _: broken)
     before = room.v
     needed = {
         "parse_move",
@@ -204,7 +204,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
         "turn",
         "ending",
     }
-    answer = attempt(lambda: rules.decide(room, ADA, fine.move("a3"), fine.new_id))
+    answer = attempt(lambda: rules.decide(room, ADA, played.move("a3"), played.new_id))
     match answer:
         case GameFault():
             assert "a defect of this game" in str(answer)
@@ -213,7 +213,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
             assert answer.code is room.frozen is Code.GAME_FAULT
         case _:
             assert hook not in needed
-    assert room.v == before == fine.room.v
+    assert room.v == before == played.room.v
     assert room.match is not None
     assert room.match.ply == 4
 
@@ -222,18 +222,18 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
 def test_a_broken_view_is_a_game_fault(hook: str) -> None:
-    """Any exception of a game's view is GameFault, or freezes the room.
+    """An exception in a game's view is GameFault or freezes the room; the description works.
 
-    The description always works.
+    So does the snapshot.
     """
-    fine = seated()
-    fine.moves("a1 b1")
-    room = fine.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
+    played = seated()
+    played.moves("a1 b1")
+    room = played.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
     assert room.match is not None
     match = room.match
-    for look in (views.view, views.turn):
-        picture = attempt(lambda look=look: look(room, match))  # type: ignore[misc]
-        assert not isinstance(picture, GameFault) or "a defect of this game" in str(picture)
+    for read_view in (views.view, views.turn):
+        outcome = attempt(lambda read_view=read_view: read_view(room, match))  # type: ignore[misc]
+        assert not isinstance(outcome, GameFault) or "a defect of this game" in str(outcome)
     assert views.description(room).title == "Tic-tac-toe"
     assert views.snapshot(room, player=True).match == room.match.state()
 
@@ -261,7 +261,7 @@ def test_options_that_a_game_no_longer_has() -> None:
     with pytest.raises(CommandRejected) as rejected:
         rules.decide(room, BEN, sit(1), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
-    reject_all(room, {Code.OPTION_UNKNOWN})
+    assert_rejects_all(room, {Code.OPTION_UNKNOWN})
     played.do(BEN, sit(1))
     played.do(BEN, plain(wire.Resign))
     later = played.fold(find)
@@ -284,7 +284,7 @@ def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
 
 
 def test_the_legal_moves_are_for_the_person_to_move() -> None:
-    """All legal moves are for the person to move; there are none while an AI is to move."""
+    """The turn has all legal moves of the person to move; an AI to move has no turn."""
     played = seated()
     turn = views.turn(played.room, played.match)
     assert turn is not None

@@ -1,7 +1,4 @@
-"""A room on one node: decide, commit, evolve, send.
-
-One answer for each command, and resuming from any version.
-"""
+"""A room on one node: it decides, commits and sends, and answers each command once."""
 
 import asyncio
 
@@ -25,10 +22,10 @@ async def test_nothing_is_sent_before_the_commit() -> None:
         ada.say(ada.move(room, 0, "b2", key="m"))
         await world.store.waiting["append"].wait()
         await asyncio.sleep(5)
-        heard = [
+        received = [
             m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]
         ]
-        assert [m for m in heard if m["t"] != "presence"] == []
+        assert [m for m in received if m["t"] != "presence"] == []
         gate.set()
         assert await ada.answer("m") == {"t": "ack", "id": "m", "v": 5}
         for one in (ada, ben, cyd):
@@ -37,9 +34,7 @@ async def test_nothing_is_sent_before_the_commit() -> None:
 
 @virtual
 async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
-    """The mover receives ack, event and view; the opponent event, view and legal moves; in that
-    order.
-    """
+    """The mover receives ack, event and view; the opponent receives event, view and legal moves."""
     async with playing() as (_, _, room, ada, ben):
         start = len(ada.messages), len(ben.messages)
         await ada.ack(ada.move(room, 0, "b2"))
@@ -57,17 +52,17 @@ async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
         turn = ben.of("turn")[-1]
         assert (turn["v"], turn["ply"], len(turn["moves"])) == (5, 1, 8)
         assert ben.of("view")[-1]["view"]["pieces"] == {"b2": "X"}
-        assert len(ada.of("turn")) == 1, "the start's, and none for Ben's move"
+        assert len(ada.of("turn")) == 1, "the first turn, and none for Ben's move"
 
 
 @virtual
 async def test_only_its_sender_receives_a_refusal() -> None:
     """I2: a refused command logs nothing, and only its sender receives the refusal."""
     async with playing() as (world, _, room, ada, ben):
-        heard = len(ada.messages)
+        received = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
         await settle()
-        assert [m for m in ada.messages[heard:] if m["t"] != "presence"] == []
+        assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
         assert await world.store.heads([room]) == {room: 4}
 
 
@@ -117,7 +112,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
-    """I1: the store knows the key after a restart, even of a command that would be refused now."""
+    """I1: the key is found after a restart, even if the command would be refused now."""
     world = FakeServer()
     async with playing(world=world) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
@@ -132,9 +127,7 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
-    """I1: another node gives the same ack, whether or not it has seen the events, over a bus that
-    carries nothing.
-    """
+    """I1: another node gives the same ack, even if the bus carried no events to it."""
     async with playing() as (world, _, room, ada, ben):
         world.bus.cut = True  # type: ignore[attr-defined]
         async with world.hub("n2") as other:
@@ -161,7 +154,7 @@ async def test_two_clients_may_use_the_same_id() -> None:
 
 @virtual
 async def test_the_id_of_create_may_be_used_in_the_room() -> None:
-    """`create` is not a command of the room: the id `1` may create the room and then sit in it."""
+    """The id of a create can be used again for a command in the room."""
     world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -181,9 +174,7 @@ async def test_a_refused_command_does_not_use_up_its_id() -> None:
 
 @virtual
 async def test_old_ids_are_looked_up_in_the_store() -> None:
-    """Keys that the runner no longer remembers are looked up in the store, even for a command that
-    would be accepted again.
-    """
+    """A key that the runner no longer remembers is looked up in the store before the decision."""
     async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(MAX_KEYS + 5):
@@ -200,7 +191,7 @@ async def test_old_ids_are_looked_up_in_the_store() -> None:
 async def test_a_mailbox_has_a_capacity() -> None:
     """I20: a command beyond the mailbox's capacity is refused at once with room.busy.
 
-    Those inside are answered.
+    Commands in the mailbox are answered.
     """
     async with playing() as (world, _, room, ada, _):
         gate = world.store.hold("append")

@@ -1,4 +1,4 @@
-"""The AI's seat in a room: the responsible node makes one move a turn, whatever happens."""
+"""An AI seat in a room: the responsible node makes one move per turn, also after failures."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tests.support.two_players import AI1, ME
 async def against_ai(
     world: FakeServer, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
-    """A match of Ada, who follows the room, against the AI."""
+    """A match of Ada, who follows the room, against an AI; yields the hub, the room and Ada."""
     async with world.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
@@ -36,9 +36,7 @@ async def against_ai(
 
 @virtual
 async def test_the_ai_moves() -> None:
-    """The AI answers a person's move with a search of that position, and its analysis is stored
-    with the move.
-    """
+    """The AI searches the position after a person's move; its analysis is stored with its move."""
     world = FakeServer()
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
@@ -62,9 +60,7 @@ async def test_the_ai_moves() -> None:
 def test_the_ai_answers_an_offered_draw(
     score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The AI answers at once from the analysis of its last move: it accepts without an advantage,
-    unless the match is young.
-    """
+    """The AI accepts a draw if its last score was no advantage and enough plies were played."""
     monkeypatch.setattr(ai, "DRAW_PLIES", plies)
 
     @virtual
@@ -84,9 +80,9 @@ def test_the_ai_answers_an_offered_draw(
 
 @virtual
 async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
-    """The offer is acknowledged once.
+    """The AI answers an offer once the store works, or on the node that takes the room over.
 
-    The answer comes when the store is back, or from the node that takes the room over.
+    The offer is acknowledged once.
     """
     for restart in (False, True):
         world = FakeServer()
@@ -157,13 +153,13 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
 @virtual
 async def test_an_ai_move_that_cannot_be_played_ends_the_match(move: str) -> None:
-    """An AI's move that cannot be played ends the match instead of leaving people waiting."""
+    """An AI's move that cannot be played ends the match as a failure."""
     world = FakeServer()
 
-    async def nonsense(job: Job) -> str:
+    async def answer_bad_move(job: Job) -> str:
         return move
 
-    world.engines.answer = nonsense
+    world.engines.answer = answer_bad_move
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         assert (await ada.event("finished"))["how"] == "failure"
@@ -177,7 +173,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     world = FakeServer()
     answer = asyncio.Event()
 
-    async def stubborn(job: Job) -> str:
+    async def ignore_cancellation(job: Job) -> str:
         while not answer.is_set():
             try:
                 await answer.wait()
@@ -185,7 +181,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
                 continue
         return "a1"
 
-    world.engines.answer = stubborn
+    world.engines.answer = ignore_cancellation
     async with against_ai(world) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await world.engines.asked.wait()
@@ -197,7 +193,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         log = await world.store.events(room, head)
         moved = [json.loads(event.body) for event in log]
         assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
-            "the AI begins the new match; that is all"
+            "only the AI's first move of the new match"
         )
         assert len({job.start for job in world.engines.jobs}) == 1
 
@@ -230,9 +226,7 @@ async def test_a_resignation_cancels_the_search() -> None:
 
 @virtual
 async def test_a_search_is_repeated_after_a_store_failure() -> None:
-    """After a store failure the search is repeated by itself, unless the move had been written;
-    then it is found.
-    """
+    """If a write of the AI's move fails, the search is repeated unless the move is in the log."""
     for fault in (Fault(), Fault(after=True)):
         world = FakeServer()
         async with against_ai(world) as (_, room, ada):
@@ -272,7 +266,7 @@ async def test_only_the_responsible_node_searches() -> None:
 
 @virtual
 async def test_two_nodes_that_both_search_make_one_move() -> None:
-    """I16: when two nodes search, their answers have one id and the second one finds it used."""
+    """I16: the answers of two nodes that search have the same id, so only one is logged."""
     world = FakeServer()
     world.bus.cut = True  # type: ignore[attr-defined]
     answers = asyncio.Event()
@@ -299,7 +293,7 @@ async def test_two_nodes_that_both_search_make_one_move() -> None:
 
 @virtual
 async def test_the_ai_waits_before_it_moves() -> None:
-    """The AI leaves 350 ms to see the previous move, and 700 ms between two AI seats."""
+    """The AI moves 350 ms after a person's move, so that people can see that move."""
     world = FakeServer()
     world.settings = type(world.settings)(sole_node=False)
     async with against_ai(world) as (_, room, ada):
@@ -313,9 +307,7 @@ async def test_the_ai_waits_before_it_moves() -> None:
 
 @virtual
 async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
-    """`thinking` reaches every follower on every node and those who join later, but not after the
-    move.
-    """
+    """`thinking` reaches followers on all nodes and late joiners, but no one after the move."""
     world = FakeServer()
     answers = asyncio.Event()
 
@@ -343,9 +335,9 @@ async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
 
 @virtual
 async def test_a_room_receives_the_progress_of_the_compilation() -> None:
-    """The room receives the progress of the compilation with the search and between moves.
+    """Followers receive the progress of the compilation, during the search and between moves.
 
-    A shortened search is marked.
+    Searches of an uncompiled game are marked.
     """
     world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
@@ -356,8 +348,8 @@ async def test_a_room_receives_the_progress_of_the_compilation() -> None:
         assert [m["ready"] for m in seen] == [40] * len(seen)
         assert [m.get("warming", False) for m in seen] == [False, True, True]
         world.engines.percent = 70
-        told = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
-        assert (told["state"], told["ply"], told.get("depth", 0)) == ("done", 1, 0)
+        message = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
+        assert (message["state"], message["ply"], message.get("depth", 0)) == ("done", 1, 0)
         world.engines.warm = True
         await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
         before = len(ada.of("thinking"))
@@ -367,9 +359,7 @@ async def test_a_room_receives_the_progress_of_the_compilation() -> None:
 
 @virtual
 async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
-    """A room announces its game to the engines when it is created with an AI seat, or when an AI
-    sits down.
-    """
+    """A room announces its game to the engines when it is created with an AI or gets one later."""
     world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -385,7 +375,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
 
 @virtual
 async def test_a_game_that_is_compiled_with_the_ais_move_is_reported() -> None:
-    """A game that becomes ready together with the AI's move is reported ready last."""
+    """Followers learn that a game is compiled even if that happens together with the AI's move."""
     world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):
@@ -398,7 +388,7 @@ async def test_a_game_that_is_compiled_with_the_ais_move_is_reported() -> None:
 
 @virtual
 async def test_a_returning_player_learns_that_the_game_is_compiled() -> None:
-    """A player who was away when the game became ready is sent that it is."""
+    """A player who was away when the game was compiled learns it when joining again."""
     world = FakeServer()
     world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
     async with against_ai(world) as (_, room, ada):

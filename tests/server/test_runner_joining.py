@@ -1,4 +1,4 @@
-"""What followers receive when they join, resume from any version, and come and go."""
+"""The messages that followers receive when they join, resume from any v, and leave."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from tests.support.two_players import OPEN, playing
 # --- joining --------------------------------------------------------------------------------------
 
 
-async def rich_room(world: FakeServer, hub: Hub) -> tuple[str, int]:
-    """A room with a long history of every kind, lines to spectators included, and its head."""
+async def create_room_with_history(world: FakeServer, hub: Hub) -> tuple[str, int]:
+    """Creates a room with two matches and lines to spectators; returns it and its head."""
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     await ada.ack(ada.sit(room, 1))
@@ -39,12 +39,13 @@ async def rich_room(world: FakeServer, hub: Hub) -> tuple[str, int]:
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
 @virtual
 async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
-    """Resuming from any version gives the later events in order, hidden ones for players, from
-    memory and from the store alike.
+    """A client that resumes from any v gets the later events, from memory or from the store.
+
+    Players get hidden events for lines to spectators.
     """
     world = FakeServer()
     async with world.hub() as hub, world.hub("n2") as fresh:
-        room, head = await rich_room(world, hub)
+        room, head = await create_room_with_history(world, hub)
         log = await world.store.events(room, 0)
         for one in (hub, fresh):
             for since in range(1, head + 1):
@@ -64,8 +65,9 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
 @virtual
 async def test_spectators_lines_reach_no_player() -> None:
-    """I14: lines to spectators reach no player live, on resuming or in a snapshot, and the
-    numbering has no gap.
+    """I14: lines to spectators reach no player, neither live nor on resuming or in a snapshot.
+
+    The player's v has no gap.
     """
     async with playing() as (_, hub, room, ada, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
@@ -84,9 +86,7 @@ async def test_spectators_lines_reach_no_player() -> None:
 
 @virtual
 async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
-    """A player who leaves their seat receives lines to spectators from then on; one who takes a
-    seat no longer does.
-    """
+    """A player who leaves the seat receives later lines to spectators, until they sit again."""
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
         await cyd.ack(cyd.join(room))
@@ -145,9 +145,7 @@ async def test_events_before_the_tail_are_read_from_the_store() -> None:
 
 @virtual
 async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
-    """After a restore a version may mean something else: a client of another epoch gets a snapshot,
-    one of the same epoch resumes.
-    """
+    """A client of another epoch receives a snapshot; a client of the same epoch resumes."""
     async with playing() as (world, hub, room, _, _):
         for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
             client = Client(hub, "cyd")
@@ -157,9 +155,7 @@ async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
 
 @virtual
 async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
-    """I6: a client that has seen a version on one node sees no less when it joins on a lagging
-    node.
-    """
+    """I6: a client that joins a lagging node with a higher v makes the node read the store."""
     async with playing() as (world, _, room, ada, _), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -188,12 +184,12 @@ async def test_a_joining_client_receives_the_whole_room() -> None:
             assert len(client.of("view")) == 1
             assert len(client.of("turn")) == turns
             assert len(client.of("presence")) == 1
-        assert ben.of("joined")[0].get("seat") is None, "he sat down later"
+        assert ben.of("joined")[0].get("seat") is None, "he took his seat later"
 
 
 @virtual
 async def test_joining_twice_is_joining_once() -> None:
-    """After joining twice, events come once each, and the second join resumes like the first."""
+    """A client that joins twice receives each later event once."""
     async with playing() as (_, _, room, ada, ben):
         await ada.ack(ada.join(room, since=4))
         start = len(ada.messages)
@@ -207,19 +203,16 @@ async def test_leaving() -> None:
     """After the ack of `leave` nothing of the room arrives, and the seat stays taken."""
     async with playing() as (_world, _hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
-        heard = len(ada.messages)
+        received = len(ada.messages)
         await ben.ack(ben.chat(room, "where are you?"))
         await asyncio.sleep(1)
-        assert len(ada.messages) == heard
+        assert len(ada.messages) == received
         assert await ada.ack(ada.move(room, 0, "b2")) == 6
 
 
 @virtual
 async def test_an_unknown_room() -> None:
-    """Every command gets room.unknown.
-
-    A room that never existed and an unlisted one look the same (I15).
-    """
+    """Every command for an unknown room gets room.unknown."""
     world = FakeServer()
     async with world.hub() as hub:
         ada = Client(hub, "ada")
@@ -236,7 +229,7 @@ async def test_an_unknown_room() -> None:
 
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
-    """I20: a connection that closes while it joins follows nothing, so the room can be closed."""
+    """I20: a connection that closes while it joins is not a follower, so the room can be closed."""
     async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
@@ -285,7 +278,7 @@ async def test_presence() -> None:
 
 @virtual
 async def test_presence_across_nodes() -> None:
-    """Presence counts followers on other nodes, whichever node opened the room first."""
+    """Presence counts the followers on all nodes."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
@@ -293,9 +286,9 @@ async def test_presence_across_nodes() -> None:
         await cyd.until(
             lambda m: m["t"] == "presence" and m["seats"] == [True, True] and m["watching"] == 1
         )
-        heard = len(cyd.messages)
+        received = len(cyd.messages)
         ben.close()
-        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], heard)
+        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], received)
 
 
 @virtual

@@ -1,4 +1,4 @@
-"""One socket: hello first, one answer for each message, limits, no waiting for a slow reader."""
+"""One socket: hello, one answer for each message, rate limits, and slow readers."""
 
 import asyncio
 import json
@@ -24,9 +24,11 @@ ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 
 
 def session_of(node: Node, identity: str) -> Session:
-    """The server's end of a client's socket."""
-    (found,) = [one for one in node.running.sessions._open if one.identity == identity]
-    return found
+    """The session of a client's socket."""
+    (session,) = [
+        candidate for candidate in node.running.sessions._open if candidate.identity == identity
+    ]
+    return session
 
 
 # --- hello ----------------------------------------------------------------------------------------
@@ -90,7 +92,7 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
 
 
 async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends no hello in time is closed with 1008."""
+    """A connection that sends no hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
     async with serve() as node, node.socket() as one:
         assert await one.closed() == (Close.POLICY, "say hello")
@@ -106,7 +108,7 @@ async def test_hello_once() -> None:
 
 
 async def test_hello_without_a_store() -> None:
-    """Without the store, hello gets store.retry and 1012."""
+    """If the store fails, hello gets store.retry, and the connection is closed with 1012."""
     world = FakeServer()
     async with serve(world) as node, node.socket() as one:
         world.store.fail("add_identity")
@@ -224,13 +226,13 @@ async def test_the_lobby_by_socket() -> None:
         change = await eve.expect("lobby")
         assert [one["room"] for one in change["rooms"]] == [room]
         await eve.ack("watch_lobby", on=False)
-        heard = len(eve.messages)
+        received = len(eve.messages)
         await ada.ack("create", game="sticks")
         node.world.store.fail("rooms")
         assert await eve.refused("watch_lobby") == Code.STORE_RETRY
         await eve.ack("watch_lobby")
         assert hidden not in json.dumps(eve.messages)
-        assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
+        assert [m["t"] for m in eve.messages[received:]] == ["error", "ack"]
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -239,7 +241,7 @@ async def test_the_lobby_by_socket() -> None:
 async def test_messages_beyond_the_rate_are_refused() -> None:
     """Each message beyond the burst is refused with its id.
 
-    After a while messages are served again.
+    Later messages are served again.
     """
     async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
         for n in range(60):
@@ -254,7 +256,7 @@ async def test_messages_beyond_the_rate_are_refused() -> None:
 
 
 async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not slow down is closed with 1008."""
+    """A client that keeps sending beyond the rate limit is closed with 1008."""
     monkeypatch.setattr(session_module, "MAX_EXCESS", 30)
     async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
         for _ in range(100):
@@ -276,7 +278,7 @@ async def test_bad_frames_count_as_messages() -> None:
 async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
-    Leaving one makes place; joining the same one again needs none.
+    After leaving one it may join another; joining the same one again needs no place.
     """
     monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
     async with serve() as node, node.guest() as one:
@@ -311,10 +313,8 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
 
 
 @asynccontextmanager
-async def deaf(node: Node) -> AsyncIterator[Session]:
-    """The server's end of a connection that has said hello and then reads nothing, with small
-    buffers between.
-    """
+async def client_that_does_not_read(node: Node) -> AsyncIterator[Session]:
+    """The session of a client that sends hello and then reads nothing; with small buffers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     writer.write(
@@ -340,7 +340,7 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
     KiB. Others notice nothing.
     """
-    async with serve() as node, node.guest() as fine, deaf(node) as session:
+    async with serve() as node, node.guest() as fine, client_that_does_not_read(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
@@ -348,7 +348,7 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
             held = transport.get_write_buffer_size()
             for _ in range(50):
                 session.send_ephemeral(frame)
-            assert transport.get_write_buffer_size() == held, "what may be missed is missed"
+            assert transport.get_write_buffer_size() == held, "ephemeral messages are skipped"
             while not session.closed:
                 assert transport.get_write_buffer_size() <= MAX_UNSENT_BYTES
                 session.send(frame)
@@ -367,7 +367,7 @@ def test_shutdown_does_not_wait_for_a_slow_reader(loop: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
-            session = await clients.enter_async_context(deaf(node))
+            session = await clients.enter_async_context(client_that_does_not_read(node))
             while session._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send(wire_frame("x" * 4000))
             await ends_within(nodes.aclose(), 6)
