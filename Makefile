@@ -54,7 +54,7 @@ run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C 
 .PHONY: cluster
 cluster: $(VENV)/.dev ## start the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
-	@exec $(BIN)/python -m tests.cluster
+	@exec $(BIN)/python -m server.deploy.cluster
 
 # ---------------------------------------------------------------- checks and tests
 
@@ -105,8 +105,8 @@ bench: bench-engine ## run the benchmarks of docs/how-to/benchmarks.md
 	@$(BIN)/python -m server.bench
 	@$(BIN)/python -m server.bench.restart
 	@$(BIN)/python -m server.bench --postgres
-	@$(BIN)/python -m tests.cluster.bench
-	@$(BIN)/python -m tests.system.bench_first_moves
+	@$(BIN)/python -m server.bench.cluster
+	@$(BIN)/python -m server.bench.first_moves
 
 BENCH_TABLE = $(BIN)/python -m tests.engine.search_peers --json $(if $(OPEN_SPIEL),--open-spiel "$(OPEN_SPIEL)") | \
 	$(BIN)/python -m engine.bench.table --add - $(if $(SUITES),--suites "$(SUITES)")

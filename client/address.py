@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
+#: The address of a server that runs on this machine with the default port.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
+#: The id of a room or of a match.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: The HTTP scheme for each scheme that a user may type.
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
 
 class BadAddress(ValueError):
-    """The text is no server address and no room or match link; the message explains."""
+    """The text is not an address, an id or a link; the message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The root of a server: the scheme (http or https) and the host with its port."""
+    """A server's address: the scheme (http or https) and the host with its port."""
 
     scheme: str
     netloc: str
@@ -29,21 +31,21 @@ class Address:
         return f"{self.scheme}://{self.netloc}"
 
     @property
-    def socket(self) -> str:
+    def websocket_url(self) -> str:
         """The URL of the server's WebSocket."""
         return f"{'wss' if self.scheme == 'https' else 'ws'}://{self.netloc}/ws"
 
-    def room(self, room: str) -> str:
-        """The link to a room that people can open."""
-        return f"{self}/room/{room}"
+    def room_url(self, room_id: str) -> str:
+        """The URL of a room's page."""
+        return f"{self}/room/{room_id}"
 
-    def api(self, path: str) -> str:
+    def api_url(self, path: str) -> str:
         """The URL of a path in the HTTP API."""
         return f"{self}/api/{path}"
 
     @property
     def is_local(self) -> bool:
-        """Whether the server runs on this machine; the client then uses no proxy."""
+        """Whether the host is this machine; the client then uses no proxy."""
         host = urlsplit(str(self)).hostname or ""
         try:
             return ip_address(host).is_loopback
@@ -59,7 +61,7 @@ def parse_address(text: str) -> Address:
     with_scheme = text if "://" in text else f"http://{text}"
     try:
         parts = urlsplit(with_scheme.strip())
-        host, _ = parts.hostname, parts.port
+        host, _ = parts.hostname, parts.port  # reading an invalid port raises ValueError
     except ValueError as error:
         raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
@@ -68,17 +70,17 @@ def parse_address(text: str) -> Address:
 
 
 def parse_link(text: str) -> tuple[Address | None, str]:
-    """Parses the id or the link of a room or match into its server (None for a bare id) and its id.
+    """Parses a link to a room or match, or its bare id. Returns the server and the id.
 
-    Raises BadAddress for anything else.
+    The server is None for a bare id. Raises BadAddress for anything else.
     """
     if _ID.fullmatch(text):
         return None, text
     if "/" not in text:
         raise BadAddress(f"{text!r} is neither an id nor a link")
     parts = urlsplit(text if "://" in text else f"http://{text}")
-    words = [word for word in parts.path.split("/") if word]
-    last = words[-1] if words else ""
+    segments = [segment for segment in parts.path.split("/") if segment]
+    last = segments[-1] if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(
             f"{text!r} names no room or match; a link looks like {DEFAULT_SERVER}/room/ID"
@@ -87,6 +89,6 @@ def parse_link(text: str) -> tuple[Address | None, str]:
 
 
 def linked_ply(text: str) -> int | None:
-    """The ply that a match link such as `…/match/ID?ply=12` points to, or None."""
+    """The ply in a match link such as `…/match/ID?ply=12`, or None."""
     ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
     return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

@@ -1,4 +1,4 @@
-"""The parts of the server's HTTP API that a terminal needs: the game list and finished matches."""
+"""Requests to the server's HTTP API that the terminal client needs: games and matches."""
 
 import json
 import urllib.error
@@ -13,15 +13,17 @@ from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.protocol.messages import MatchResult, Occupant, Played
 
+#: Seconds to wait for the server in a request.
 TIMEOUT_S = 10
+#: The longest response body that the client reads, in bytes.
 MAX_BODY_BYTES = 16 * 2**20
-#: Views that the server returns for one request at most.
-VIEWS_A_REQUEST = 100
+#: The most views that the server returns for one request.
+MAX_VIEWS_PER_REQUEST = 100
 T = TypeVar("T")
 
 
 class OptionInfo(Struct, frozen=True):
-    """An option that players choose before a match."""
+    """An option of a game. With `free` the server accepts values that are not `offered`."""
 
     title: str
     default: str
@@ -30,7 +32,7 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game that the server offers."""
+    """A game that the server offers; `levels` is the number of its AI levels."""
 
     id: str
     title: str
@@ -53,7 +55,7 @@ class Thought(Struct, frozen=True):
 class MatchRecord(Struct, frozen=True, kw_only=True):
     """A match with its moves.
 
-    `thoughts` maps the ply of an AI move to its search report. `view` is null when the server does
+    `thoughts` maps the ply of an AI move to its search report. `view` is None when the server does
     not have the game.
     """
 
@@ -65,7 +67,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     seats: tuple[Occupant, ...]
     over: MatchResult | None
     plies: int
-    #: The length in words, counted as the game counts moves.
+    #: The length as text, such as "12 moves", counted as the game counts moves.
     length: str = ""
     options: dict[str, str]
     start: str
@@ -77,7 +79,7 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
 
 
 class PlyView(Struct, frozen=True):
-    """The drawing of the position after `ply` plies."""
+    """The view of the position after `ply` plies."""
 
     ply: int
     view: PositionView
@@ -92,30 +94,34 @@ class _Views(Struct):
 
 
 def fetch_games(address: Address) -> tuple[GameInfo, ...]:
-    """The games that a server offers."""
+    """Returns the games that a server offers."""
     return _get(address, "games", _Games).games
 
 
 def fetch_match(address: Address, match: str) -> MatchRecord:
-    """The match with this id; raises Refused when there is none."""
+    """Returns the match with this id; raises Refused when there is none."""
     return _get(address, f"matches/{match}", MatchRecord)
 
 
 def fetch_views(address: Address, match: str, first: int, last: int) -> list[PositionView]:
-    """The drawings of the positions after plies `first` to `last`, inclusive; 0 is the start."""
+    """Returns the views of the positions after plies `first` to `last`, inclusive.
+
+    Ply 0 is the start position. Raises ProtocolMismatch when the server sends too few views.
+    """
     views: list[PositionView] = []
     while first + len(views) <= last:
         start = first + len(views)
-        end = min(last, start + VIEWS_A_REQUEST - 1)
+        end = min(last, start + MAX_VIEWS_PER_REQUEST - 1)
         page = _get(address, f"matches/{match}/views?from={start}&to={end}", _Views).views
         if not page:
             raise ProtocolMismatch(f"the server sent no view for ply {start}")
-        views += [one.view for one in page]
+        views += [ply_view.view for ply_view in page]
     return views
 
 
-def _get(address: Address, path: str, kind: type[T]) -> T:
-    url = address.api(path)
+def _get(address: Address, path: str, response_type: type[T]) -> T:
+    """Returns the decoded response; raises Refused, Unreachable or ProtocolMismatch."""
+    url = address.api_url(path)
     handlers = [urllib.request.ProxyHandler({})] if address.is_local else []
     try:
         with urllib.request.build_opener(*handlers).open(url, timeout=TIMEOUT_S) as response:
@@ -126,13 +132,13 @@ def _get(address: Address, path: str, kind: type[T]) -> T:
         reason = getattr(error, "reason", error)
         raise Unreachable(f"no server can be reached at {address}: {reason}") from error
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolMismatch(f"what answers at {url} is not a Plyroom server: {error}") from error
 
 
 def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
-    """The server's own error message, if it sent one."""
+    """Refused with the server's error message; Unreachable when the response holds none."""
     with error:
         try:
             body = json.loads(error.read(MAX_BODY_BYTES))

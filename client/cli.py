@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds to wait for our own server to return. Once gone, it does not come back.
-OWN_PATIENCE_S = 5
+#: Seconds to reconnect to the server that this command started; nothing restarts that server.
+OWN_SERVER_RECONNECT_LIMIT_S = 5
 
-#: Seconds without a server after which a command without a terminal fails: nobody is watching.
-PATIENCE_S = 120
+#: Seconds to reconnect when no user is at a terminal; on a terminal there is no limit.
+RECONNECT_LIMIT_S = 120
 
 #: Codes of refusals that mean wrong usage: exit code 2.
 USAGE_CODES = frozenset(
     {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
 )
-#: The level of the AI without --level.
-USUAL_LEVEL = 3
-#: The personas of `server.protocol`, which is not imported just to print the help.
+#: The AI's level in `plyroom play` without --level.
+DEFAULT_LEVEL = 3
+#: The personas of `server.protocol.messages`, repeated here so that `--help` need not import it.
 PERSONAS = ("average", "swindler", "random")
 
-# Commands import other modules where they need them, so that `plyroom --help` is quick.
+# Each command imports its modules itself, so that `plyroom --help` is quick.
 
 
-class Failed(click.ClickException):
-    """Something failed that is not the user's fault; exit code 1."""
+class CommandFailed(click.ClickException):
+    """The command failed although its usage was right; exit code 1."""
 
 
 def _version() -> str:
@@ -92,13 +92,13 @@ data_option = click.option(
     help="Folder for the matches of your own server (without --url).  [default: they are not kept]",
 )
 as_option = click.option(
-    "--as", "name", metavar="NAME", help="Your name there; each name is a guest of its own."
+    "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
 )
 plain_option = click.option(
     "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
 )
 brief_option = click.option(
-    "--brief", is_flag=True, help="Print moves only; type b to see the board."
+    "--brief", is_flag=True, help="Do not print the board after moves; type b to see it."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 
@@ -128,13 +128,13 @@ def serve(
     """
     from client.own_server import server_command
 
-    given = [("--port", port), ("--host", host), ("--data", data), ("--database", database)]
-    arguments = [part for name, value in given if value is not None for part in (name, value)]
-    _become(server_command(*arguments, *context.args))
+    options = [("--port", port), ("--host", host), ("--data", data), ("--database", database)]
+    arguments = [part for name, value in options if value is not None for part in (name, value)]
+    _exec(server_command(*arguments, *context.args))
 
 
-def _become(command: list[str]) -> NoReturn:
-    """Replaces this process by another program, whose exit code becomes ours."""
+def _exec(command: list[str]) -> NoReturn:
+    """Runs another program in place of this one, and exits with its exit code."""
     from client.own_server import server_environ
 
     if os.name == "posix":
@@ -142,8 +142,8 @@ def _become(command: list[str]) -> NoReturn:
     sys.exit(subprocess.call(command, env=server_environ()))
 
 
-def _administer(name: str, summary: str) -> None:
-    """Adds a command that the server implements; its options and help are the server's."""
+def _add_server_command(name: str, summary: str) -> None:
+    """Adds a command that passes its arguments, also --help, on to a program of the server."""
 
     @main.command(
         name,
@@ -155,18 +155,20 @@ def _administer(name: str, summary: str) -> None:
     def command(context: click.Context) -> None:
         from client.own_server import admin_command, worker_command
 
-        _become(
+        _exec(
             worker_command(*context.args)
             if name == "worker"
             else admin_command(name, *context.args)
         )
 
 
-_administer("migrate", "Bring a database to the schema of this version.")
-_administer("worker", "Run an engine worker for the servers of a broker.")
-_administer("backup", "Write everything to a file while servers run.")
-_administer("restore", "Fill an empty database from a backup.")
-_administer("verify", "Check every stored room: its log, its moves, its other rows.")
+_add_server_command("migrate", "Bring a database to the schema of this version.")
+_add_server_command("worker", "Run an engine worker for the servers of a broker.")
+_add_server_command("backup", "Write the whole database to a file; servers may run meanwhile.")
+_add_server_command("restore", "Fill an empty database from a backup.")
+_add_server_command(
+    "verify", "Check every stored room: its log, its moves and the tables derived from them."
+)
 
 
 @main.command()
@@ -179,8 +181,7 @@ def games(url: Address | None, as_json: bool) -> None:
     """
     import msgspec
 
-    offered = _api(lambda: _games(url))
-    for game in offered:
+    for game in _call_api(lambda: _list_games(url)):
         if as_json:
             click.echo(msgspec.json.encode(game))
             continue
@@ -195,14 +196,15 @@ def games(url: Address | None, as_json: bool) -> None:
             click.echo(f"    --option {name}=...: {option.title}; {', '.join(values)}{more}")
 
 
-def _games(url: Address | None) -> "tuple[GameInfo, ...]":
+def _list_games(url: Address | None) -> "tuple[GameInfo, ...]":
+    """The games of a server, or of this machine where `url` is None."""
     from client.api import GameInfo, OptionInfo, fetch_games
 
     if url is not None:
         return fetch_games(url)
     from engine.rules.registry import game_ids, load_game
 
-    def info(game_id: str) -> GameInfo:
+    def load_info(game_id: str) -> GameInfo:
         game = load_game(game_id)
         options = {
             name: OptionInfo(option.title, option.default, option.offered, option.free)
@@ -210,14 +212,14 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
         }
         return GameInfo(game.id, game.title, game.levels, options, game.rules.RULES)
 
-    offered = []
+    games = []
     for game_id in game_ids():
         try:
-            offered.append(info(game_id))
-        # A plug-in's file may raise anything; the other games stay playable.
+            games.append(load_info(game_id))
+        # A plug-in's file may raise any exception; the other games stay playable.
         except Exception as error:
             click.echo(f"{game_id} is left out: {type(error).__name__}: {error}", err=True)
-    return tuple(offered)
+    return tuple(games)
 
 
 # --- play, join, watch
@@ -228,7 +230,7 @@ def _games(url: Address | None) -> "tuple[GameInfo, ...]":
 @click.option(
     "--level",
     type=click.IntRange(1, 8),
-    help=f"Play the AI at this level.  [default: {USUAL_LEVEL}]",
+    help=f"Play the AI at this level.  [default: {DEFAULT_LEVEL}]",
 )
 @click.option(
     "--persona",
@@ -284,31 +286,36 @@ def play(
             f"start `plyroom serve`, then --url {DEFAULT_SERVER}"
         )
     info = _find_game(url, game)
-    chosen = _options(info, options)
+    chosen_options = _parse_options(info, options)
     if level is not None and level > info.levels:
         raise click.BadParameter(
             f"{info.title} has levels 1 to {info.levels}", param_hint="--level"
         )
-    seats = _seats(side, friend, level or min(USUAL_LEVEL, info.levels), persona)
+    seats = _seats(side, friend, level or min(DEFAULT_LEVEL, info.levels), persona)
+    is_own_server = url is None
 
     async def run() -> None:
         async with (
             _server(url, data) as address,
-            _connection(address, name, url is None, data) as c,
+            _connect(address, name, is_own_server, data) as c,
         ):
-            visibility: Visibility = "unlisted" if unlisted or url is None else "public"
+            visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
             create = Create(
-                id=c.new_id(), game=info.id, options=chosen, seats=seats, visibility=visibility
+                id=c.new_id(),
+                game=info.id,
+                options=chosen_options,
+                seats=seats,
+                visibility=visibility,
             )
             room = (await c.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await _line_mode(
+            await _run_line_mode(
                 c,
                 address,
                 room,
                 brief=brief,
                 invite=friend,
-                goodbye=_goodbye(address, url is None, data),
+                closing_text=_closing_text(address, is_own_server, data),
             )
 
     _run(run())
@@ -322,11 +329,13 @@ def play(
 @plain_option
 def join(room: str, url: Address | None, name: str | None, brief: bool, plain: bool) -> None:
     """Sit down in a room, if a seat is free, and play; otherwise watch."""
-    address, room_id = _link(room, url)
+    address, room_id = _locate(room, url)
 
     async def run() -> None:
-        async with _connection(address, name) as c:
-            await _line_mode(c, address, room_id, brief=brief, sit=True, goodbye=_goodbye(address))
+        async with _connect(address, name) as c:
+            await _run_line_mode(
+                c, address, room_id, brief=brief, sit=True, closing_text=_closing_text(address)
+            )
 
     _run(run())
 
@@ -341,17 +350,22 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
 def watch(
     room: str, url: Address | None, name: str | None, brief: bool, as_json: bool, plain: bool
 ) -> None:
-    """Watch a room. In a pipe, or with --json, until its match is over."""
+    """Watch a room.
+
+    In a pipe the command ends with the match.
+    """
     from client.terminal.line import print_messages
 
-    address, room_id = _link(room, url)
+    address, room_id = _locate(room, url)
 
     async def run() -> None:
-        async with _connection(address, name) as c:
+        async with _connect(address, name) as c:
             if as_json:
-                await print_messages(c, room_id, _output(_interactive()))
+                await print_messages(c, room_id, _output(_is_interactive()))
             else:
-                await _line_mode(c, address, room_id, brief=brief, goodbye=_goodbye(address))
+                await _run_line_mode(
+                    c, address, room_id, brief=brief, closing_text=_closing_text(address)
+                )
 
     _run(run())
 
@@ -370,8 +384,8 @@ def replay(
 ) -> None:
     """Replay a match.
 
-    On a terminal it goes step by step, in a pipe from beginning to end. With --data the match is
-    looked up in that folder, without a running server.
+    On a terminal you step through it; in a pipe all positions are printed. With --data the match
+    is read from that folder, and no server needs to run.
     """
     linked, match_id = _parse_link(match)
     ply = linked_ply(match) if ply is None else ply
@@ -390,19 +404,19 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
     from client.api import fetch_match, fetch_views
     from client.terminal.replay import print_json, print_match, step_through
 
-    record = _api(lambda: fetch_match(address, match_id))
+    record = _call_api(lambda: fetch_match(address, match_id))
     if ply is not None and ply > len(record.moves):
         raise click.BadParameter(f"the match has {len(record.moves)} plies", param_hint="--ply")
     views = (
-        _api(lambda: fetch_views(address, match_id, 0, len(record.moves)))
+        _call_api(lambda: fetch_views(address, match_id, 0, len(record.moves)))
         if record.view is not None
         else []
     )
-    output = _output(_interactive())
+    output = _output(_is_interactive())
     if as_json:
         print_json(record, views, output, ply)
     elif output.interactive:
-        step_through(record, views, output, _typed_line, ply or 0)
+        step_through(record, views, output, _read_line, ply or 0)
     else:
         print_match(record, views, output, ply)
 
@@ -410,31 +424,34 @@ def _replay(address: Address, match_id: str, ply: int | None, as_json: bool) -> 
 # --- shared helpers
 
 
-def _typed_line() -> str | None:
+def _read_line() -> str | None:
     return sys.stdin.readline() or None
 
 
-def _find_game(url: Address | None, wanted: str) -> "GameInfo":
-    offered = _api(lambda: _games(url))
-    for game in offered:
-        if wanted.lower() in (game.id, game.title.lower()):
+def _find_game(url: Address | None, name: str) -> "GameInfo":
+    """The game with this id or title; raises BadParameter with a suggestion when there is none."""
+    games = _call_api(lambda: _list_games(url))
+    for game in games:
+        if name.lower() in (game.id, game.title.lower()):
             return game
-    ids = [game.id for game in offered]
-    near = difflib.get_close_matches(wanted.lower(), ids, 1, 0.5)
-    guess = f"Did you mean {near[0]}? " if near else ""
+    ids = [game.id for game in games]
+    similar = difflib.get_close_matches(name.lower(), ids, 1, 0.5)
+    suggestion = f"Did you mean {similar[0]}? " if similar else ""
     raise click.BadParameter(
-        f"there is no game {wanted!r}. {guess}There are: {', '.join(ids)}.", param_hint="GAME"
+        f"there is no game {name!r}. {suggestion}There are: {', '.join(ids)}.", param_hint="GAME"
     )
 
 
-def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
+def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, str]:
+    """The options of `--option NAME=VALUE` by name; raises BadParameter for unknown ones."""
     chosen: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
         if not equals or name not in game.options:
             known = ", ".join(f"{n}={o.default}" for n, o in game.options.items()) or "none"
             raise click.BadParameter(
-                f"{one!r} is no option of {game.title}; it has: {known}", param_hint="--option"
+                f"{argument!r} is no option of {game.title}; it has: {known}",
+                param_hint="--option",
             )
         option = game.options[name]
         if value not in option.offered and not option.free:
@@ -448,14 +465,15 @@ def _options(game: "GameInfo", given: tuple[str, ...]) -> dict[str, str]:
 def _seats(
     side: str, friend: bool, level: int, persona: "Literal['average', 'swindler', 'random'] | None"
 ) -> "tuple[MySeat | OpenSeat | AiSeat, ...]":
+    """The seats of a new room: one for the user, the other for a friend or the AI."""
     import secrets
 
     from server.protocol.messages import AiSeat, MySeat, OpenSeat
 
-    mine = secrets.randbelow(2) if side == "random" else int(side == "second")
+    my_seat = secrets.randbelow(2) if side == "random" else int(side == "second")
     ai = AiSeat(level) if persona is None else AiSeat(persona=persona)
-    other = OpenSeat() if friend else ai
-    return (MySeat(), other) if mine == 0 else (other, MySeat())
+    opponent = OpenSeat() if friend else ai
+    return (MySeat(), opponent) if my_seat == 0 else (opponent, MySeat())
 
 
 def _parse_link(text: str) -> tuple[Address | None, str]:
@@ -465,13 +483,13 @@ def _parse_link(text: str) -> tuple[Address | None, str]:
         raise click.UsageError(str(error)) from error
 
 
-def _link(text: str, url: Address | None) -> tuple[Address, str]:
-    """The server and the id: a link names its server, a bare id is on --url or on this machine."""
-    linked, one_id = _parse_link(text)
-    return linked or url or parse_address(DEFAULT_SERVER), one_id
+def _locate(text: str, url: Address | None) -> tuple[Address, str]:
+    """The server and the id; a bare id belongs to the server of --url, or of this machine."""
+    linked, room_id = _parse_link(text)
+    return linked or url or parse_address(DEFAULT_SERVER), room_id
 
 
-def _interactive() -> bool:
+def _is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -483,7 +501,7 @@ def _output(interactive: bool) -> "Output":
 
 @asynccontextmanager
 async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
-    """The server at `url`, or one that this command starts and stops."""
+    """Yields `url`, or without one the address of a server that this command starts and stops."""
     if url is not None:
         yield url
         return
@@ -496,85 +514,90 @@ async def _server(url: Address | None, data: Path | None) -> AsyncIterator[Addre
 
 
 @asynccontextmanager
-async def _connection(
-    address: Address, name: str | None, own: bool = False, data: Path | None = None
+async def _connect(
+    address: Address, name: str | None, is_own_server: bool = False, data: Path | None = None
 ) -> "AsyncIterator[Connection]":
-    """A connection as the guest whose token is stored for this server.
+    """Yields a connection as the guest whose token is stored for this server.
 
-    When the server no longer knows the token, it makes a new guest.
+    When there is no token, or the server no longer knows it, the server creates a new guest.
     """
     from client.connection import State, connect
     from client.tokens import TokenFile, state_folder
 
-    output = _output(_interactive())
-    down = False
+    output = _output(_is_interactive())
+    is_down = False
 
     def on_state(state: State) -> None:
-        nonlocal down
+        nonlocal is_down
         if state is State.CONNECTED:
-            if down:
+            if is_down:
                 output.report("Connected again.")
-            down = False
+            is_down = False
         else:
-            down = True
+            is_down = True
             what = "The server restarts" if state is State.RESTARTING else "The connection is lost"
             output.report(f"{what}; trying again …")
 
     tokens = TokenFile(state_folder() / "tokens.json")
-    server = _token_key(address, own, data)
-    token = tokens.find(server, name) if server else None
-    patience_s = OWN_PATIENCE_S if own else None if output.interactive else PATIENCE_S
+    key = _token_key(address, is_own_server, data)
+    stored_token = tokens.find(key, name) if key else None
+    limit_s = RECONNECT_LIMIT_S if not output.interactive else None
+    if is_own_server:
+        limit_s = OWN_SERVER_RECONNECT_LIMIT_S
 
-    def connecting(token: str | None) -> "AbstractAsyncContextManager[Connection]":
-        known_as = name or ("You" if own else None)
-        return connect(str(address), token, known_as, patience_s=patience_s, on_state=on_state)
+    def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
+        guest_name = name or ("You" if is_own_server else None)
+        return connect(
+            str(address), token, guest_name, reconnect_limit_s=limit_s, on_state=on_state
+        )
 
     async with AsyncExitStack() as stack:
         try:
-            c = await stack.enter_async_context(connecting(token))
+            c = await stack.enter_async_context(connect_with(stored_token))
         except WrongToken:
-            c = await stack.enter_async_context(connecting(None))
-        if server and c.token is not None and c.token != token:
+            c = await stack.enter_async_context(connect_with(None))
+        if key and c.token is not None and c.token != stored_token:
             with suppress(OSError):
-                tokens.keep(server, name, c.token)
+                tokens.store(key, name, c.token)
         yield c
 
 
-def _token_key(address: Address, own: bool, data: Path | None) -> str | None:
-    """The key under which tokens for a server are stored.
+def _token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
+    """The key under which the token file stores the tokens for a server.
 
-    A server of our own is identified by its data folder; without one its tokens are not stored.
+    The server that this command starts is identified by its data folder; None without one: its
+    tokens are not stored.
     """
-    if not own:
+    if not is_own_server:
         return str(address)
     return f"data:{data.absolute()}" if data is not None else None
 
 
-def _goodbye(
-    address: Address, own: bool = False, data: Path | None = None
+def _closing_text(
+    address: Address, is_own_server: bool = False, data: Path | None = None
 ) -> "Callable[[Model], str]":
-    """Returns the words for the end: where the match continues, or how to replay it."""
+    """Returns a function that makes the last message: where the match is, or how to replay it."""
 
-    def words(model: "Model") -> str:
+    def text(model: "Model") -> str:
         match = model.match.id if model.match else ""
-        if own and data is None:
+        if is_own_server and data is None:
             return "The match is not kept (see --data)."
         if model.running:
             return (
                 "The match is not over."
-                if own
-                else f"The match is not over: {address.room(model.room)}"
+                if is_own_server
+                else f"The match is not over: {address.room_url(model.room)}"
             )
         return (
             f"Replay: plyroom replay {match} --data {data}"
-            if own
+            if is_own_server
             else f"Replay: plyroom replay {address}/match/{match}"
         )
 
-    return words
+    return text
 
 
-async def _line_mode(
+async def _run_line_mode(
     c: "Connection",
     address: Address,
     room: str,
@@ -582,28 +605,29 @@ async def _line_mode(
     brief: bool,
     sit: bool = False,
     invite: bool = False,
-    goodbye: "Callable[[Model], str]",
+    closing_text: "Callable[[Model], str]",
 ) -> None:
+    """Runs line mode in a room to its end, then prints the closing text."""
     from client.terminal.keyboard import Lines
     from client.terminal.line import InputEnded, LineMode
 
-    output = _output(_interactive())
+    output = _output(_is_interactive())
     mode = LineMode(
         c, address, room, Lines(sys.stdin.fileno()), output, sit=sit, brief=brief, invite=invite
     )
     try:
         await mode.run()
     except InputEnded as ended:
-        raise Failed("the input ended before the match was over") from ended
+        raise CommandFailed("the input ended before the match was over") from ended
     finally:
         output.close()
         if mode.model.match is not None:
-            output.report(goodbye(mode.model))
+            output.report(closing_text(mode.model))
 
 
-def _api(ask: Callable[[], T]) -> T:
+def _call_api(request: Callable[[], T]) -> T:
     try:
-        return ask()
+        return request()
     except PlyroomError as error:
         raise _click_error(error) from error
 
@@ -611,7 +635,7 @@ def _api(ask: Callable[[], T]) -> T:
 def _run(main: Coroutine[Any, Any, None]) -> None:
     """Runs a coroutine to its end and reports an error in one line.
 
-    SIGTERM and SIGHUP cancel it in an orderly way, as Ctrl-C does.
+    SIGTERM, SIGHUP and Ctrl-C cancel it, so that it can clean up.
     """
     try:
         asyncio.run(_until_signalled(main))
@@ -638,8 +662,10 @@ def _click_error(error: PlyroomError) -> click.ClickException:
         if error.code in USAGE_CODES:
             return click.UsageError(error.message)
         if error.code == "room.unknown":
-            return Failed(f"{error.message}; rooms are listed on the server's first page")
-        return Failed(error.message)
+            return CommandFailed(f"{error.message}; the server's first page lists its rooms")
+        return CommandFailed(error.message)
     if isinstance(error, Unreachable):
-        return Failed(f"{error}. Is it running? `plyroom serve` starts one, --url names another.")
-    return Failed(str(error))
+        return CommandFailed(
+            f"{error}. Is it running? `plyroom serve` starts one, --url names another."
+        )
+    return CommandFailed(str(error))

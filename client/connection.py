@@ -1,14 +1,14 @@
-"""A connection to a server that survives cuts: for terminals, bots and tests.
+"""A connection to a server that reconnects by itself: for terminals, bots and tests.
 
     async with connect("http://127.0.0.1:8000", name="Ada") as c:
         room = (await c.command(Create(id=c.new_id(), game="tic-tac-toe"))).room
         async for message in c.follow(room): ...
 
-The connection sends a command again, with the same id, after every cut and while the server is
-busy, until the server answers. The server executes a command at most once. The events of a followed
-room arrive once each, in order and without a gap; where some are missing, a fresh snapshot comes
-first. The connection gives up a socket that is silent for 9 s. It takes time from the event loop;
-randomness and the network are arguments.
+The connection sends a command again, with the same id, after every reconnect and while the server
+is busy, until the server answers. The server executes a command at most once. The events of a
+followed room arrive once each, in order and without a gap; where events are missing, a new snapshot
+comes first. The connection drops a socket that is silent for 9 s. It takes time from the event
+loop; randomness and the network are arguments.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from client.errors import (
     Unreachable,
     WrongToken,
 )
-from client.following import Following, Verdict
+from client.following import Subscription, Verdict
 from client.messages import (
     EPHEMERAL,
-    Happened,
+    LoggedEvent,
     Refusal,
     RoomMessage,
     ServerMessage,
@@ -41,7 +41,7 @@ from client.messages import (
     format_client_message,
     parse_server_message,
 )
-from client.transport import Cut, Dial, Socket, dial
+from client.transport import Dial, Socket, SocketClosed, dial
 from server.protocol.codes import Close, Code
 from server.protocol.messages import (
     MAX_FRAME_BYTES,
@@ -64,70 +64,85 @@ from server.protocol.messages import (
     Welcome,
 )
 
-#: Commands without an answer at a time; further commands wait.
+#: The most commands without an answer; further commands wait.
 MAX_IN_FLIGHT = 64
-#: Messages that wait for a reader; a reader further behind receives a snapshot.
-MAX_QUEUED = 1024
-#: Rooms that a connection follows at a time.
+#: The most messages that wait for a reader; a reader further behind receives a snapshot.
+MAX_QUEUED_MESSAGES = 1024
+#: The most rooms that a connection follows at the same time.
 MAX_ROOMS = 100
-#: Attempts at a first connection that is cut before the welcome.
+#: The attempts to connect for the first time, if the server closes the socket before the welcome.
 MAX_FIRST_ATTEMPTS = 3
+#: The counter of attempts stops here, so that 2 ** attempts stays small.
+MAX_BACKOFF_ATTEMPTS = 16
 
-#: Codes of join refusals that a later attempt can overcome.
-JOIN_AGAIN = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
+#: Codes of refused joins that may succeed later.
+RETRY_JOIN_CODES = frozenset(
+    {Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Time limits and intervals, in seconds.
+    """Time limits and intervals, in seconds."""
 
-    A socket that stays open for `steady_s` resets the back-off. The connection repeats a command
-    for `busy_s` on one socket while the server is busy or has lost its store.
-    """
-
+    #: The interval between pings.
     ping_s: float = 2.5
+    #: The connection drops a socket that receives nothing for this long.
     silence_s: float = 9
+    #: The connection drops a socket on which a command stays unanswered for this long.
     answer_s: float = 12
+    #: The limit for the server's welcome.
     welcome_s: float = 5
+    #: The limit of the first delay before a retry; the limit doubles with each attempt.
     retry_s: float = 1
+    #: The limit of every later delay before a retry.
     retry_max_s: float = 4
-    steady_s: float = 10
+    #: A socket that stays open for this long resets the back-off.
+    stable_s: float = 10
+    #: The connection repeats a command for this long while the server is busy or has lost its
+    #: store; a new socket starts this time again.
     busy_s: float = 60
 
 
 class State(Enum):
-    """The state of the connection; `on_state` is called whenever it changes."""
+    """The state of the connection; the connection calls `on_state` whenever it changes."""
 
     CONNECTED = "connected"
     LOST = "lost"
     RESTARTING = "restarting"
 
 
+#: The commands that `Connection.command` sends.
 Command = RoomCommand | Create | WatchLobby
 
 
 @dataclass(slots=True)
-class _Pending:
-    """A command without an answer; `busy_since_s` is when the server first said that it is busy."""
+class _PendingCommand:
+    """A command without an answer.
+
+    `sent_at_s` is when it was last sent, `sent_count` how often. `busy_since_s` is when the server
+    first refused it as busy on the current socket.
+    """
 
     frame: str
     answer: "asyncio.Future[Ack]"
-    sent_s: float
-    sent: int = 1
+    sent_at_s: float
+    sent_count: int = 1
     busy_since_s: float | None = None
 
-    def sent_now(self, now_s: float) -> None:
+    def record_sent(self, now_s: float) -> None:
         """Records that the command is sent once more."""
-        self.sent_s = now_s
-        self.sent += 1
+        self.sent_at_s = now_s
+        self.sent_count += 1
 
-    def is_temporary(self, code: str, now_s: float, busy_s: float) -> bool:
-        """Whether the refusal is temporary, so that only sending again can settle the command.
+    def should_retry(self, code: str, now_s: float, busy_s: float) -> bool:
+        """Whether the refusal is temporary, so that the connection sends the command again.
 
-        The caller receives a first "too fast": the server executed nothing.
+        A `rate.exceeded` for the first attempt is final: the server executed nothing, and the
+        caller can decide.
         """
         if code not in (Code.STORE_RETRY, Code.ROOM_BUSY) and (
-            code != Code.RATE_EXCEEDED or self.sent == 1
+            code != Code.RATE_EXCEEDED or self.sent_count == 1
         ):
             return False
         if self.busy_since_s is None:
@@ -135,17 +150,17 @@ class _Pending:
         return now_s - self.busy_since_s < busy_s
 
 
-class _Room:
-    """A followed room: its position in the log and the messages not yet taken by its reader."""
+class _FollowedRoom:
+    """A followed room: its position in the log, and the messages that wait for the reader."""
 
-    __slots__ = ("following", "queue")
+    __slots__ = ("queue", "subscription")
 
     def __init__(self, room: str) -> None:
-        self.following = Following(room)
-        self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED)
+        self.subscription = Subscription(room)
+        self.queue: asyncio.Queue[RoomMessage | PlyroomError] = asyncio.Queue(MAX_QUEUED_MESSAGES)
 
     def end(self, error: PlyroomError) -> None:
-        """Ends the reader with this error after the queued messages, or instead of a full queue."""
+        """Queues an error that ends the reader; if the queue is full, it replaces the messages."""
         if self.queue.full():
             _clear(self.queue)
         self.queue.put_nowait(error)
@@ -158,7 +173,7 @@ async def connect(
     name: str | None = None,
     *,
     timing: Timing | None = None,
-    patience_s: float | None = None,
+    reconnect_limit_s: float | None = None,
     on_state: Callable[[State], None] | None = None,
     dial: Dial = dial,
     jitter: Callable[[], float] = random.random,
@@ -167,15 +182,15 @@ async def connect(
     """Yields a connection that the server has welcomed.
 
     Raises Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when the first connection
-    fails. Later cuts are repaired in the background, each for at most `patience_s` (None: for
-    ever); after that every call raises Unreachable.
+    fails. Later the connection reconnects in the background. It gives up when it has been without a
+    server for `reconnect_limit_s` (None: never); from then on every call raises Unreachable.
     """
     connection = Connection(
-        parse_address(url).socket,
+        parse_address(url).websocket_url,
         token,
         name,
         timing or Timing(),
-        patience_s,
+        reconnect_limit_s,
         on_state,
         dial,
         jitter,
@@ -186,15 +201,19 @@ async def connect(
         await connection._first_welcome
         yield connection
     finally:
-        connection._closing = True
+        connection._is_closing = True
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
-            running.result()  # raises what a defect of ours raised
+            running.result()  # raises the exception if a bug of ours ended the task
 
 
 class Connection:
-    """A connection that `connect` makes, runs and ends."""
+    """A connection to a server; `connect` creates, runs and closes it.
+
+    `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
+    the ids of commands.
+    """
 
     def __init__(
         self,
@@ -202,7 +221,7 @@ class Connection:
         token: str | None,
         name: str | None,
         timing: Timing,
-        patience_s: float | None,
+        reconnect_limit_s: float | None,
         on_state: Callable[[State], None] | None,
         dial: Dial,
         jitter: Callable[[], float],
@@ -216,7 +235,7 @@ class Connection:
         self._url = url
         self._wanted_name = name
         self._timing = timing
-        self._patience_s = patience_s
+        self._reconnect_limit_s = reconnect_limit_s
         self._on_state = on_state or (lambda state: None)
         self._dial = dial
         self._jitter = jitter
@@ -224,37 +243,37 @@ class Connection:
         self._first_welcome: asyncio.Future[None] = self._loop.create_future()
         self._failure: PlyroomError | None = None
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
-        self._pending: dict[str, _Pending] = {}
-        self._rooms: dict[str, _Room] = {}
-        self._lobbies: list[asyncio.Queue[Lobby | PlyroomError]] = []
+        self._pending: dict[str, _PendingCommand] = {}
+        self._rooms: dict[str, _FollowedRoom] = {}
+        self._lobby_queues: list[asyncio.Queue[Lobby | PlyroomError]] = []
         self._outbox: asyncio.Queue[str] | None = None
         self._last_received_s = 0.0
-        self._closing = False
+        self._is_closing = False
 
     # --- the public interface
 
     async def command(self, message: Command, timeout_s: float | None = None) -> Ack:
         """Sends a command until the server answers it, and returns the answer.
 
-        Raises Refused when the server refuses, or is busy for a minute, and Unanswered after
-        `timeout_s`.
+        Raises Refused when the server refuses the command or is busy for a minute, and Unanswered
+        after `timeout_s`.
         """
         frame = format_client_message(message)
         if len(frame.encode()) > MAX_FRAME_BYTES:
             raise Refused(Code.FRAME_TOO_BIG, f"a message has at most {MAX_FRAME_BYTES} bytes")
         try:
             async with asyncio.timeout(timeout_s), self._in_flight:
-                return await self._answer(message.id, frame)
+                return await self._send_until_answered(message.id, frame)
         except TimeoutError as error:
             raise Unanswered(
                 f"no answer within {timeout_s:g} s; the server may have executed the command"
             ) from error
 
-    async def _answer(self, command_id: str, frame: str) -> Ack:
+    async def _send_until_answered(self, command_id: str, frame: str) -> Ack:
         self._raise_failure()
         if command_id in self._pending:
             raise ValueError(f"a command with the id {command_id} is already in flight")
-        pending = self._pending[command_id] = _Pending(
+        pending = self._pending[command_id] = _PendingCommand(
             frame, self._loop.create_future(), self._loop.time()
         )
         self._post(frame)
@@ -263,29 +282,29 @@ class Connection:
                 try:
                     return await pending.answer
                 except Refused as refused:
-                    if not pending.is_temporary(
+                    if not pending.should_retry(
                         refused.code, self._loop.time(), self._timing.busy_s
                     ):
                         raise
-                await asyncio.sleep(self._delay_s(pending.sent))
+                await asyncio.sleep(self._delay_s(pending.sent_count))
                 pending.answer = self._loop.create_future()
-                pending.sent_now(self._loop.time())
+                pending.record_sent(self._loop.time())
                 self._post(frame)
         finally:
             del self._pending[command_id]
 
     async def follow(self, room: str) -> AsyncGenerator[RoomMessage, None]:
-        """Yields everything that happens in a room, beginning with `joined` and `snapshot`.
+        """Yields the messages about a room, beginning with `joined` and `snapshot`.
 
-        Raises Refused when there is no such room. A reader that falls too far behind receives a
-        fresh snapshot in place of what it missed.
+        Raises Refused when the server refuses the join. A reader that falls too far behind receives
+        a new snapshot instead of the messages that it missed.
         """
         if room in self._rooms:
             raise ValueError(f"the room {room} is followed already")
         if len(self._rooms) >= MAX_ROOMS:
             raise ValueError(f"a connection follows at most {MAX_ROOMS} rooms")
         self._raise_failure()
-        followed = self._rooms[room] = _Room(room)
+        followed = self._rooms[room] = _FollowedRoom(room)
         self._join(followed)
         try:
             while True:
@@ -298,10 +317,10 @@ class Connection:
             self._post(format_client_message(Leave(id=self.new_id(), room=room)))
 
     async def lobby(self) -> AsyncGenerator[Lobby, None]:
-        """Yields the list of public rooms, then its changes; a cut repeats the full list."""
+        """Yields the list of public rooms, then its changes; a reconnect yields the whole list."""
         self._raise_failure()
-        queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED)
-        self._lobbies.append(queue)
+        queue: asyncio.Queue[Lobby | PlyroomError] = asyncio.Queue(MAX_QUEUED_MESSAGES)
+        self._lobby_queues.append(queue)
         self._post(format_client_message(WatchLobby(id=self.new_id())))
         try:
             while True:
@@ -310,71 +329,74 @@ class Connection:
                     raise message
                 yield message
         finally:
-            self._lobbies.remove(queue)
-            if not self._lobbies:
+            self._lobby_queues.remove(queue)
+            if not self._lobby_queues:
                 self._post(format_client_message(WatchLobby(id=self.new_id(), on=False)))
 
-    # --- the life of the connection
+    # --- connecting and reconnecting
 
     async def _run(self) -> None:
-        """Runs one socket after another until reconnecting is hopeless; reports the failure."""
+        """Connects and reconnects until an error is final, and reports it to all waiting calls."""
         failure: PlyroomError = PlyroomError("the connection was closed")
         try:
-            await self._reconnect_for_ever()
+            await self._reconnect_until_failure()
         except PlyroomError as error:
             failure = error
         finally:
             self._fail(failure)
 
-    async def _reconnect_for_ever(self) -> None:
-        tries = 0
-        lost_s = self._loop.time()
+    async def _reconnect_until_failure(self) -> None:
+        attempts = 0
+        lost_at_s = self._loop.time()
         while True:
-            opened_s = self._loop.time()
+            opened_at_s = self._loop.time()
             try:
-                await self._one_socket()
-            except Cut as cut:
-                if cut.code == Close.REPLACED:
-                    raise Replaced("another connection of the same identity took over") from cut
-                reason: PlyroomError = Unreachable(f"the connection to {self._url} was cut ({cut})")
-                state = State.RESTARTING if cut.code == Close.RESTARTING else State.LOST
-                if not self._welcomed and tries + 1 >= MAX_FIRST_ATTEMPTS:
-                    raise reason from cut
-            except Unreachable as error:
-                if not self._welcomed:
+                await self._run_socket()
+            except SocketClosed as closed:
+                if closed.code == Close.REPLACED:
+                    raise Replaced("another connection of the same identity took over") from closed
+                error: PlyroomError = Unreachable(
+                    f"the connection to {self._url} was cut ({closed})"
+                )
+                state = State.RESTARTING if closed.code == Close.RESTARTING else State.LOST
+                if not self._was_welcomed and attempts + 1 >= MAX_FIRST_ATTEMPTS:
+                    raise error from closed
+            except Unreachable as unreachable:
+                if not self._was_welcomed:
                     raise
-                reason, state = error, State.LOST
-            if (
-                self._closing
-            ):  # A task group that is cancelled at the moment of a cut raises the cut only.
+                error, state = unreachable, State.LOST
+            # A task group that is cancelled while the socket closes raises SocketClosed and no
+            # CancelledError.
+            if self._is_closing:
                 return
             if self._outbox is not None:
                 self._outbox = None
                 self._on_state(state)
-                lost_s = self._loop.time()
-                tries = 0 if lost_s - opened_s >= self._timing.steady_s else tries
-            if self._patience_s is not None and self._loop.time() - lost_s >= self._patience_s:
-                raise reason
-            await asyncio.sleep(self._delay_s(tries))
-            tries = min(tries + 1, 16)
+                lost_at_s = self._loop.time()
+                attempts = 0 if lost_at_s - opened_at_s >= self._timing.stable_s else attempts
+            limit_s = self._reconnect_limit_s
+            if limit_s is not None and self._loop.time() - lost_at_s >= limit_s:
+                raise error
+            await asyncio.sleep(self._delay_s(attempts))
+            attempts = min(attempts + 1, MAX_BACKOFF_ATTEMPTS)
 
-    def _delay_s(self, tries: int) -> float:
-        """The time to wait after `tries` attempts: exponential back-off with full jitter."""
-        return self._jitter() * min(self._timing.retry_s * 2.0**tries, self._timing.retry_max_s)
+    def _delay_s(self, attempts: int) -> float:
+        """Seconds to wait after that many attempts: exponential back-off with full jitter."""
+        return self._jitter() * min(self._timing.retry_s * 2.0**attempts, self._timing.retry_max_s)
 
     @property
-    def _welcomed(self) -> bool:
+    def _was_welcomed(self) -> bool:
         return self._first_welcome.done()
 
-    async def _one_socket(self) -> None:
-        """Runs one socket from dialling to the cut, which it raises."""
+    async def _run_socket(self) -> None:
+        """Opens a socket and runs it until it closes; always raises the reason."""
         async with self._dial(self._url) as socket:
             try:
                 async with asyncio.timeout(self._timing.welcome_s):
-                    await self._greet(socket)
+                    await self._exchange_hello(socket)
             except TimeoutError as error:
-                raise Cut(1006, "no welcome") from error
-            outbox = self._outbox = self._resumed()
+                raise SocketClosed(1006, "no welcome") from error
+            outbox = self._outbox = self._new_outbox()
             self._on_state(State.CONNECTED)
             if not self._first_welcome.done():
                 self._first_welcome.set_result(None)
@@ -384,10 +406,10 @@ class Connection:
                     tasks.create_task(self._keep_alive(), name="plyroom keep-alive")
                     await self._read(socket)
             except BaseExceptionGroup as group:
-                raise _reason(group) from group
+                raise _main_error(group) from group
 
-    async def _greet(self, socket: Socket) -> None:
-        """Exchanges hello and welcome."""
+    async def _exchange_hello(self, socket: Socket) -> None:
+        """Sends hello and waits for the welcome."""
         await socket.send(
             format_client_message(
                 Hello(protocol=PROTOCOL, token=self.token, name=self._wanted_name)
@@ -401,8 +423,11 @@ class Connection:
                     raise WrongToken(message)
                 case Refusal(code=Code.PROTOCOL_UNSUPPORTED, message=message):
                     raise ProtocolMismatch(message)
-                case Refusal(code=code, message=message) if self._welcomed and code in JOIN_AGAIN:
-                    raise Cut(Close.TOO_SLOW, message)
+                # A server that is busy after a restart: try again later.
+                case Refusal(code=code, message=message) if (
+                    self._was_welcomed and code in RETRY_JOIN_CODES
+                ):
+                    raise SocketClosed(Close.TOO_SLOW, message)
                 case Refusal(code=code, message=message):
                     raise Refused(code, message)
                 case _:
@@ -416,19 +441,18 @@ class Connection:
         if self.epoch != welcome.epoch:
             self.epoch = welcome.epoch
             for room in self._rooms.values():
-                room.following.start_anew()
+                room.subscription.require_snapshot()
 
-    def _resumed(self) -> "asyncio.Queue[str]":
+    def _new_outbox(self) -> "asyncio.Queue[str]":
         """A new socket's outbox: joins of the followed rooms, then the unanswered commands."""
-        outbox: asyncio.Queue[str] = (
-            asyncio.Queue()
-        )  # bounded by MAX_ROOMS, MAX_IN_FLIGHT and one ping at a time
+        # The limits MAX_ROOMS and MAX_IN_FLIGHT bound it.
+        outbox: asyncio.Queue[str] = asyncio.Queue()
         for room in self._rooms.values():
             outbox.put_nowait(self._join_frame(room))
-        if self._lobbies:
+        if self._lobby_queues:
             outbox.put_nowait(format_client_message(WatchLobby(id=self.new_id())))
         for pending in self._pending.values():
-            pending.sent_now(self._loop.time())
+            pending.record_sent(self._loop.time())
             pending.busy_since_s = None
             outbox.put_nowait(pending.frame)
         self._last_received_s = self._loop.time()
@@ -439,18 +463,18 @@ class Connection:
             await socket.send(await outbox.get())
 
     async def _keep_alive(self) -> None:
-        """Sends pings, and raises Cut when the socket is silent or a command stays unanswered."""
+        """Sends pings; raises SocketClosed when the server is silent or a command unanswered."""
         while True:
             await asyncio.sleep(self._timing.ping_s)
-            now = self._loop.time()
-            if now - self._last_received_s >= self._timing.silence_s:
-                raise Cut(1006, "silence")
-            if any(self._is_overdue(pending, now) for pending in self._pending.values()):
-                raise Cut(1006, "no answer")
+            now_s = self._loop.time()
+            if now_s - self._last_received_s >= self._timing.silence_s:
+                raise SocketClosed(1006, "silence")
+            if any(self._is_overdue(pending, now_s) for pending in self._pending.values()):
+                raise SocketClosed(1006, "no answer")
             self._post(format_client_message(Ping()))
 
-    def _is_overdue(self, pending: _Pending, now_s: float) -> bool:
-        return not pending.answer.done() and now_s - pending.sent_s >= self._timing.answer_s
+    def _is_overdue(self, pending: _PendingCommand, now_s: float) -> bool:
+        return not pending.answer.done() and now_s - pending.sent_at_s >= self._timing.answer_s
 
     async def _read(self, socket: Socket) -> None:
         while True:
@@ -469,14 +493,14 @@ class Connection:
     def _dispatch(self, message: ServerMessage) -> None:
         match message:
             case Ack():
-                self._answered(message.id, message)
+                self._on_ack(message)
             case Refusal():
-                self._refused(message)
-            case Joined() | Snapshot() | Happened() | View() | Turn() | Thinking() | Presence():
+                self._on_refusal(message)
+            case Joined() | Snapshot() | LoggedEvent() | View() | Turn() | Thinking() | Presence():
                 if room := self._rooms.get(message.room):
                     self._deliver(room, message)
             case Lobby():
-                for queue in self._lobbies:
+                for queue in self._lobby_queues:
                     if not queue.full():
                         queue.put_nowait(message)
             case Welcome() | Pong():
@@ -485,12 +509,15 @@ class Connection:
                 assert_never(message)
 
     def _post(self, frame: str) -> None:
-        """Sends on the current socket, if there is one; otherwise `_resumed` sends it later."""
+        """Queues a frame for the current socket.
+
+        Without a socket it does nothing: `_new_outbox` sends all open joins and commands later.
+        """
         if self._outbox is not None:
             self._outbox.put_nowait(frame)
 
     def _fail(self, failure: PlyroomError) -> None:
-        """Ends everything that waits with the failure."""
+        """Raises the failure in every call that waits, and in every later call."""
         self._failure = failure
         self._outbox = None
         if not self._first_welcome.done():
@@ -500,7 +527,7 @@ class Connection:
                 pending.answer.set_exception(failure)
         for room in self._rooms.values():
             room.end(failure)
-        for queue in self._lobbies:
+        for queue in self._lobby_queues:
             _clear(queue)
             queue.put_nowait(failure)
 
@@ -510,45 +537,45 @@ class Connection:
 
     # --- answers
 
-    def _answered(self, command_id: str, ack: Ack) -> None:
-        if (pending := self._pending.get(command_id)) and not pending.answer.done():
+    def _on_ack(self, ack: Ack) -> None:
+        if (pending := self._pending.get(ack.id)) and not pending.answer.done():
             pending.answer.set_result(ack)
 
-    def _refused(self, refusal: Refusal) -> None:
+    def _on_refusal(self, refusal: Refusal) -> None:
         if (pending := self._pending.get(refusal.id or "")) and not pending.answer.done():
             pending.answer.set_exception(Refused(refusal.code, refusal.message))
             return
         for room in self._rooms.values():
-            if refusal.id is not None and room.following.join_id == refusal.id:
-                self._join_refused(room, refusal)
+            if refusal.id is not None and room.subscription.join_id == refusal.id:
+                self._on_join_refused(room, refusal)
 
     # --- rooms
 
-    def _join(self, room: _Room) -> None:
+    def _join(self, room: _FollowedRoom) -> None:
         if self._outbox is not None:
             self._post(self._join_frame(room))
 
-    def _join_frame(self, room: _Room) -> str:
-        return format_client_message(room.following.join(self.new_id()))
+    def _join_frame(self, room: _FollowedRoom) -> str:
+        return format_client_message(room.subscription.join(self.new_id()))
 
-    def _join_refused(self, room: _Room, refusal: Refusal) -> None:
+    def _on_join_refused(self, room: _FollowedRoom, refusal: Refusal) -> None:
         """Joins again later when the server is busy; any other refusal ends the subscription."""
-        if refusal.code not in JOIN_AGAIN:
+        if refusal.code not in RETRY_JOIN_CODES:
             room.end(Refused(refusal.code, refusal.message))
             return
 
-        def again() -> None:
+        def rejoin() -> None:
             if (
-                self._rooms.get(room.following.room) is room
-                and room.following.join_id == refusal.id
+                self._rooms.get(room.subscription.room) is room
+                and room.subscription.join_id == refusal.id
             ):
                 self._join(room)
 
-        self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), again)
+        self._loop.call_later(self._timing.retry_s * (0.5 + self._jitter()), rejoin)
 
-    def _deliver(self, room: _Room, message: RoomMessage) -> None:
-        """Queues a message for the reader, unless it must be dropped; joins from 0 after a gap."""
-        match room.following.judge(message):
+    def _deliver(self, room: _FollowedRoom, message: RoomMessage) -> None:
+        """Queues a message for the reader, drops it, or joins again after a gap."""
+        match room.subscription.check(message):
             case Verdict.PASS:
                 self._enqueue(room, message)
             case Verdict.GAP:
@@ -556,12 +583,13 @@ class Connection:
             case Verdict.DROP:
                 pass
 
-    def _enqueue(self, room: _Room, message: RoomMessage) -> None:
-        if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED // 2:
+    def _enqueue(self, room: _FollowedRoom, message: RoomMessage) -> None:
+        """Queues a message; a full queue is emptied, and the room joined from 0."""
+        if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED_MESSAGES // 2:
             return
         if room.queue.full():
             _clear(room.queue)
-            room.following.start_anew()
+            room.subscription.require_snapshot()
             self._join(room)
             return
         room.queue.put_nowait(message)
@@ -572,13 +600,12 @@ def _clear(queue: "asyncio.Queue[Any]") -> None:
         queue.get_nowait()
 
 
-def _reason(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Why a socket's tasks ended: a typed error is preferred to a cut.
+def _main_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error for which a socket's tasks ended: a PlyroomError before a SocketClosed.
 
-    Anything else is a defect of ours and stays the group that it is.
+    A group with any other exception is a bug of ours; it is returned unchanged.
     """
-    mine, others = group.split((PlyroomError, Cut))
-    if mine is None or others is not None:
+    expected, unexpected = group.split((PlyroomError, SocketClosed))
+    if expected is None or unexpected is not None:
         return group
-    leaves = sorted(mine.exceptions, key=lambda error: isinstance(error, Cut))
-    return leaves[0]
+    return min(expected.exceptions, key=lambda error: isinstance(error, SocketClosed))

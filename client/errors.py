@@ -18,7 +18,7 @@ class ProtocolMismatch(PlyroomError):
 
 
 class Replaced(PlyroomError):
-    """Another connection of the same identity took over."""
+    """The server closed this connection because the same identity opened another one."""
 
 
 class Unanswered(PlyroomError):

@@ -1,26 +1,31 @@
-"""Decides which messages of a followed room reach the reader: each event once, without a gap.
+"""Filters the messages of a followed room: each event passes once, in order and without a gap.
 
 This module does no I/O.
 """
 
 from enum import Enum
 
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from server.protocol.messages import Join, Joined, Snapshot
 
 
 class Verdict(Enum):
-    """What to do with a message: pass it on, drop it, or join again because events are missing."""
+    """What the connection does with a message.
+
+    PASS hands it to the reader, DROP ignores it, and GAP means that events are missing: the
+    connection joins again.
+    """
 
     PASS = "pass"
     DROP = "drop"
     GAP = "gap"
 
 
-class Following:
-    """The position in one room: up to event v of an epoch, or none while a snapshot is needed.
+class Subscription:
+    """The position in one room's log: the last event that passed, and the log's epoch.
 
-    Between a join and its `joined` every message is dropped: it belongs to an earlier join.
+    Between a `join` and its `joined` every message is dropped, because it belongs to an earlier
+    join. After a gap every event is dropped until a snapshot arrives.
     """
 
     def __init__(self, room: str) -> None:
@@ -28,49 +33,49 @@ class Following:
         self.join_id: str | None = None
         self._v = 0
         self._epoch: str | None = None
-        self._wants_snapshot = True
+        self._needs_snapshot = True
 
     def join(self, command_id: str) -> Join:
-        """The command that starts or resumes the subscription."""
+        """Returns the command that starts the subscription, or resumes it after the last event."""
         self.join_id = command_id
-        if self._wants_snapshot:
+        if self._needs_snapshot:
             return Join(id=command_id, room=self.room)
         return Join(id=command_id, room=self.room, since=self._v, epoch=self._epoch)
 
-    def start_anew(self) -> None:
-        """Makes the next join start from 0."""
-        self._wants_snapshot = True
+    def require_snapshot(self) -> None:
+        """Makes the next join start from event 0, so that the server sends a snapshot."""
+        self._needs_snapshot = True
 
-    def judge(self, message: RoomMessage) -> Verdict:
-        """What to do with the next message of this room."""
+    def check(self, message: RoomMessage) -> Verdict:
+        """Returns what to do with the next message of this room, and records its position."""
         match message:
             case Joined():
-                return self._joined(message)
+                return self._check_joined(message)
             case _ if self.join_id is not None:
                 return Verdict.DROP
             case Snapshot():
                 self._v = message.v
-                self._wants_snapshot = False
+                self._needs_snapshot = False
                 return Verdict.PASS
-            case _ if self._wants_snapshot:
+            case _ if self._needs_snapshot:
                 return Verdict.DROP
-            case Happened():
-                return self._happened(message.v)
+            case LoggedEvent():
+                return self._check_event(message.v)
             case _:
                 return Verdict.PASS
 
-    def _joined(self, message: Joined) -> Verdict:
+    def _check_joined(self, message: Joined) -> Verdict:
         self.join_id = None
         if self._epoch not in (None, message.epoch):
-            self._wants_snapshot = True
+            self._needs_snapshot = True
         self._epoch = message.epoch
         return Verdict.PASS
 
-    def _happened(self, v: int) -> Verdict:
+    def _check_event(self, v: int) -> Verdict:
         if v <= self._v:
             return Verdict.DROP
         if v > self._v + 1:
-            self._wants_snapshot = True
+            self._needs_snapshot = True
             return Verdict.GAP
         self._v = v
         return Verdict.PASS

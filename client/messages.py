@@ -1,7 +1,7 @@
-"""The server's messages as a client reads them. This module does no I/O.
+"""Parses the server's messages and formats the client's. This module does no I/O.
 
-A newer server may send types, kinds and codes that this client does not know. An unknown message
-type becomes None. An event of an unknown kind is treated as hidden, but it still counts. A code may
+A newer server may send types, kinds and codes that this client does not know. A message of an
+unknown type becomes None. An event of an unknown kind becomes `Hidden` and keeps its v. A code may
 be any text.
 """
 
@@ -32,15 +32,15 @@ class UnreadableFrame(Exception):
 
 
 class Refusal(Struct, frozen=True, tag_field="t", tag="error"):
-    """The server's `error`: a refusal of the command `id`, or without an id a connection error."""
+    """The server's `error`: it refuses the command `id`; without an id, the connection."""
 
     id: str | None
     code: str
     message: str
 
 
-class Happened(Struct, frozen=True):
-    """An event of a room with its place in the log."""
+class LoggedEvent(Struct, frozen=True):
+    """An event of a room's log with its number `v` and its time `at`, in ms since 1970."""
 
     room: str
     v: int
@@ -49,53 +49,59 @@ class Happened(Struct, frozen=True):
 
 
 class _Head(Struct):
+    """The type of any message."""
+
     t: str = ""
 
 
 class _EventHead(Struct):
+    """The fields that every event has."""
+
     room: str
     v: int
     at: int = 0
     kind: str = ""
 
 
-#: The messages about a followed room: all that a client needs to know and draw it.
-RoomMessage = Joined | Snapshot | Happened | View | Turn | Thinking | Presence
+#: The messages about a followed room.
+RoomMessage = Joined | Snapshot | LoggedEvent | View | Turn | Thinking | Presence
 
-#: Messages that may be dropped when the reader is slow.
+#: Message types that the connection may drop when the reader is slow.
 EPHEMERAL = (Thinking, Presence)
 
-Known = (
+#: The messages that msgspec decodes by their tag; an event has a tag of its own, `kind`.
+KnownMessage = (
     Welcome | Ack | Refusal | Pong | Joined | Snapshot | View | Turn | Thinking | Presence | Lobby
 )
-ServerMessage = Known | Happened
+#: Every message that `parse_server_message` returns.
+ServerMessage = KnownMessage | LoggedEvent
 
 T = TypeVar("T")
 
-_KNOWN = frozenset(str(kind.__struct_config__.tag) for kind in Known.__args__)
-_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
-_head: msgspec.json.Decoder[_Head] = msgspec.json.Decoder(_Head)
-_event_head: msgspec.json.Decoder[_EventHead] = msgspec.json.Decoder(_EventHead)
-_event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_known: msgspec.json.Decoder[Known] = msgspec.json.Decoder(Known)
+_KNOWN_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in KnownMessage.__args__)
+_EVENT_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+_head_decoder: msgspec.json.Decoder[_Head] = msgspec.json.Decoder(_Head)
+_event_head_decoder: msgspec.json.Decoder[_EventHead] = msgspec.json.Decoder(_EventHead)
+_event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_known_decoder: msgspec.json.Decoder[KnownMessage] = msgspec.json.Decoder(KnownMessage)
 
 
 def parse_server_message(frame: bytes | str) -> ServerMessage | None:
-    """The message in a frame, or None for an unknown type.
+    """Returns the message in a frame, or None for an unknown type.
 
-    Raises UnreadableFrame when the frame holds no message at all.
+    Raises UnreadableFrame when the frame holds no valid message.
     """
     try:
-        t = _head.decode(frame).t
-        if t == "event":
-            head = _event_head.decode(frame)
-            return Happened(
+        tag = _head_decoder.decode(frame).t
+        if tag == "event":
+            head = _event_head_decoder.decode(frame)
+            return LoggedEvent(
                 head.room,
                 head.v,
                 head.at,
-                _event.decode(frame) if head.kind in _KINDS else Hidden(),
+                _event_decoder.decode(frame) if head.kind in _EVENT_KINDS else Hidden(),
             )
-        return _known.decode(frame) if t in _KNOWN else None
+        return _known_decoder.decode(frame) if tag in _KNOWN_TAGS else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableFrame(
             f"this client cannot read a message of the server: {error}"
@@ -103,5 +109,5 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
 
 
 def format_client_message(message: Incoming) -> str:
-    """A message to the server as one text frame."""
+    """Returns a message to the server as the text of one frame."""
     return msgspec.json.encode(message).decode()

@@ -1,8 +1,8 @@
-"""What a client knows about a room, as a value: `apply(model, message)` returns the next one.
+"""A client's model of a room: an immutable value, which `apply(model, message)` updates.
 
-This module does no I/O, and the browser's model does the same. Events count v = 1, 2, 3, … without
-a gap. An event that was applied already changes nothing. An event after a gap changes nothing but
-`in_step`, which stays False until a snapshot arrives: join from 0 to request one.
+This module does no I/O. The browser's model (client/web/model.js) works in the same way. Events are
+numbered v = 1, 2, 3, … An event that was applied already changes nothing. An event after a gap only
+clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
 """
 
 from typing import assert_never
@@ -10,7 +10,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from engine.view import MoveView, PositionView
 from server.protocol.messages import (
     AnyEvent,
@@ -38,25 +38,29 @@ from server.protocol.messages import (
     View,
 )
 
-#: Lines of chat to keep.
+#: Lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """A room as `me` (an identity) sees it at version v."""
+    """A room at version v, as the viewer with the identity `me` sees it.
+
+    `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
+    ply. `frozen` is the code for which the room cannot be played, or None.
+    """
 
     room: str
     me: str = ""
     v: int = 0
     epoch: str = ""
-    in_step: bool = True
+    in_sync: bool = True
     description: RoomDescription | None = None
     frozen: str | None = None
     seats: tuple[Occupant | None, ...] = (None, None)
     match: MatchState | None = None
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    drawn: View | None = None
+    latest_view: View | None = None
     turn: Turn | None = None
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
@@ -64,11 +68,11 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def my_seat(self) -> int | None:
-        """The seat that I hold, or None; AI seats belong to nobody."""
+        """The seat that the viewer holds, or None; an AI seat is never the viewer's."""
         mine = (
-            n
-            for n, who in enumerate(self.seats)
-            if who is not None and who.kind != "ai" and who.identity == self.me
+            seat
+            for seat, occupant in enumerate(self.seats)
+            if occupant is not None and occupant.kind != "ai" and occupant.identity == self.me
         )
         return next(mine, None)
 
@@ -84,31 +88,28 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def view(self) -> PositionView | None:
-        """The drawing of the current position, or None until it has arrived."""
-        return (
-            self.drawn.view
-            if self.drawn and self._is_now(self.drawn.match, self.drawn.ply)
-            else None
-        )
+        """The view of the current position, or None until it has arrived."""
+        latest = self.latest_view
+        return latest.view if latest and self._is_current(latest.match, latest.ply) else None
 
     @property
     def moves(self) -> tuple[MoveView, ...]:
-        """My legal moves; none when it is not my turn."""
-        playable = self.running and self.frozen is None
-        now = playable and self.turn is not None and self._is_now(self.turn.match, self.turn.ply)
-        return self.turn.moves if now and self.turn is not None else ()
+        """The viewer's legal moves; none when it is not their turn."""
+        if not self.running or self.frozen is not None or self.turn is None:
+            return ()
+        return self.turn.moves if self._is_current(self.turn.match, self.turn.ply) else ()
 
     @property
     def claim(self) -> str | None:
-        """The reason for which I may claim a draw now, or None."""
+        """The reason for which the viewer may claim a draw now, or None."""
         return self.turn.claim if self.moves and self.turn is not None else None
 
-    def _is_now(self, match: str, ply: int) -> bool:
+    def _is_current(self, match: str, ply: int) -> bool:
         return self.match is not None and match == self.match.id and ply == self.ply
 
 
 def apply(model: Model, message: RoomMessage) -> Model:
-    """The room after a message; messages about other rooms change nothing."""
+    """Returns the model after a message; messages about other rooms change nothing."""
     if message.room != model.room:
         return model
     replace = msgspec.structs.replace
@@ -118,11 +119,13 @@ def apply(model: Model, message: RoomMessage) -> Model:
                 model, description=message.description, frozen=message.frozen, epoch=message.epoch
             )
         case Snapshot():
-            return _restored(model, message)
-        case Happened():
-            return _followed(model, message)
+            return _apply_snapshot(model, message)
+        case LoggedEvent():
+            return _apply_logged_event(model, message)
         case View():
-            return replace(model, drawn=message) if _is_newer(message, model.drawn) else model
+            if not _is_newer(message, model.latest_view):
+                return model
+            return replace(model, latest_view=message)
         case Turn():
             return replace(model, turn=message) if _is_newer(message, model.turn) else model
         case Thinking():
@@ -138,34 +141,34 @@ def apply(model: Model, message: RoomMessage) -> Model:
             assert_never(message)
 
 
-def _restored(model: Model, snapshot: Snapshot) -> Model:
-    """The room of a snapshot; earlier drawings are void, because v may have gone back."""
+def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
+    """Replaces the room; it also drops the earlier views, because v may have gone back."""
     return msgspec.structs.replace(
         model,
         v=snapshot.v,
-        in_step=True,
+        in_sync=True,
         seats=snapshot.seats,
         match=snapshot.match,
         offers=snapshot.offers,
         chat=snapshot.chat[-MAX_CHAT_LINES:],
-        drawn=None,
+        latest_view=None,
         turn=None,
         thinking=None,
     )
 
 
-def _followed(model: Model, happened: Happened) -> Model:
-    """Applies the next event; an old one is dropped, one after a gap clears `in_step`."""
-    if happened.v <= model.v:
+def _apply_logged_event(model: Model, message: LoggedEvent) -> Model:
+    """Applies the next event; ignores an old one; clears `in_sync` for one after a gap."""
+    if message.v <= model.v:
         return model
-    if happened.v > model.v + 1 or not model.in_step:
-        return msgspec.structs.replace(model, in_step=False)
+    if message.v > model.v + 1 or not model.in_sync:
+        return msgspec.structs.replace(model, in_sync=False)
     return msgspec.structs.replace(
-        _evolved(model, happened.v, happened.at, happened.event), v=happened.v
+        _apply_event(model, message.v, message.at, message.event), v=message.v
     )
 
 
-def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
+def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
     replace = msgspec.structs.replace
     match event:
         case Created() | Hidden():
@@ -185,9 +188,9 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             )
             return replace(model, seats=event.seats, match=match_state, offers=(), thinking=None)
         case Moved():
-            return _moved(model, event)
+            return _apply_moved(model, event)
         case Finished():
-            return _finished(model, event)
+            return _apply_finished(model, event)
         case Offered():
             return replace(model, offers=(*model.offers, event.seat))
         case Declined():
@@ -199,20 +202,19 @@ def _evolved(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             assert_never(event)
 
 
-def _moved(model: Model, event: Moved) -> Model:
+def _apply_moved(model: Model, event: Moved) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     played = Played(event.move, event.text, event.number, event.forced)
     moves = (*model.match.moves[: event.ply], played)
-    offers = tuple(
-        seat for seat in model.offers if seat == event.seat
-    )  # the other side's draw offer has lapsed
+    # A move makes the other side's draw offer lapse.
+    offers = tuple(seat for seat in model.offers if seat == event.seat)
     return msgspec.structs.replace(
         model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers
     )
 
 
-def _finished(model: Model, event: Finished) -> Model:
+def _apply_finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     match = msgspec.structs.replace(
@@ -224,8 +226,8 @@ def _finished(model: Model, event: Finished) -> Model:
 def _with_seat(
     seats: tuple[Occupant | None, ...], seat: int, occupant: Occupant | None
 ) -> tuple[Occupant | None, ...]:
-    return tuple(occupant if n == seat else who for n, who in enumerate(seats))
+    return tuple(occupant if number == seat else before for number, before in enumerate(seats))
 
 
-def _is_newer(message: View | Turn, known: View | Turn | None) -> bool:
-    return known is None or message.v >= known.v
+def _is_newer(message: View | Turn, latest: View | Turn | None) -> bool:
+    return latest is None or message.v >= latest.v

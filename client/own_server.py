@@ -1,4 +1,4 @@
-"""The user's own server for a match on this machine: a process that ends with the match."""
+"""Starts and stops a server on this machine for the user's own matches."""
 
 import asyncio
 import contextlib
@@ -15,21 +15,22 @@ from typing import BinaryIO
 from client.address import Address, parse_address
 from client.errors import Unreachable
 
-#: Seconds for the server to print its address.
-START_S = 60
-#: Seconds for the server to end after SIGTERM, before it is killed.
-STOP_S = 15
-_ADDRESS = re.compile(r"https?://[^\s/]+")
+#: Seconds within which the server must print its address.
+START_TIMEOUT_S = 60
+#: Seconds that the server may take to stop after SIGTERM before the client kills it.
+STOP_TIMEOUT_S = 15
+#: The address in a line of the server's output.
+_URL = re.compile(r"https?://[^\s/]+")
 #: The folder that holds the packages `client` and `server`.
 SOURCES = Path(__file__).resolve().parent.parent
 #: The name of the server's log file in the data folder.
-LOG = "server.log"
+LOG_NAME = "server.log"
 
 
 def server_command(*arguments: str) -> list[str]:
     """The command line that starts the server.
 
-    With -P a folder called `server` in the user's working directory is not imported.
+    The option -P keeps Python from importing a folder `server` of the user's working directory.
     """
     return [sys.executable, "-P", "-m", "server", *arguments]
 
@@ -57,20 +58,22 @@ def _open_private(path: Path) -> BinaryIO:
 
 @asynccontextmanager
 async def own_server(data: Path | None) -> AsyncIterator[Address]:
-    """Starts a server that stores its matches in `data` (None: in a temporary folder).
+    """Runs a server that stores its matches in `data` (None: in a temporary folder).
 
-    Yields its address, and raises Unreachable if it does not start.
+    Yields the server's address. Raises Unreachable if the server does not start.
     """
     with contextlib.ExitStack() as stack:
-        folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-")))
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log_path = folder / LOG
+        data_folder = data or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="plyroom-"))
+        )
+        data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log_path = data_folder / LOG_NAME
         log = stack.enter_context(_open_private(log_path))
         process = await asyncio.create_subprocess_exec(
             *server_command(
-                "--host", "127.0.0.1", "--port", "0", "--data", str(folder), "--until-eof"
+                "--host", "127.0.0.1", "--port", "0", "--data", str(data_folder), "--until-eof"
             ),
-            # Never written to: the server stops at its end, however this process ends.
+            # With --until-eof the server stops when this pipe closes, however this process ends.
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
@@ -78,26 +81,26 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
             start_new_session=True,  # Ctrl-C reaches the client only, which then stops the server.
         )
         try:
-            address = await _announced(process, log_path)
-            draining = asyncio.create_task(_drain(process), name="plyroom server output")
+            address = await _read_address(process, log_path)
+            discarding = asyncio.create_task(_discard_output(process), name="plyroom server output")
             try:
                 yield address
             finally:
-                draining.cancel()
+                discarding.cancel()
         finally:
             await _stop(process)
 
 
-async def _announced(process: asyncio.subprocess.Process, log: Path) -> Address:
-    """The address that the server prints when it is ready."""
+async def _read_address(process: asyncio.subprocess.Process, log: Path) -> Address:
+    """Waits for the address that the server prints when it is ready; raises Unreachable."""
     assert process.stdout is not None, "its standard output is a pipe"
     try:
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(START_TIMEOUT_S):
             while line := await process.stdout.readline():
-                if found := _ADDRESS.search(line.decode(errors="replace")):
-                    return parse_address(found[0])
+                if match := _URL.search(line.decode(errors="replace")):
+                    return parse_address(match[0])
     except TimeoutError:
-        raise Unreachable(f"the server did not start within {START_S} s") from None
+        raise Unreachable(f"the server did not start within {START_TIMEOUT_S} s") from None
     raise Unreachable(f"the server could not be started{_last_lines(log)}")
 
 
@@ -107,20 +110,21 @@ def _last_lines(log: Path) -> str:
     )
 
 
-async def _drain(process: asyncio.subprocess.Process) -> None:
+async def _discard_output(process: asyncio.subprocess.Process) -> None:
+    """Reads the server's output until it ends, so that the pipe never fills up."""
     assert process.stdout is not None, "its standard output is a pipe"
     while await process.stdout.read(4096):
         pass
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Asks the server to stop, and kills it if it does not within `STOP_S`."""
+    """Sends SIGTERM, and kills the server if it still runs after `STOP_TIMEOUT_S`."""
     if process.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:
-        async with asyncio.timeout(STOP_S):
+        async with asyncio.timeout(STOP_TIMEOUT_S):
             await process.wait()
     except TimeoutError:
         process.kill()

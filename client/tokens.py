@@ -1,4 +1,4 @@
-"""The secret tokens that identify this user to servers, in a file that only the user can read."""
+"""Stores the secret tokens that identify this user to servers, in a file for the user only."""
 
 import json
 import os
@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Tokens by server, then by the requested name ("" for none).
-Known = dict[str, dict[str, str]]
+#: Tokens by server, then by the user's requested name ("" for none).
+Tokens = dict[str, dict[str, str]]
 
 
 def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder for program state: $XDG_STATE_HOME or its equivalent on this system."""
+    """The folder for Plyroom's state: in $XDG_STATE_HOME or its equivalent on this system."""
     if environ.get("XDG_STATE_HOME"):
         return Path(environ["XDG_STATE_HOME"]) / "plyroom"
     if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
@@ -21,31 +21,32 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class TokenFile:
-    """Tokens in a file.
+    """A JSON file of tokens.
 
-    A file that cannot be read counts as empty: its guests are lost, and the servers make new ones.
+    A file that cannot be read counts as empty: its tokens are lost, and the servers create new
+    guests.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def find(self, server: str, name: str | None) -> str | None:
-        """The token for a server and a name, or None."""
+        """Returns the token for a server and a name, or None."""
         return self._read().get(server, {}).get(name or "")
 
-    def keep(self, server: str, name: str | None, token: str) -> None:
-        """Stores a token in place of an earlier one; raises OSError when writing fails."""
-        known = self._read()
-        known.setdefault(server, {})[name or ""] = token
-        self._write(known)
+    def store(self, server: str, name: str | None, token: str) -> None:
+        """Stores a token and replaces an earlier one; raises OSError when writing fails."""
+        tokens = self._read()
+        tokens.setdefault(server, {})[name or ""] = token
+        self._write(tokens)
 
-    def forget(self, server: str, name: str | None) -> None:
-        """Removes a token that the server no longer knows."""
-        known = self._read()
-        if known.get(server, {}).pop(name or "", None) is not None:
-            self._write(known)
+    def remove(self, server: str, name: str | None) -> None:
+        """Removes the token for a server and a name, if there is one."""
+        tokens = self._read()
+        if tokens.get(server, {}).pop(name or "", None) is not None:
+            self._write(tokens)
 
-    def _read(self) -> Known:
+    def _read(self) -> Tokens:
         try:
             content = json.loads(self._path.read_text("utf-8"))
         except (OSError, ValueError):
@@ -58,13 +59,13 @@ class TokenFile:
             if isinstance(names, dict)
         }
 
-    def _write(self, known: Known) -> None:
-        """Replaces the file in one step, so that a crash leaves the old file or the new one."""
+    def _write(self, tokens: Tokens) -> None:
+        """Replaces the file atomically: after a crash it is the old file or the new one."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self._path.parent)  # mkstemp sets mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(known, file, indent=1)
+                json.dump(tokens, file, indent=1)
             os.replace(temporary, self._path)
         except BaseException:
             os.unlink(temporary)

@@ -1,4 +1,7 @@
-"""One WebSocket, reduced to what a connection needs, so that tests can script one in its place."""
+"""The interface of a WebSocket that the connection uses, and its implementation.
+
+The interface is small, so that tests can put a scripted socket in its place.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,13 +22,13 @@ from client.errors import Unreachable
 #: The largest frame that the client accepts.
 MAX_FRAME_BYTES = 4 * 2**20
 #: Seconds for the opening handshake.
-OPEN_S = 5
+OPEN_TIMEOUT_S = 5
 #: Seconds for the closing handshake.
-CLOSE_S = 1
+CLOSE_TIMEOUT_S = 1
 
 
-class Cut(Exception):
-    """The socket is gone; `code` is the close code (1006: closed without a close frame)."""
+class SocketClosed(Exception):
+    """The socket is closed; `code` is the close code (1006: without a close frame)."""
 
     def __init__(self, code: int, reason: str = "") -> None:
         super().__init__(f"closed with {code} {reason}".strip())
@@ -34,20 +37,22 @@ class Cut(Exception):
 
 
 class Socket(Protocol):
-    """Text frames in both directions; both methods raise Cut when the socket is gone."""
+    """Sends and receives frames; both methods raise SocketClosed once the socket is closed."""
 
     async def send(self, frame: str) -> None:
-        """Hands a frame to the network; waits while the send buffer is full."""
+        """Sends a text frame; waits while the send buffer is full."""
 
     async def receive(self) -> bytes:
         """Returns the next frame."""
 
 
-#: Opens a socket to an address (raises Unreachable when that fails), and closes it at the end.
+#: A function that opens a socket to a URL and closes it at the end; raises Unreachable.
 Dial = Callable[[str], AbstractAsyncContextManager[Socket]]
 
 
 class _WebSocket:
+    """A `Socket` over the websockets library."""
+
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
 
@@ -55,31 +60,31 @@ class _WebSocket:
         try:
             await self._connection.send(frame)
         except ConnectionClosed as closed:
-            raise _cut(closed) from closed
+            raise _socket_closed(closed) from closed
 
     async def receive(self) -> bytes:
         try:
             return await self._connection.recv(decode=False)
         except ConnectionClosed as closed:
-            raise _cut(closed) from closed
+            raise _socket_closed(closed) from closed
 
 
-def _cut(closed: ConnectionClosed) -> Cut:
-    return Cut(closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else Cut(1006)
+def _socket_closed(closed: ConnectionClosed) -> SocketClosed:
+    return SocketClosed(closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else SocketClosed(1006)
 
 
 @asynccontextmanager
 async def dial(url: str) -> AsyncIterator[Socket]:
-    """Opens a WebSocket to ws://… or wss://….
+    """Opens a WebSocket to ws://… or wss://…; raises Unreachable when that fails.
 
-    The library's pings are off, because the connection's own pings detect a dead peer.
+    The library's pings are off, because `client.connection` sends pings of its own.
     """
     connecting = websocket_connect(
         url,
         proxy=None if parse_address(url).is_local else True,
         compression=None,
-        open_timeout=OPEN_S,
-        close_timeout=CLOSE_S,
+        open_timeout=OPEN_TIMEOUT_S,
+        close_timeout=CLOSE_TIMEOUT_S,
         ping_interval=None,
         max_size=MAX_FRAME_BYTES,
     )
@@ -87,18 +92,18 @@ async def dial(url: str) -> AsyncIterator[Socket]:
         connection = await connecting
     except InvalidStatus as error:
         retry_s = error.response.headers.get("Retry-After", "a few")
-        raise Unreachable(_explain(url, error.response.status_code, retry_s)) from error
+        raise Unreachable(_refusal_text(url, error.response.status_code, retry_s)) from error
     except (InvalidHandshake, EOFError) as error:
         raise Unreachable(f"what answers at {url} is not a Plyroom server: {error}") from error
     except TimeoutError as error:
-        raise Unreachable(f"{url} did not answer within {OPEN_S} s") from error
+        raise Unreachable(f"{url} did not answer within {OPEN_TIMEOUT_S} s") from error
     except (OSError, WebSocketException) as error:
         raise Unreachable(f"no server can be reached at {url}: {error}") from error
     async with connection:
         yield _WebSocket(connection)
 
 
-def _explain(url: str, status: int, retry_s: str) -> str:
+def _refusal_text(url: str, status: int, retry_s: str) -> str:
     if status == 429:
         return (
             f"the server at {url} accepts no more connections from your address; "

@@ -1,9 +1,9 @@
 """The imports of a rules file: `U`, `rule`, the bit helpers and `at`. This module does not import
 numba.
 
-Called from plain Python, these functions are plain Python, so a server plays by the same file
-without a compiler. `engine.compiler.native` compiles copies of the marked functions for the search
-and replaces the bit helpers by machine instructions.
+These functions are plain Python, so a server needs no compiler to play by a rules file.
+`engine.compiler.native` compiles copies of the marked functions for the search, with machine
+instructions in place of the bit helpers.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def rule(mark: str) -> Callable[[F], F]: ...
 def rule(mark: Any) -> Any:
     """Marks a function as part of the rules, to be compiled for the search; returns it unchanged.
 
-    A recursive function needs its signature, `@rule("i8(state, i8, i8*)")`: one that numba
-    specialises twice crashes when it is loaded from the cache (numba issue 6061).
+    A recursive function needs its signature, as in `@rule("i8(state, i8, i8*)")`: a recursive
+    function that numba compiles twice crashes when it is loaded from the cache (numba issue 6061).
     """
     if isinstance(mark, str):
         return lambda function: _marked(function, mark)
@@ -57,14 +57,16 @@ def msb(x: np.uint64) -> int:
 
 
 def at(memory: Any, index: int) -> Any:
-    """The memory from an index on: a view of an array; a pointer when compiled."""
+    """The memory from an index on: a view of an array, or a pointer in compiled code."""
     return memory[index:]
 
 
 def put(memory: Any, index: int, value: int) -> None:
-    """Stores a value that another process reads, ordered after earlier stores and before later."""
+    """Stores a value that another process reads, after all earlier stores and before all later
+    ones.
+    """
     memory[index] = value
 
 
 def prefetch(memory: Any, index: int) -> None:
-    """Prefetches the memory at an index into the processor's cache; changes nothing."""
+    """Loads the memory at an index into the processor's cache ahead of its use."""

@@ -290,7 +290,7 @@ def make_book(game: Game, args: argparse.Namespace) -> int:
         raise GameError(f"a book has 0 to {MAX_BOOK_PLIES} plies, not {plies}")
     if args.out is None and not game.rules.DATA:
         raise GameError(f"{game.title} has no DATA file for its book: give --out")
-    out = args.out or Path(str(getattr(game.rules, "__file__", ""))).parent / game.rules.DATA[0]
+    out = args.out or Path(str(getattr(game.module, "__file__", ""))).parent / game.rules.DATA[0]
     work = args.work or out.with_suffix(".work")
     if not out.parent.is_dir() or out.is_dir():  # checked before the work, not after it
         raise GameError(f"{out}: cannot write a file there")

@@ -75,7 +75,7 @@ def numpy_warns_of_overflow() -> Iterator[None]:
     but the flag would stay.
     """
     yield
-    overflow._overflow_ignored = False
+    overflow.is_ignored = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,6 +1,7 @@
 """The import rules. The contracts themselves are in pyproject.toml, under [tool.importlinter]."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ["client", "engine", "migrations", "server", "tests"]
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+#: How a module that a person can run ends.
+PROGRAM = re.compile(r'^if __name__ == "__main__":', re.MULTILINE)
+#: A fake engine, a writer of test data, and benchmarks beside GPL packages, which nothing that is
+#: installed may import.
+PROGRAMS_OF_TESTS = {
+    "tests/engine/match/scripted_engine.py",
+    "tests/engine/perft_peers.py",
+    "tests/engine/search_peers.py",
+    "tests/support/wire_files.py",
+}
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -46,6 +58,46 @@ def test_our_packages_are_imported_by_the_names_in_them() -> None:
         for path in SOURCES
     }
     assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def imports_of_tests(source: str) -> list[int]:
+    """The lines that import something from `tests`."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tests")
+        or (
+            isinstance(node, ast.Import)
+            and any(name.name.split(".")[0] == "tests" for name in node.names)
+        )
+    ]
+
+
+def test_nothing_that_is_installed_imports_the_tests() -> None:
+    """An installed wheel has no `tests`: client, engine, migrations and server do without."""
+    installed = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
+    found = {
+        str(path.relative_to(ROOT)): imports_of_tests(path.read_text("utf-8")) for path in installed
+    }
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["from tests.support.clock import until", "import tests.oracle as oracle"]
+)
+def test_an_import_of_the_tests_is_seen(source: str) -> None:
+    """The test above can fail."""
+    assert imports_of_tests(f"def f():\n    {source}\n") == [2]
+
+
+def test_tests_holds_no_other_programs() -> None:
+    """Starters, benchmarks and models that a person runs have homes outside `tests`."""
+    programs = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.name == "__main__.py" or PROGRAM.search(path.read_text("utf-8"))
+    }
+    assert programs == PROGRAMS_OF_TESTS
 
 
 @pytest.mark.parametrize(

@@ -22,20 +22,14 @@ LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
 HANGS_S = 20
 
 #: Programs that measure; `make bench` or a person runs them.
-PROGRAMS = (
-    "*/bench*.py",
-    "bench*.py",
-    "engine/*_peers.py",
-    "simulation/*.py",
-    "cluster/__main__.py",
-)
+PROGRAMS = ("engine/*_peers.py",)
 ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
-    ("cluster/storm.py", "Storm.play"): "a figure that is printed",
-    ("cluster/storm.py", "Storm.goes_on"): "a figure that is printed",
+    ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",
+    ("support/cluster_load.py", "ClusterLoad.wait_for_progress"): "a figure that is printed",
     ("engine/test_pool.py", "test_two_hundred_kills"): "long",
     ("support/load.py", "Link._record"): "the time of a record in a history",
-    ("support/load.py", "patiently"): "the checker judges a missing answer",
+    ("support/load.py", "answer_or_none"): "the checker judges a missing answer",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",

@@ -1,7 +1,7 @@
-"""Draws any board as text from its board view alone, so that a new game needs no code here.
+"""Draws the board of any game as text, from its views.
 
-This module does no I/O. Marks are characters around a cell: `[X]` is the last move, `*X*` a winning
-row. Colour is never needed; a legend below the board explains the marks.
+This module does no I/O and knows no game. Marks are characters around a cell: `[X]` is the last
+move, `*X*` a winning row. A legend below the board explains them. Colour adds no information.
 """
 
 from collections.abc import Mapping
@@ -10,45 +10,47 @@ from unicodedata import east_asian_width
 from client.terminal.layout import Layout, lay_out
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
-#: The characters around a marked cell, and the meaning of the mark; the most important first.
+#: By mark: the characters to the left and right of a cell, and the text in the legend. The most
+#: important mark comes first.
 MARKS: Mapping[str, tuple[str, str, str]] = {
     "win": ("*", "*", "winning row"),
     "check": ("!", "!", "in check"),
     "last": ("[", "]", "last move"),
 }
-#: The characters around a cell with any other mark.
+#: The characters to the left and right of a cell with any other mark.
 OTHER_MARK = ("(", ")")
-#: An empty cell.
+#: The character of an empty cell.
 EMPTY = "."
 #: Lines and sticks as characters, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
+#: The terminal's codes for bold text and for normal text.
 BOLD, RESET = "\x1b[1m", "\x1b[0m"
 
-#: Characters by (row, column), each with its colour codes, if any.
+#: Characters by (row, column), each with its colour codes if it has any.
 Page = dict[tuple[int, int], str]
 
 
 def board_text(
     board: BoardView, position: PositionView, colour: bool = False, flip: bool = False
 ) -> str:
-    """The position as a picture with its legend.
+    """The position as text.
 
     Below the board stand each side's edges, the pieces in hand, the meaning of the marks, and the
-    side to move. `flip` turns a grid by 180 degrees.
+    position's own line of text. `flip` turns a grid by 180 degrees.
     """
     layout = lay_out(board.board, flip)
     page: Page = {}
     _draw_lines(page, layout)
-    for row, col, word in layout.words:
-        _write(page, row, col, word)
-    marks = _marks(board, position)
-    for name, (row, col) in layout.cells.items():
-        _draw_cell(page, row, col, name, board, position, marks, layout.named, colour)
+    for row, col, label in layout.labels:
+        _write(page, row, col, label)
+    marks = _marks_by_cell(board, position)
+    for cell, (row, col) in layout.cells.items():
+        _draw_cell(page, row, col, cell, board, position, marks, layout.shows_ids, colour)
     lines = [
-        *_lines(page),
-        *_borders(board),
-        *_hands(board, position),
-        *_legend(board, position),
+        *_page_lines(page),
+        *_border_lines(board),
+        *_hand_lines(board, position),
+        *_legend_lines(board, position),
         position.text,
     ]
     return "\n".join(lines)
@@ -57,17 +59,17 @@ def board_text(
 def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
     """The pieces in words, cell by cell, for players who cannot see the board.
 
-    `part` restricts the list to the cells whose names contain it.
+    `part` restricts the list to the cells whose ids contain it.
     """
     if part and part not in "".join(cell_ids(board.board)):
         return f"There is no cell {part}."
     cells = [cell for cell in cell_ids(board.board) if part in cell]
-    found = [
+    pieces = [
         f"{cell} {_kind(board, position.pieces[cell]).name}"
         for cell in cells
         if cell in position.pieces
     ]
-    return ", ".join(found) if found else f"{part or 'The board'} is empty."
+    return ", ".join(pieces) if pieces else f"{part or 'The board'} is empty."
 
 
 def colour_code(hex_colour: str) -> int:
@@ -90,21 +92,21 @@ def _draw_cell(
     page: Page,
     row: int,
     col: int,
-    name: str,
+    cell: str,
     board: BoardView,
     position: PositionView,
     marks: Mapping[str, list[tuple[str, str]]],
-    named: bool,
+    shows_ids: bool,
     colour: bool,
 ) -> None:
-    kind = _kind(board, position.pieces[name]) if name in position.pieces else None
-    text = _letter(kind) if kind else name if named else EMPTY
+    kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
+    text = _letter(kind) if kind else cell if shows_ids else EMPTY
     style = BOLD + _side_colour(board, kind) if colour and kind else ""
     _write(page, row, col, text, style)
-    around = marks.get(name)
-    if around:
-        page[row, col - 1] = around[0][0]
-        page[row, col + _width(text)] = around[-1][1]
+    cell_marks = marks.get(cell)
+    if cell_marks:
+        page[row, col - 1] = cell_marks[0][0]
+        page[row, col + _width(text)] = cell_marks[-1][1]
 
 
 def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
@@ -127,15 +129,15 @@ def _draw_lines(page: Page, layout: Layout) -> None:
             ] = stroke
 
 
-def _lines(page: Page) -> list[str]:
+def _page_lines(page: Page) -> list[str]:
     top, bottom = min(row for row, _ in page), max(row for row, _ in page)
     return [
-        _line({col: text for (at, col), text in page.items() if at == row})
+        _page_line({col: text for (line, col), text in page.items() if line == row})
         for row in range(top, bottom + 1)
     ]
 
 
-def _line(characters: Mapping[int, str]) -> str:
+def _page_line(characters: Mapping[int, str]) -> str:
     width = 1 + max(characters, default=-1)
     return "".join(characters.get(col, " ") for col in range(width)).rstrip()
 
@@ -161,22 +163,22 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
-# --- words
+# --- marks and the lines below the board
 
 
-def _marks(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
-    """The marks around each marked cell, the most important first."""
-    around: dict[str, list[tuple[str, str]]] = {}
-    for mark in sorted(_marked(position), key=_rank):
+def _marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
+    """The characters around each marked cell, those of the most important mark first."""
+    marks: dict[str, list[tuple[str, str]]] = {}
+    for mark in sorted(_targets_by_mark(position), key=_rank):
         left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
-        for place in _marked(position)[mark]:
-            for cell in board.targets.get(place, (place,)):
-                around.setdefault(cell, []).append((left, right))
-    return around
+        for target in _targets_by_mark(position)[mark]:
+            for cell in board.targets.get(target, (target,)):
+                marks.setdefault(cell, []).append((left, right))
+    return marks
 
 
-def _marked(position: PositionView) -> dict[str, tuple[str, ...]]:
-    """Cells and labels by mark; without a mark for the last move, its path is marked."""
+def _targets_by_mark(position: PositionView) -> dict[str, tuple[str, ...]]:
+    """Cells and labels by mark; without a mark `last`, the last move's path has that mark."""
     return {
         "last": position.last,
         **{mark: cells for mark, cells in position.marks.items() if cells},
@@ -187,19 +189,21 @@ def _rank(mark: str) -> int:
     return list(MARKS).index(mark) if mark in MARKS else len(MARKS)
 
 
-def _legend(board: BoardView, position: PositionView) -> list[str]:
+def _legend_lines(board: BoardView, position: PositionView) -> list[str]:
     """The meaning of the marks; a mark on a button is spelled out: "pass: last move"."""
-    words = []
-    for mark, places in sorted(_marked(position).items(), key=lambda one: _rank(one[0])):
+    entries = []
+    for mark, targets in sorted(
+        _targets_by_mark(position).items(), key=lambda item: _rank(item[0])
+    ):
         left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))
-        buttons = [place for place in places if board.targets.get(place) == ()]
-        if len(places) > len(buttons):
-            words.append(f"{left} {right} {meaning}")
-        words += [f"{button}: {meaning}" for button in buttons]
-    return [", ".join(words)] if words else []
+        buttons = [target for target in targets if board.targets.get(target) == ()]
+        if len(targets) > len(buttons):
+            entries.append(f"{left} {right} {meaning}")
+        entries += [f"{button}: {meaning}" for button in buttons]
+    return [", ".join(entries)] if entries else []
 
 
-def _borders(board: BoardView) -> list[str]:
+def _border_lines(board: BoardView) -> list[str]:
     """The edges of each side by their ends: "Edges: Red (X) a1-k1, a11-k11; …"."""
     if isinstance(board.board, Grid) or not board.board.borders:
         return []
@@ -214,6 +218,6 @@ def _borders(board: BoardView) -> list[str]:
     return [f"Edges: {'; '.join(edges_text)}"]
 
 
-def _hands(board: BoardView, position: PositionView) -> list[str]:
+def _hand_lines(board: BoardView, position: PositionView) -> list[str]:
     held = [f"{_kind(board, kind).name} {count}" for kind, count in position.hands.items() if count]
     return [f"In hand: {', '.join(held)}"] if held else []

@@ -1,4 +1,4 @@
-"""The meaning of a typed line: a move, a chat message, or a command. This module does no I/O."""
+"""Parses a typed line: a move, a chat message, or a command. This module does no I/O."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from client.model import Model
 from engine.view import MoveView, cell_ids
 
 
-class Word(Enum):
-    """The commands. A command's value works even where its short form is a move."""
+class CommandName(Enum):
+    """The commands by their full names, which work even where a short form is a move."""
 
     BOARD = "board"
     MOVES = "moves"
@@ -28,67 +28,68 @@ class Word(Enum):
     QUIT = "quit"
 
 
-#: The short forms of commands.
-SHORT = {
-    "b": Word.BOARD,
-    "m": Word.MOVES,
-    "l": Word.LAST,
-    "p": Word.PIECES,
-    "t": Word.THINKING,
-    "?": Word.HELP,
-    "q": Word.QUIT,
-    "exit": Word.QUIT,
+#: The commands by their short forms.
+SHORT_FORMS = {
+    "b": CommandName.BOARD,
+    "m": CommandName.MOVES,
+    "l": CommandName.LAST,
+    "p": CommandName.PIECES,
+    "t": CommandName.THINKING,
+    "?": CommandName.HELP,
+    "q": CommandName.QUIT,
+    "exit": CommandName.QUIT,
 }
-#: The commands by their words.
-LONG = {word.value: word for word in Word}
-#: How many moves an error message lists.
-WORDS_SHOWN = 12
+#: The commands by their full names.
+COMMANDS = {command.value: command for command in CommandName}
+#: The most moves that an error message lists.
+MOVES_SHOWN = 12
 
-#: Text that may be a move in players' notation: "Nf3", "exd8=Q+", "0-0".
+#: Text that may be a move in a game's notation: "Nf3", "exd8=Q+", "0-0".
 NOTATION = re.compile(r"(?=.*\d)[\w+#=@*!:-]{2,16}|[O0o]-[O0o](-[O0o])?[+#]?")
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class PlayMove:
     """Play this legal move."""
 
     move: MoveView
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """Text that may be a move in the game's own notation, which only the server can parse."""
+class TryMove:
+    """Send a text that may be a move in the game's notation, which only the server can parse."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Send this text to the room."""
+class SendChat:
+    """Send this line of chat to the room."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
-    """Execute a command; `about` is the text typed after it."""
+class RunCommand:
+    """Execute a command; `argument` is the text after it."""
 
-    word: Word
-    about: str = ""
+    command: CommandName
+    argument: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """The line is neither a move, a message nor a command, or is ambiguous, for this reason."""
+    """Reject the line as unknown or ambiguous; `reason` is the message for the user."""
 
     reason: str
 
 
-Action = Play | Try | Say | Do | Unclear
+#: What a typed line asks for.
+Action = PlayMove | TryMove | SendChat | RunCommand | Unclear
 
 
-def read_line(line: str, model: Model) -> Action | None:
-    """The meaning of a line in this room; None for an empty one.
+def parse_line(line: str, model: Model) -> Action | None:
+    """Returns the action for a line in this room; None for an empty line.
 
     A move takes precedence over a command with the same text.
     """
@@ -96,101 +97,102 @@ def read_line(line: str, model: Model) -> Action | None:
     if not text:
         return None
     if text.startswith("/") or text.lower().startswith("chat "):
-        said = text[1:].strip() if text.startswith("/") else text[5:].strip()
-        return Say(said) if said else Unclear("What do you want to say? For example: /good luck")
-    found = matching_moves(text, model.moves)
-    if len(found) == 1:
-        return Play(found[0])
-    if found:
-        ways = (f"{move.id} ({move.choice})" if move.choice else move.id for move in found)
-        return Unclear(f"{text} can be any of: {', '.join(ways)}")
-    return _read_word(text, model)
+        chat = text[1:].strip() if text.startswith("/") else text[5:].strip()
+        if not chat:
+            return Unclear("What do you want to say? For example: /good luck")
+        return SendChat(chat)
+    moves = matching_moves(text, model.moves)
+    if len(moves) == 1:
+        return PlayMove(moves[0])
+    if moves:
+        names = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
+        return Unclear(f"{text} can be any of: {', '.join(names)}")
+    return _parse_command(text, model)
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
-    """The moves that a text names: by token, by label, or by their cells in sequence."""
-    for spelling in (_as_typed, _bare):
-        wanted = spelling(text)
-        found = [
-            one
-            for one in moves
-            if wanted in {spelling(one.id), spelling(one.text), spelling("".join(one.path))}
+    """The moves that a text names: by token, by label, or by their cells in order.
+
+    Exact matches come first; without any, case and separators are ignored.
+    """
+    for normalize in (str.strip, _without_separators):
+        wanted = normalize(text)
+        matches = [
+            move
+            for move in moves
+            if wanted in {normalize(name) for name in (move.id, move.text, "".join(move.path))}
         ]
-        if found:
-            return found
+        if matches:
+            return matches
     return []
 
 
-def _as_typed(text: str) -> str:
-    return text.strip()
-
-
-def _bare(text: str) -> str:
+def _without_separators(text: str) -> str:
     """The text in lower case without the separators that people write between cells."""
     return text.lower().replace(" ", "").replace("-", "").replace("x", "")
 
 
-def _read_word(text: str, model: Model) -> Action:
-    word, _, about = text.partition(" ")
-    word = word.lower()
-    if word in LONG:
-        return Do(LONG[word], about.strip())
-    if word in SHORT and word not in move_words(model):
-        return Do(SHORT[word], about.strip())
-    if word == "chat":
+def _parse_command(text: str, model: Model) -> Action:
+    name, _, argument = text.partition(" ")
+    name = name.lower()
+    if name in COMMANDS:
+        return RunCommand(COMMANDS[name], argument.strip())
+    if name in SHORT_FORMS and name not in move_words(model):
+        return RunCommand(SHORT_FORMS[name], argument.strip())
+    if name == "chat":
         return Unclear("What do you want to say? For example: chat good luck")
     if model.moves and NOTATION.fullmatch(text):
-        return Try(text)
+        return TryMove(text)
     if model.moves:
-        return Unclear(f"{text!r} is neither a move nor a command here. {offer_text(model)}")
-    if word in move_words(model):
+        return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
+    if name in move_words(model):
         return Unclear("It is not your turn.")
     return Unclear(f"{text!r} is no command. Type help for the commands.")
 
 
-def offer_text(model: Model) -> str:
-    """Some of the legal moves, for a player whose line was not understood."""
-    some = ", ".join(move.id for move in model.moves[:WORDS_SHOWN])
-    more = ", …" if len(model.moves) > WORDS_SHOWN else ""
-    return f"Moves: {some}{more}. Type help for the commands."
+def moves_hint(model: Model) -> str:
+    """The end of an error message: the first `MOVES_SHOWN` legal moves, and where to find help."""
+    moves = ", ".join(move.id for move in model.moves[:MOVES_SHOWN])
+    more = ", …" if len(model.moves) > MOVES_SHOWN else ""
+    return f"Moves: {moves}{more}. Type help for the commands."
 
 
 def move_words(model: Model) -> set[str]:
-    """The words that are, or may become, moves in this room; they hide short commands."""
+    """The words that are, or may become, moves in this room; they hide equal short forms."""
     view = model.description.view if model.description else None
     if view is None:
         return set()
     return {*view.targets, *cell_ids(view.board), *(move.id for move in model.moves)}
 
 
-#: The short form, the command and its meaning, in the order of the help.
+#: Each command's short form, its name and its help text, in the order of the help.
 HELP = (
-    ("b", Word.BOARD, "show the board"),
-    ("m", Word.MOVES, "list your moves"),
-    ("l", Word.LAST, "repeat the last move"),
-    ("p", Word.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
-    ("t", Word.THINKING, "what the AI thinks of each move"),
-    ("", Word.RESIGN, "resign the match"),
-    ("", Word.ABORT, "end it without a result, before the second move"),
-    ("", Word.DRAW, "offer a draw, or accept one"),
-    ("", Word.CLAIM, "claim a draw, where the rules allow it"),
-    ("", Word.REMATCH, "another match with sides swapped, or accept one"),
-    ("", Word.ACCEPT, "accept what the other side offers: a draw or a rematch"),
-    ("", Word.DECLINE, "decline it"),
-    ("q", Word.QUIT, "leave"),
+    ("b", CommandName.BOARD, "show the board"),
+    ("m", CommandName.MOVES, "list your moves"),
+    ("l", CommandName.LAST, "repeat the last move"),
+    ("p", CommandName.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
+    ("t", CommandName.THINKING, "what the AI thinks of each move"),
+    ("", CommandName.RESIGN, "resign the match"),
+    ("", CommandName.ABORT, "end it without a result, before the second move"),
+    ("", CommandName.DRAW, "offer a draw, or accept one"),
+    ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
+    ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
+    ("", CommandName.ACCEPT, "accept what the other side offers: a draw or a rematch"),
+    ("", CommandName.DECLINE, "decline it"),
+    ("q", CommandName.QUIT, "leave"),
 )
 
 
 def help_text(model: Model) -> str:
     """The help for all commands, without the short forms that are moves in this room."""
-    taken = move_words(model)
+    hidden = move_words(model)
     rows = [
-        (f"{word.value}, {short}" if short and short not in taken else word.value, what)
-        for short, word, what in HELP
+        (f"{name.value}, {short}" if short and short not in hidden else name.value, text)
+        for short, name, text in HELP
     ]
     rows = [("MOVE", _move_help(model)), ("/TEXT, chat TEXT", "say something to the room"), *rows]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"  {name:<{width}}  {what}" for name, what in rows)
+    width = max(len(usage) for usage, _ in rows)
+    return "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)
 
 
 def _move_help(model: Model) -> str:

@@ -8,26 +8,26 @@ from concurrent.futures import CancelledError
 
 #: Bytes to read at a time.
 CHUNK_BYTES = 4096
-#: The length at which a line without an end is cut.
-LINE_CHARACTERS = 4096
-#: Lines that may wait to be taken.
-LINES_AHEAD = 16
+#: Of a line whose end has not been read yet, the characters beyond this number are dropped.
+MAX_LINE_CHARACTERS = 4096
+#: The most lines that wait for `next`; the thread then stops reading.
+MAX_WAITING_LINES = 16
 
 
 class Lines:
-    """The lines of a file descriptor. Reading starts with the first call of `next`.
+    """The lines of a file descriptor. The first call of `next` starts reading.
 
-    A thread reads them, because no other way works for terminals, pipes and files alike. The thread
-    ends with its input or with the process; nothing can interrupt a read from a terminal.
+    A thread reads them, because asyncio cannot read terminals, pipes and files in one way. The
+    thread ends with its input or with the process; a read from a terminal cannot be interrupted.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue(LINES_AHEAD)
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING_LINES)
 
     async def next(self) -> str | None:
-        """The next line without its end; None when there are no more."""
+        """Returns the next line without its line end; None at the end of the input."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             threading.Thread(target=self._read, name="plyroom keyboard", daemon=True).start()
@@ -37,29 +37,29 @@ class Lines:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
         try:
-            while chunk := self._chunk():
+            while chunk := self._read_chunk():
                 *lines, rest = (rest + decoder.decode(chunk)).split("\n")
                 for line in lines:
-                    self._hand_over(line.removesuffix("\r"))
-                rest = rest[:LINE_CHARACTERS]
+                    self._queue_line(line.removesuffix("\r"))
+                rest = rest[:MAX_LINE_CHARACTERS]
             if rest:
-                self._hand_over(rest)
-            self._hand_over(None)
+                self._queue_line(rest)
+            self._queue_line(None)
         except (RuntimeError, CancelledError):
-            return  # the event loop has ended, so nothing reads the lines any more
+            return  # the event loop has ended
 
-    def _chunk(self) -> bytes:
+    def _read_chunk(self) -> bytes:
         try:
             return os.read(self._descriptor, CHUNK_BYTES)
         except OSError:
             return b""  # the terminal is gone
 
-    def _hand_over(self, line: str | None) -> None:
-        assert self._loop is not None, "started by next"
+    def _queue_line(self, line: str | None) -> None:
+        assert self._loop is not None, "`next` sets it before it starts the thread"
         coroutine = self._queue.put(line)
         try:
-            waiting = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            queued = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
             coroutine.close()
             raise
-        waiting.result()
+        queued.result()

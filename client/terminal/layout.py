@@ -1,4 +1,4 @@
-"""Places the cells of a board, their labels and the lines between them on a page of characters.
+"""Computes where the cells of a board, their labels and lines stand on a page of characters.
 
 This module does no I/O.
 """
@@ -11,61 +11,65 @@ from typing import TypeVar
 
 from engine.view import Grid, Sites
 
-#: The page that every board should fit on, in characters; four of its rows are for text.
+#: The size of the page that every board should fit on, in characters.
 COLS, ROWS = 80, 24
 
-#: Rows of the page for the board.
+#: The rows of the page for the board; the other four are for text.
 BOARD_ROWS = ROWS - 4
+
+#: The column of the first cell; row labels stand to the left of it.
+FIRST_COL = 4
+#: An id such as c4: the column, then the row.
 _COLUMN_ROW = re.compile(r"([a-z]{1,2})([0-9]{1,2})")
+#: An id such as 4.3: the row, then the column.
 _ROW_COLUMN = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Cells by id and words, each at (row, column) of the page, and lines between cells.
+    """Where everything stands on the page, as rows and columns of characters.
 
-    With `named`, the cells show their ids.
+    `cells` maps ids to (row, column), `labels` are (row, column, text), and `lines` are pairs of
+    cells to connect. With `shows_ids`, an empty cell shows its id.
     """
 
     cells: dict[str, tuple[int, int]]
-    words: tuple[tuple[int, int, str], ...]
+    labels: tuple[tuple[int, int, str], ...]
     lines: tuple[tuple[str, str], ...] = ()
-    named: bool = False
+    shows_ids: bool = False
 
 
 def lay_out(board: Grid | Sites, flip: bool = False) -> Layout:
-    """Places every cell at least two characters from the next, so that marks fit in between.
+    """Places the cells at least two characters apart, so that marks fit between them.
 
     `flip` turns a grid by 180 degrees.
     """
-    return _grid(board, flip) if isinstance(board, Grid) else _sites(board)
+    return _lay_out_grid(board, flip) if isinstance(board, Grid) else _lay_out_sites(board)
 
 
 # --- grids
 
 
-def _grid(grid: Grid, flip: bool) -> Layout:
-    upwards = (grid.origin == "top-left") == flip
-    rows = range(grid.rows - 1, -1, -1) if upwards else range(grid.rows)
+def _lay_out_grid(grid: Grid, flip: bool) -> Layout:
+    is_first_row_below = (grid.origin == "top-left") == flip
+    rows = range(grid.rows - 1, -1, -1) if is_first_row_below else range(grid.rows)
     cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
-    step = 3 if 4 + 3 * grid.cols <= COLS else 2
+    step = 3 if FIRST_COL + 3 * grid.cols <= COLS else 2
     cells = {
-        name: (line, 4 + step * at)
+        name: (line, FIRST_COL + step * index)
         for line, row in enumerate(rows)
-        for at, col in enumerate(cols)
-        if (name := _name(grid, row, col)) is not None
+        for index, col in enumerate(cols)
+        if (name := _cell_id(grid, row, col)) is not None
     }
-    labelled = _labelled(cells, ())
-    return (
-        replace(labelled, words=tuple(_row_ends(cells, 4 + step * grid.cols)))
-        if labelled.named
-        else labelled
-    )
+    layout = _with_labels(cells, ())
+    if not layout.shows_ids:
+        return layout
+    return replace(layout, labels=tuple(_row_ends(cells, FIRST_COL + step * grid.cols)))
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
-    """The first and the last cell name beside each row: pieces hide the names of their cells."""
+    """Labels beside each row: its first and last id, because pieces hide the ids of their cells."""
     rows: dict[int, list[str]] = {}
     for name, (line, _) in sorted(cells.items(), key=lambda cell: cell[1]):
         rows.setdefault(line, []).append(name)
@@ -75,94 +79,101 @@ def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[i
             yield line, right + 1, names[-1]
 
 
-def _name(grid: Grid, row: int, col: int) -> str | None:
+def _cell_id(grid: Grid, row: int, col: int) -> str | None:
     return grid.names[row][col] if grid.names is not None else f"{chr(97 + col)}{row + 1}"
 
 
 # --- sites
 
 
-def _sites(board: Sites) -> Layout:
-    """Places sites in their proportions as far as characters allow.
+def _lay_out_sites(board: Sites) -> Layout:
+    """Places sites in their proportions, rounded to characters.
 
-    Neighbouring rows are two apart where the board has lines between them.
+    On a board with lines, neighbouring rows are two apart if they fit.
     """
     xs, ys = [site.x for site in board.sites], [site.y for site in board.sites]
     lines = tuple(pair for line in board.lines for pair in pairwise(line))
-    across = _scale(_gaps_across(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
-    down = _scale(_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
-    places = {
-        site.id: (round((site.y - min(ys)) * down), 4 + round((site.x - min(xs)) * across))
+    x_scale = _scale(_min_gap_in_rows(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
+    y_scale = _scale(_min_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
+    cells = {
+        site.id: (
+            round((site.y - min(ys)) * y_scale),
+            FIRST_COL + round((site.x - min(xs)) * x_scale),
+        )
         for site in board.sites
     }
-    return _labelled(places, lines)
+    return _with_labels(cells, lines)
 
 
-def _scale(gap: float, extent: float, room: int, wanted: tuple[int, ...]) -> float:
-    """Characters per unit: the smallest gap gets the first wanted step that fits, or the last."""
-    fitting = [step / gap for step in wanted if extent * step / gap <= room]
-    return fitting[0] if fitting else wanted[-1] / gap
+def _scale(gap: float, extent: float, size: int, steps: tuple[int, ...]) -> float:
+    """Characters per unit, so that the smallest gap becomes the first of the steps that fits.
+
+    `extent` is the board's width or height in units, and `size` the available characters. The last
+    step is taken when none fits.
+    """
+    fitting = [step / gap for step in steps if extent * step / gap <= size]
+    return fitting[0] if fitting else steps[-1] / gap
 
 
-def _gap(values: Iterable[float]) -> float:
-    """The smallest distance between different values; 1 when there is none."""
+def _min_gap(values: Iterable[float]) -> float:
+    """The smallest distance between different values; 1 for fewer than two."""
     ordered = sorted({round(value, 6) for value in values})
     return min((b - a for a, b in pairwise(ordered)), default=1.0)
 
 
-def _gaps_across(board: Sites) -> float:
+def _min_gap_in_rows(board: Sites) -> float:
     """The smallest distance between two sites of one row."""
     rows: dict[float, list[float]] = {}
     for site in board.sites:
         rows.setdefault(round(site.y, 6), []).append(site.x)
-    return min((_gap(row) for row in rows.values() if len(row) > 1), default=1.0)
+    return min((_min_gap(row) for row in rows.values() if len(row) > 1), default=1.0)
 
 
 # --- labels
 
 
-def _labelled(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
+def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
     """Adds column letters and row numbers if ids consist of them; else cells show their ids."""
-    parts = {name: _parts(name) for name in cells}
+    parts = {name: _split_id(name) for name in cells}
     if not all(parts.values()):
-        return Layout(cells, (), lines, named=True)
-    rows = _common((cells[name][0], part[1]) for name, part in parts.items() if part)
+        return Layout(cells, (), lines, shows_ids=True)
+    rows = _common_values((cells[name][0], part[1]) for name, part in parts.items() if part)
     if rows is None:
-        return Layout(cells, (), lines, named=True)
-    words = [(line, 0, f"{number:>2}") for line, number in rows.items()]
-    words += _column_words(cells, {name: part[0] for name, part in parts.items() if part})
-    return Layout(cells, tuple(words), lines)
+        return Layout(cells, (), lines, shows_ids=True)
+    labels = [(line, 0, f"{number:>2}") for line, number in rows.items()]
+    labels += _column_labels(cells, {name: part[0] for name, part in parts.items() if part})
+    return Layout(cells, tuple(labels), lines)
 
 
-def _column_words(
+def _column_labels(
     cells: dict[str, tuple[int, int]], columns: dict[str, str]
 ) -> list[tuple[int, int, str]]:
-    """Column letters below the board, or at the columns' top ends where they lean (hex boards)."""
+    """Column letters below upright columns; above leaning ones, as on a hex board."""
     if not all(letters.isalpha() for letters in columns.values()):
         return []
-    upright = _common((cells[name][1], letters) for name, letters in columns.items())
+    upright = _common_values((cells[name][1], letters) for name, letters in columns.items())
     if upright is not None:
         bottom = 1 + max(line for line, _ in cells.values())
         return [(bottom, col, letters) for col, letters in upright.items()]
-    ends: dict[str, tuple[int, int]] = {}
+    tops: dict[str, tuple[int, int]] = {}
     for name, letters in columns.items():
-        ends[letters] = min(ends.get(letters, cells[name]), cells[name])
-    return [(line - 1, col - 1, letters) for letters, (line, col) in ends.items()]
+        tops[letters] = min(tops.get(letters, cells[name]), cells[name])
+    return [(line - 1, col - 1, letters) for letters, (line, col) in tops.items()]
 
 
-def _parts(name: str) -> tuple[str, str] | None:
+def _split_id(name: str) -> tuple[str, str] | None:
     """The column and the row in an id such as c4 or 4.3; None for other ids."""
-    if found := _COLUMN_ROW.fullmatch(name):
-        return found[1], found[2]
-    if found := _ROW_COLUMN.fullmatch(name):
-        return found[2], found[1]
+    if match := _COLUMN_ROW.fullmatch(name):
+        return match[1], match[2]
+    if match := _ROW_COLUMN.fullmatch(name):
+        return match[2], match[1]
     return None
 
 
-def _common(pairs: Iterable[tuple[int, T]]) -> dict[int, T] | None:
-    """The value on which all pairs of a place agree, by place; None when some disagree."""
-    known: dict[int, T] = {}
-    for place, value in pairs:
-        if known.setdefault(place, value) != value:
+def _common_values(pairs: Iterable[tuple[int, T]]) -> dict[int, T] | None:
+    """Maps each key of the pairs to its value; None when a key has different values."""
+    values: dict[int, T] = {}
+    for key, value in pairs:
+        if values.setdefault(key, value) != value:
             return None
-    return known
+    return values

@@ -1,8 +1,8 @@
-"""Plain line mode: one line in, a few lines out.
+"""Plain line mode: the user types lines, and the room is printed as lines.
 
-It works in a pipe, over ssh, on a dumb terminal and with a screen reader. On a terminal, lines are
-read at any time. Elsewhere (a pipe, a file) a line is read only when it is this player's turn, so
-that a list of moves can be piped in, and the run ends with the match.
+It works in a pipe, over ssh, on a dumb terminal and with a screen reader. On a terminal it reads
+lines at any time. Elsewhere (a pipe, a file) it reads a line only when it is this player's turn, so
+that a list of moves can be piped in, and it ends with the match.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ import msgspec
 from client.address import Address
 from client.connection import Command, Connection
 from client.errors import Refused
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
 from client.terminal.board import board_text, pieces_text
 from client.terminal.commands import (
-    Do,
-    Play,
-    Say,
-    Try,
+    CommandName,
+    PlayMove,
+    RunCommand,
+    SendChat,
+    TryMove,
     Unclear,
-    Word,
     help_text,
-    offer_text,
-    read_line,
+    moves_hint,
+    parse_line,
 )
 from client.terminal.output import Output
 from engine.view import BoardView, Grid
@@ -59,10 +59,10 @@ from server.protocol.messages import (
     View,
 )
 
-#: Seconds between two reports while an AI thinks.
-THINKING_EVERY_S = 3.0
+#: The least time between two reports of a running search, in seconds.
+THINKING_INTERVAL_S = 3.0
 
-#: Lines of earlier chat to show at the beginning.
+#: The most lines of earlier chat that are printed at the beginning.
 CHAT_SHOWN = 5
 
 
@@ -74,13 +74,14 @@ class LineSource(Protocol):
     """A source of typed lines."""
 
     async def next(self) -> str | None:
-        """The next line; None when there are no more."""
+        """Returns the next line; None at the end of the input."""
 
 
 class LineMode:
-    """One room on a terminal.
+    """Shows one room on a terminal and executes the user's lines.
 
-    `run` follows it to the end of the match or of the input, or until the user quits.
+    With `sit` the user takes a free seat. `brief` leaves the boards out. `invite` prints how to
+    invite an opponent.
     """
 
     def __init__(
@@ -95,25 +96,27 @@ class LineMode:
         brief: bool = False,
         invite: bool = False,
     ) -> None:
-        self._c = connection
+        self._connection = connection
         self._address = address
         self._lines = lines
-        self._out = output
+        self._output = output
         self._sit = sit
         self._brief = brief
         self._invite = invite
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
-        self._introduced = False
+        self._is_introduced = False
+        #: The v of this player's `sit`; a match that ended before it does not end the run.
         self._seated_at_v = 0
-        self._unprinted: list[tuple[int, int, Played]] = []
-        self._result_due = False
-        self._thinking_shown_s = 0.0
+        #: Moves that wait for their notation: ply, seat and move.
+        self._unprinted_moves: list[tuple[int, int, Played]] = []
+        self._is_result_unprinted = False
+        self._thinking_printed_at_s = 0.0
         self._thinking_state = ""
 
     @property
     def model(self) -> Model:
-        """The room as currently known."""
+        """The current model of the room."""
         return self._model
 
     async def run(self) -> None:
@@ -135,52 +138,53 @@ class LineMode:
     # --- output
 
     async def _follow(self) -> None:
-        async with aclosing(self._c.follow(self._model.room)) as messages:
+        async with aclosing(self._connection.follow(self._model.room)) as messages:
             async for message in messages:
                 before = self._model
                 self._model = apply(before, message)
                 await self._show(before, message)
                 self._changed.set()
-                if self._is_over and not self._out.interactive:
+                if self._is_over and not self._output.interactive:
                     return
 
     @property
     def _is_over(self) -> bool:
         """Whether the match has ended and its last position is printed."""
         match = self._model.match
-        drawn = self._model.view is not None or not self._is_drawable
-        printed = not self._unprinted and not self._result_due
+        has_view = self._model.view is not None or not self._sends_views
+        is_printed = not self._unprinted_moves and not self._is_result_unprinted
         return (
             match is not None
             and match.over is not None
-            and drawn
-            and printed
+            and has_view
+            and is_printed
             and self._model.v >= self._seated_at_v
         )
 
     @property
-    def _is_drawable(self) -> bool:
-        """Whether the server will send drawings of the positions."""
+    def _sends_views(self) -> bool:
+        """Whether the server sends views of the positions in this room."""
         return self._board is not None and self._model.frozen is None
 
     async def _show(self, before: Model, message: RoomMessage) -> None:
-        if not isinstance(message, Happened) or not isinstance(message.event, Moved | Finished):
+        if not isinstance(message, LoggedEvent) or not isinstance(message.event, Moved | Finished):
             self._print_moves(message if isinstance(message, View) else None)
         match message:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
-                    self._out.report(f"This room can be read but not played ({message.frozen}).")
+                    self._output.report(f"This room can be read but not played ({message.frozen}).")
             case Snapshot():
-                await self._introduce() if not self._introduced else self._out.report(
-                    "Brought up to date."
-                )
-            case Happened():
+                if self._is_introduced:
+                    self._output.report("The room is up to date again.")
+                else:
+                    await self._introduce()
+            case LoggedEvent():
                 self._show_event(before, message)
             case View():
                 self._show_view(before, message)
             case Turn():
                 if not _is_repeat(before.turn, message):
-                    self._ask()
+                    self._prompt_for_move()
             case Thinking():
                 self._show_thinking(message)
             case Presence():
@@ -189,32 +193,33 @@ class LineMode:
                 assert_never(message)
 
     async def _introduce(self) -> None:
-        """Prints the room and its players once, and takes a free seat if the user wants one."""
-        self._introduced = True
+        """Prints the room and its players, and takes a free seat if the user wants one."""
+        self._is_introduced = True
         model = self._model
-        self._out.report(
-            f"{words.room_title(model)}. Room {model.room}: {self._address.room(model.room)}"
+        self._output.report(
+            f"{words.room_title(model)}. Room {model.room}: {self._address.room_url(model.room)}"
         )
         players = [
-            words.player_text(self._board, seat, who) for seat, who in enumerate(model.seats)
+            words.player_text(self._board, seat, occupant)
+            for seat, occupant in enumerate(model.seats)
         ]
-        self._out.report(f"{', '.join(players)}")
+        self._output.report(f"{', '.join(players)}")
         for line in model.chat[-CHAT_SHOWN:]:
-            self._out.say(f"<{line.name}> {line.text}")
+            self._output.print(f"<{line.name}> {line.text}")
         if self._sit:
             await self._take_seat()
         if self._invite and self._model.match is None:
-            self._out.report("Send the link to your opponent; the match begins when they join.")
+            self._output.report("Send the link to your opponent; the match begins when they join.")
         if model.match is not None and model.match.over is not None:
-            self._out.say(words.result_text(self._board, model.match.over))
-            if not self._is_drawable:
-                self._ask_after_the_end()
+            self._output.print(words.result_text(self._board, model.match.over))
+            if not self._sends_views:
+                self._prompt_after_match()
 
     async def _take_seat(self) -> None:
         model = self._model
         if model.my_seat is not None:
             side = words.side_name(self._board, model.my_seat)
-            self._out.report(
+            self._output.report(
                 f"You hold a seat here: {side}. (To play as another person, use --as NAME.)"
             )
             return
@@ -224,109 +229,114 @@ class LineMode:
                 and (v := await self._send(Sit(id=self._new_id(), room=model.room, seat=seat)))
                 is not None
             ):
-                # the match that is over, if any, is not the one that this player joined
                 self._seated_at_v = v
                 return
-        self._out.report("Both seats are taken: you watch.")
+        self._output.report("Both seats are taken: you watch.")
 
-    def _show_event(self, before: Model, happened: Happened) -> None:
+    def _show_event(self, before: Model, message: LoggedEvent) -> None:
         board, model = self._board, self._model
-        match happened.event:
+        match message.event:
             case Moved(ply=ply, seat=seat):
                 if model.match is not None and len(model.match.moves) > ply:
-                    self._unprinted.append((ply, seat, model.match.moves[ply]))
-                    if not self._is_drawable:
+                    self._unprinted_moves.append((ply, seat, model.match.moves[ply]))
+                    if not self._sends_views:
                         self._print_moves()
             case Finished():
-                self._result_due = True
-                if not (self._unprinted and self._is_drawable):
+                self._is_result_unprinted = True
+                if not (self._unprinted_moves and self._sends_views):
                     self._print_moves()
-                if not self._is_drawable:
-                    self._ask_after_the_end()
+                if not self._sends_views:
+                    self._prompt_after_match()
             case Started(number=number, seats=seats):
                 players = " against ".join(
-                    f"{who.name} ({words.side_name(board, n)})" for n, who in enumerate(seats)
+                    f"{occupant.name} ({words.side_name(board, seat)})"
+                    for seat, occupant in enumerate(seats)
                 )
-                self._out.say(f"Match {number}: {players}")
+                self._output.print(f"Match {number}: {players}")
             case SeatTaken(seat=seat, occupant=occupant):
-                self._out.report(f"{occupant.name} takes a seat: {words.side_name(board, seat)}.")
-            case SeatLeft(seat=seat):
-                gone = before.seats[seat]
-                name = gone.name if gone else "Somebody"
-                self._out.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat, what=what):
-                who = self._name(seat)
-                mine = seat == model.my_seat
-                thing = "a draw" if what == "draw" else "a rematch"
-                self._out.report(
-                    f"{who} offered {thing}." + ("" if mine else " Type accept or decline.")
+                self._output.report(
+                    f"{occupant.name} takes a seat: {words.side_name(board, seat)}."
                 )
+            case SeatLeft(seat=seat):
+                former = before.seats[seat]
+                name = former.name if former else "Somebody"
+                self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
+            case Offered(seat=seat, what=what):
+                offer = "a draw" if what == "draw" else "a rematch"
+                advice = "" if seat == model.my_seat else " Type accept or decline."
+                self._output.report(f"{self._player_name(seat)} offered {offer}.{advice}")
             case Declined(seat=seat, what=what):
-                self._out.report(f"{self._name(seat)} declined the {what}.")
+                self._output.report(f"{self._player_name(seat)} declined the {what}.")
             case Said(name=name, text=text, to=to):
-                self._out.say(
+                self._output.print(
                     f"<{name}> {text}" + (" (to spectators)" if to == "spectators" else "")
                 )
             case _:
                 pass
 
-    def _print_moves(self, drawn: View | None = None) -> None:
-        """Prints the moves and the result that waited for the view with their notation."""
-        for ply, seat, played in self._unprinted:
-            after = drawn.view if drawn is not None and drawn.ply == ply + 1 else None
-            self._out.say(words.move_line(self._board, ply, seat, played, after))
-        self._unprinted.clear()
+    def _print_moves(self, view: View | None = None) -> None:
+        """Prints the moves that waited for the view with their notation, then the result."""
+        for ply, seat, played in self._unprinted_moves:
+            after = view.view if view is not None and view.ply == ply + 1 else None
+            self._output.print(words.move_line(self._board, ply, seat, played, after))
+        self._unprinted_moves.clear()
         match = self._model.match
-        if self._result_due and match is not None and match.over is not None:
-            self._out.say(words.result_text(self._board, match.over))
-        self._result_due = False
+        if self._is_result_unprinted and match is not None and match.over is not None:
+            self._output.print(words.result_text(self._board, match.over))
+        self._is_result_unprinted = False
 
     def _show_view(self, before: Model, message: View) -> None:
-        """Prints the board: for a spectator always, for a player on their turn and at both ends."""
-        if self._model.view is not message.view or _is_repeat(before.drawn, message):
+        """Prints the board: to a spectator always, to a player at their turn, start and end."""
+        if self._model.view is not message.view or _is_repeat(before.latest_view, message):
             return
         mine = self._model.my_seat
         if not self._brief and (
             mine is None or message.view.turn in (None, mine) or message.ply == 0
         ):
-            self._out.say(self._board_text())
+            self._output.print(self._board_text())
         if self._is_over:
-            self._ask_after_the_end()
+            self._prompt_after_match()
 
     def _show_thinking(self, thinking: Thinking) -> None:
-        """Prints that the AI warms up or has no engine, then its progress and its final result."""
+        """Prints the AI's search: waiting for an engine, compiling, progress and final result."""
         now_s = asyncio.get_running_loop().time()
-        new_state = thinking.state != self._thinking_state
-        ended = thinking.state == "done"
-        due = now_s - self._thinking_shown_s >= THINKING_EVERY_S and thinking.depth > 0
-        if new_state and thinking.state in ("searching", "queued"):
-            self._thinking_shown_s = now_s
-            due = False
+        is_new_state = thinking.state != self._thinking_state
+        is_done = thinking.state == "done"
+        is_due = now_s - self._thinking_printed_at_s >= THINKING_INTERVAL_S and thinking.depth > 0
+        if is_new_state and thinking.state in ("searching", "queued"):
+            self._thinking_printed_at_s = now_s
+            is_due = False
         self._thinking_state = thinking.state
         if (
-            (new_state and thinking.state in ("warming", "absent"))
-            or (ended and thinking.depth > 0)
-            or due
+            (is_new_state and thinking.state in ("warming", "absent"))
+            or (is_done and thinking.depth > 0)
+            or is_due
         ):
-            self._thinking_shown_s = now_s
-            self._out.report(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
+            self._thinking_printed_at_s = now_s
+            self._output.report(f"  {words.thinking_text(self._thinker(thinking), thinking)}")
 
     def _show_presence(self, before: Model, presence: Presence) -> None:
-        for seat, (was, now) in enumerate(zip(before.present, presence.seats, strict=False)):
-            if was != now and seat != self._model.my_seat and self._model.seats[seat] is not None:
-                self._out.report(
-                    f"{self._name(seat)} {'is back' if now else 'has lost the connection or left'}."
-                )
+        seats = zip(before.present, presence.seats, strict=False)
+        for seat, (was_present, is_present) in enumerate(seats):
+            if (
+                was_present != is_present
+                and seat != self._model.my_seat
+                and self._model.seats[seat] is not None
+            ):
+                change = "is back" if is_present else "has lost the connection or left"
+                self._output.report(f"{self._player_name(seat)} {change}.")
 
-    def _ask(self) -> None:
+    def _prompt_for_move(self) -> None:
         if self._model.moves and self._model.view is not None:
             if self._model.claim is not None:
-                self._out.report(f"You may claim a draw ({self._model.claim}): type claim.")
-            self._out.ask("Your move (or help)" if self._out.interactive else self._model.view.text)
+                self._output.report(f"You may claim a draw ({self._model.claim}): type claim.")
+            self._output.prompt(
+                "Your move (or help)" if self._output.interactive else self._model.view.text
+            )
 
-    def _ask_after_the_end(self) -> None:
-        if self._out.interactive:
-            self._out.ask(
+    def _prompt_after_match(self) -> None:
+        if self._output.interactive:
+            self._output.prompt(
                 "rematch or quit"
                 if self._model.my_seat is not None
                 else "quit, or wait for another match"
@@ -336,123 +346,123 @@ class LineMode:
 
     async def _read(self) -> None:
         while True:
-            if not self._out.interactive:
-                await self._until_input_is_due()
+            if not self._output.interactive:
+                await self._wait_for_turn()
             line = await self._lines.next()
-            self._out.answered()
+            self._output.clear_prompt()
             if line is None:
-                if self._out.interactive:
+                if self._output.interactive:
                     return
                 raise InputEnded
             if await self._execute(line):
                 return
 
-    async def _until_input_is_due(self) -> None:
+    async def _wait_for_turn(self) -> None:
         while not self._model.moves or self._model.view is None:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _wait_for_event(self, v: int | None) -> None:
+        """Waits until the model has the event `v`; None: not at all."""
+        while v is not None and self._model.v < v:
             self._changed.clear()
             await self._changed.wait()
 
     async def _execute(self, line: str) -> bool:
         """Executes a line; returns True when the user quits."""
-        match read_line(line, self._model):
+        match parse_line(line, self._model):
             case None:
-                self._ask()
-            case Play(move=move):
+                self._prompt_for_move()
+            case PlayMove(move=move):
                 new_id = self._new_id()
                 await self._command(
                     Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
                 )
-            case Try(text=text):
-                await self._try(text)
-            case Say(text=text):
+            case TryMove(text=text):
+                await self._try_move(text)
+            case SendChat(text=text):
                 await self._command(Chat(id=self._new_id(), room=self._model.room, text=text))
-                self._ask()
+                self._prompt_for_move()
             case Unclear(reason=reason):
-                self._out.report(f"error: {reason}")
-                self._ask()
-            case Do(word=Word.QUIT):
+                self._output.report(f"error: {reason}")
+                self._prompt_for_move()
+            case RunCommand(command=CommandName.QUIT):
                 return True
-            case Do(word=word, about=about):
-                await self._do(word, about)
+            case RunCommand(command=name, argument=argument):
+                await self._run_command(name, argument)
         return False
 
-    async def _try(self, text: str) -> None:
-        """Lets the server parse a move; a text that it refuses may have been meant as a command."""
+    async def _try_move(self, text: str) -> None:
+        """Lets the server parse a move; if it refuses, the user may have meant a command."""
         try:
             move = Move(id=self._new_id(), room=self._model.room, ply=self._model.ply, move=text)
-            v = (await self._c.command(move)).v
-            while v is not None and self._model.v < v:
-                self._changed.clear()
-                await self._changed.wait()
+            await self._wait_for_event((await self._connection.command(move)).v)
         except Refused as refused:
-            self._out.report(f"error: {refused.message}. {offer_text(self._model)}")
-            self._ask()
+            self._output.report(f"error: {refused.message}. {moves_hint(self._model)}")
+            self._prompt_for_move()
 
-    async def _do(self, word: Word, about: str) -> None:
+    async def _run_command(self, name: CommandName, argument: str) -> None:
         room = self._model.room
-        match word:
-            case Word.RESIGN:
+        match name:
+            case CommandName.RESIGN:
                 await self._command(Resign(id=self._new_id(), room=room))
-            case Word.ABORT:
+            case CommandName.ABORT:
                 await self._command(Abort(id=self._new_id(), room=room))
-            case Word.CLAIM:
+            case CommandName.CLAIM:
                 await self._command(Claim(id=self._new_id(), room=room))
-            case Word.DRAW:
+            case CommandName.DRAW:
                 await self._command(OfferDraw(id=self._new_id(), room=room))
-            case Word.ACCEPT:
+            case CommandName.ACCEPT:
                 await self._command(Accept(id=self._new_id(), room=room))
-            case Word.REMATCH:
+            case CommandName.REMATCH:
                 await self._command(Rematch(id=self._new_id(), room=room))
-            case Word.DECLINE:
+            case CommandName.DECLINE:
                 await self._command(Decline(id=self._new_id(), room=room))
             case _:
-                self._out.say(self._answer(word, about))
-                self._ask()
+                self._output.print(self._query_text(name, argument))
+                self._prompt_for_move()
 
-    def _answer(self, word: Word, about: str) -> str:
-        """The answer to a question about the room."""
+    def _query_text(self, name: CommandName, argument: str) -> str:
+        """The output of a command that only shows a part of the room."""
         model, board = self._model, self._board
-        match word:
-            case Word.BOARD:
+        match name:
+            case CommandName.BOARD:
                 return self._board_text()
-            case Word.PIECES if board is not None and model.view is not None:
-                return pieces_text(board, model.view, about)
-            case Word.MOVES:
+            case CommandName.PIECES if board is not None and model.view is not None:
+                return pieces_text(board, model.view, argument)
+            case CommandName.MOVES:
                 return (
-                    "Moves: " + ", ".join(one.id for one in model.moves)
+                    "Moves: " + ", ".join(move.id for move in model.moves)
                     if model.moves
                     else "It is not your turn."
                 )
-            case Word.LAST if model.match is not None and model.ply:
+            case CommandName.LAST if model.match is not None and model.ply:
                 seat = words.seat_of_ply(model, model.ply - 1)
                 return words.move_line(
                     board, model.ply - 1, seat, model.match.moves[-1], model.view
                 )
-            case Word.LAST:
+            case CommandName.LAST:
                 return "No move yet."
-            case Word.THINKING if model.thinking is not None and model.thinking.moves:
+            case CommandName.THINKING if model.thinking is not None and model.thinking.moves:
                 return f"{self._thinker(model.thinking)}: {words.scores_text(model.thinking)}"
-            case Word.THINKING:
+            case CommandName.THINKING:
                 return "The AI has reported no scores."
-            case Word.HELP:
+            case CommandName.HELP:
                 return help_text(model)
             case _:
                 return "There is no board yet."
 
     async def _command(self, command: Command) -> None:
         """Sends a command and waits until its events have arrived."""
-        v = await self._send(command)
-        while v is not None and self._model.v < v:
-            self._changed.clear()
-            await self._changed.wait()
+        await self._wait_for_event(await self._send(command))
 
     async def _send(self, command: Command) -> int | None:
-        """Sends a command; returns the v of its last event, or prints a refusal, returning None."""
+        """Sends a command and returns the v of its last event; prints a refusal, returns None."""
         try:
-            return (await self._c.command(command)).v
+            return (await self._connection.command(command)).v
         except Refused as refused:
-            self._out.report(f"error: {refused.message}")
-            self._ask()
+            self._output.report(f"error: {refused.message}")
+            self._prompt_for_move()
             return None
 
     # --- helpers
@@ -466,42 +476,43 @@ class LineMode:
             return "There is no board yet."
         grid = self._board.board
         flip = isinstance(grid, Grid) and grid.flips and self._model.my_seat == 1
-        return board_text(self._board, self._model.view, self._out.colour, flip)
+        return board_text(self._board, self._model.view, self._output.colour, flip)
 
-    def _name(self, seat: int) -> str:
+    def _player_name(self, seat: int) -> str:
         occupant = self._model.seats[seat]
         return occupant.name if occupant is not None else words.side_name(self._board, seat)
 
     def _thinker(self, thinking: Thinking) -> str:
-        return f"{self._name(thinking.seat)} ({words.side_name(self._board, thinking.seat)})"
+        side = words.side_name(self._board, thinking.seat)
+        return f"{self._player_name(thinking.seat)} ({side})"
 
     def _new_id(self) -> str:
-        return self._c.new_id()
+        return self._connection.new_id()
 
 
 def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:
-    """Whether a message repeats the earlier one, perhaps after a cut."""
+    """Whether a message repeats the earlier one, as after a reconnect."""
     return before is not None and msgspec.structs.replace(before, v=message.v) == message
 
 
 async def print_messages(connection: Connection, room: str, output: Output) -> None:
-    """Prints every message of a room as one line of JSON.
+    """Prints every message about a room as one line of JSON.
 
-    It ends with the running match; on a terminal it never ends.
+    It returns when the match is over; on a terminal it runs until it is cancelled.
     """
     model = Model(room=room, me=connection.identity)
     async with aclosing(connection.follow(room)) as messages:
         async for message in messages:
             model = apply(model, message)
-            output.say(msgspec.json.encode(_as_object(message)).decode())
-            over = model.match is not None and model.match.over is not None
-            if over and isinstance(message, View) and not output.interactive:
+            output.print(msgspec.json.encode(_wire_form(message)).decode())
+            is_over = model.match is not None and model.match.over is not None
+            if is_over and isinstance(message, View) and not output.interactive:
                 return
 
 
-def _as_object(message: RoomMessage) -> object:
-    """A message in its form on the wire."""
-    if isinstance(message, Happened):
+def _wire_form(message: RoomMessage) -> object:
+    """A message as an object that msgspec encodes as the server does."""
+    if isinstance(message, LoggedEvent):
         event: dict[str, object] = msgspec.to_builtins(message.event)
         return {"t": "event", "room": message.room, "v": message.v, "at": message.at, **event}
     return message

@@ -1,4 +1,4 @@
-"""Prints data to stdout and messages to stderr, around a prompt that the output does not garble."""
+"""Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
 import os
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from typing import TextIO
 
 
 class Output:
-    """Lines on two streams.
+    """Prints lines to a stream for data and a stream for messages.
 
-    On a terminal an open prompt is interrupted and shown again; elsewhere a prompt is a line that
-    begins with "? ".
+    On a terminal a line interrupts an open prompt, which is then shown again. Elsewhere a prompt is
+    a line that begins with "? ".
     """
 
     def __init__(
@@ -21,15 +21,15 @@ class Output:
         self._messages = messages
         self._prompt = ""
 
-    def say(self, text: str) -> None:
-        """Prints a line of data: moves, boards, results, chat, answers."""
-        self._line(self._data, text)
+    def print(self, text: str) -> None:
+        """Prints data: moves, boards, results, chat, the output of commands."""
+        self._print_to(self._data, text)
 
     def report(self, text: str) -> None:
         """Prints a message about the progress or an error."""
-        self._line(self._messages, text)
+        self._print_to(self._messages, text)
 
-    def ask(self, prompt: str) -> None:
+    def prompt(self, prompt: str) -> None:
         """Shows a prompt for input."""
         if self.interactive:
             self._prompt = f"{prompt} > "
@@ -37,8 +37,8 @@ class Output:
         else:
             self._write(self._data, f"? {prompt}\n")
 
-    def answered(self) -> None:
-        """Forgets the prompt: a typed line has moved the cursor to the next one."""
+    def clear_prompt(self) -> None:
+        """Forgets the prompt after the user typed a line, which ended the prompt's line."""
         self._prompt = ""
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class Output:
             self._prompt = ""
             self._write(self._data, "\n")
 
-    def _line(self, stream: TextIO, text: str) -> None:
+    def _print_to(self, stream: TextIO, text: str) -> None:
         if self._prompt:
             self._write(self._data, "\n")
         self._write(stream, f"{text}\n")
@@ -56,6 +56,7 @@ class Output:
 
     @staticmethod
     def _write(stream: TextIO, text: str) -> None:
+        """Writes and flushes; replaces characters that the stream cannot encode."""
         try:
             stream.write(text)
         except UnicodeEncodeError:
@@ -65,7 +66,7 @@ class Output:
 
 
 def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the stream is a terminal that shows colour; NO_COLOR turns colour off."""
+    """Whether to use colour: on a terminal that has colours, unless NO_COLOR is set."""
     return (
         stream.isatty()
         and not environ.get("NO_COLOR")

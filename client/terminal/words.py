@@ -1,6 +1,6 @@
-"""The terminal's texts for sides, people, moves, results, scores and the AI's thinking.
+"""The terminal's texts for sides, players, moves, results, scores and the AI's searches.
 
-This module does no I/O. The browser uses the same texts.
+This module does no I/O. The browser's texts are in client/web/words.js.
 """
 
 from collections.abc import Sequence
@@ -9,17 +9,18 @@ from client.model import Model
 from engine.view import BoardView, PositionView
 from server.protocol.messages import MatchResult, Occupant, Played, Thinking
 
-#: The score of a win now; a win in n plies scores n less.
-WIN = 30_000
+#: The score of a win in 0 plies; a win in n plies scores n less.
+MATE = 30_000
 
-#: A score closer to WIN than this is a forced win; the difference is its length in plies.
-WIN_PLIES = 1000
+#: A score closer to MATE than this is a forced win; the difference is its length in plies.
+MAX_MATE_PLIES = 1000
 #: The length of a progress bar, in characters.
-BAR_CELLS = 10
+BAR_WIDTH = 10
+#: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
-#: Moves of the principal variation to show.
+#: The most moves of a principal variation that are printed.
 PV_SHOWN = 8
-#: The words before a score that is only a bound.
+#: The words before a score that is a bound.
 BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
 
@@ -36,23 +37,22 @@ def player_text(board: BoardView | None, seat: int, occupant: Occupant | None) -
 
 
 def move_text(played: Played) -> str:
-    """A move in its notation; a pass that the server played for lack of moves says so."""
+    """A move in its notation, with "(forced)" after a pass that the server played."""
     text = played.text or played.move
     return f"{text} (forced)" if played.forced else text
 
 
 def move_number(ply: int, played: Played) -> str:
-    """The number of a move as its game counts: "3.", "3..."."""
+    """The number of a move as its game counts, "3." or "3..."; else the ply, counted from 1."""
     return played.number or f"{ply + 1}."
 
 
 def move_line(
     board: BoardView | None, ply: int, seat: int, played: Played, after: PositionView | None = None
 ) -> str:
-    """A move with its number as the game counts, and its side: "3... Black: Nf6".
+    """A move with its number and its side: "3... Black: Nf6".
 
-    A server that is older than this client sends no numbers; then each ply has its own. The
-    notation is part of the view after the move.
+    The notation is taken from the view after the move, if there is one.
     """
     text = (
         after.played
@@ -63,7 +63,7 @@ def move_line(
 
 
 def result_text(board: BoardView | None, over: MatchResult) -> str:
-    """How a match ended: "Red wins: four in a row." """
+    """The result of a match: "Red wins: four in a row." """
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
@@ -74,8 +74,8 @@ def result_text(board: BoardView | None, over: MatchResult) -> str:
 
 def score_text(score: int, bound: str = "exact") -> str:
     """A score for the side that searched: "+12", "win in 5"."""
-    plies = WIN - abs(score)
-    if plies < WIN_PLIES:
+    plies = MATE - abs(score)
+    if plies < MAX_MATE_PLIES:
         return f"{'win' if score > 0 else 'loss'} in {plies}"
     return f"{BOUND_SIGNS.get(bound, '')}{score:+d}" if score else "0"
 
@@ -99,17 +99,17 @@ def search_text(depth: int, score: int, nodes: int, pv: Sequence[str]) -> str:
 
 def bar_text(percent: int) -> str:
     """A progress bar: "[####......] 42 %"."""
-    full = percent * BAR_CELLS // 100
-    return f"[{'#' * full}{'.' * (BAR_CELLS - full)}] {percent} %"
+    full = percent * BAR_WIDTH // 100
+    return f"[{'#' * full}{'.' * (BAR_WIDTH - full)}] {percent} %"
 
 
 def thinking_text(name: str, thinking: Thinking) -> str:
-    """One line about an AI at work: "AI level 5: depth 9, +12, 48.2 k nodes, d c d"."""
+    """The state of an AI's search: "AI level 5: depth 9, +12, 48.2 k nodes, d c d"."""
     match thinking.state:
         case "warming":
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
-            return f"{name} waits for an engine: none is there now."
+            return f"{name} waits for an engine: none is connected."
         case "queued":
             return f"{name} waits for its turn to think."
         case _ if thinking.depth == 0:
@@ -125,7 +125,10 @@ def thinking_text(name: str, thinking: Thinking) -> str:
 
 def scores_text(thinking: Thinking) -> str:
     """The score of each move: "d +12, c +3, a at most -40"."""
-    return ", ".join(f"{one.move} {score_text(one.score, one.bound)}" for one in thinking.moves)
+    return ", ".join(
+        f"{root_move.move} {score_text(root_move.score, root_move.bound)}"
+        for root_move in thinking.moves
+    )
 
 
 def options_text(options: dict[str, str]) -> str:
@@ -143,7 +146,7 @@ def room_title(model: Model) -> str:
 
 
 def seat_of_ply(model: Model, ply: int) -> int:
-    """The seat that played a ply: the seats alternate back from the side to move."""
+    """The seat that played a ply; the seats alternate, counted back from the side to move."""
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2

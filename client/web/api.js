@@ -1,6 +1,6 @@
 /**
- * The server's HTTP API, typed. Any request may be made at any time; an error response becomes an
- * ApiError.
+ * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
+ * error.
  *
  * @import {BoardView, Info, Occupant, MatchResult, Played, PositionView} from "./protocol.js"
  */
@@ -20,7 +20,7 @@
  * @property {Occupant[]} seats
  * @property {MatchResult | null} [over]
  * @property {number} plies
- * @property {string} length in words, as the game counts moves
+ * @property {string} length as text, such as "12 moves"; the game counts the moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
  */
@@ -29,8 +29,8 @@
  *     BoardView | null, thoughts: Record<string, Info>}} StoredMatch
  */
 
-/** Views that one request may return. */
-export const VIEWS_AT_ONCE = 100;
+/** The most views that the server returns for one request. */
+export const MAX_VIEWS_PER_REQUEST = 100;
 
 /** The server answered a request with an error. */
 export class ApiError extends Error {
@@ -46,6 +46,7 @@ export class ApiError extends Error {
 }
 
 /**
+ * The response's JSON; throws ApiError for an error response.
  * @param {string} path
  * @param {RequestInit} [init]
  * @returns {Promise<any>}
@@ -61,22 +62,22 @@ async function request(path, init) {
 }
 
 /**
- * Makes this browser a guest, or renames the guest that it is. The server sets a cookie that no
- * script can read.
+ * Registers this browser as a guest, or renames its guest. The server sets a cookie that no script
+ * can read.
  * @param {string} [name]
  * @returns {Promise<{identity: string, name: string}>}
  */
-export function becomeGuest(name) {
+export function registerGuest(name) {
     const body = JSON.stringify(name === undefined ? {} : { name });
     return request("/api/guest", { method: "POST", headers: { "Content-Type": "application/json" }, body });
 }
 
 /**
- * Why the server refuses sockets, which the browser does not reveal; null when the server gives no
- * reason.
+ * The reason why the server refuses sockets; null when it gives none. It is requested over HTTP,
+ * because a browser hides the response to a failed WebSocket handshake.
  * @returns {Promise<string | null>}
  */
-export async function whyRefused() {
+export async function readRefusalReason() {
     try {
         await request("/ws");
         return null;
@@ -85,11 +86,11 @@ export async function whyRefused() {
     }
 }
 
-/** @type {Promise<GameDescription[]> | null} */
+/** The cached list of games. @type {Promise<GameDescription[]> | null} */
 let games = null;
 
 /**
- * Every game that this server has; requested once.
+ * All games of this server; requested once.
  * @returns {Promise<GameDescription[]>}
  */
 export function listGames() {
@@ -115,7 +116,7 @@ export function listMatches(limit, before = null) {
 }
 
 /**
- * One match with its moves and the AI's search before each of its own.
+ * One match with its moves, and the AI's search report for each move of an AI.
  * @param {string} match
  * @returns {Promise<StoredMatch>}
  */
@@ -124,7 +125,7 @@ export function readMatch(match) {
 }
 
 /**
- * The views of a match at plies `from` to `to`, inclusive; at most VIEWS_AT_ONCE.
+ * The views of a match at plies `from` to `to`, inclusive; at most MAX_VIEWS_PER_REQUEST.
  * @param {string} match
  * @param {number} from
  * @param {number} to

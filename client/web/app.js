@@ -1,14 +1,13 @@
 /**
- * The frame of every page: it chooses the page by the address, and draws the header, the banner of
- * a lost link and the messages about refused commands. Only this module uses the browser's socket,
- * clock and address.
+ * The app: it chooses the page by the address, and draws the header, the connection's banner and the
+ * toasts around it. It passes the browser's WebSocket, clock and randomness to the session.
  *
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
  */
 
-import { becomeGuest, whyRefused } from "./api.js";
+import { readRefusalReason, registerGuest } from "./api.js";
 import "./board.js";
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
@@ -20,21 +19,23 @@ import { RoomPage } from "./room.js";
 import { Session } from "./session.js";
 
 /**
- * One page. The app creates it for an address, starts it, draws it whenever something has changed,
- * and stops it when another page replaces it.
+ * One page. The app creates it for an address, starts it, draws it after every change, and stops it
+ * when another page replaces it.
  * @typedef {object} Page
  * @property {() => string} title
  * @property {() => Content} draw
  * @property {() => void} start
  * @property {() => void} stop
- * @property {(before: Model) => void} changed the model or the link has changed
- * @property {() => void} drawn the result of `draw` is on the screen
- * @property {(event: KeyboardEvent) => void} key a key that nothing else handled
+ * @property {(before: Model) => void} onModelChange called after the model or the connection's
+ *     status has changed
+ * @property {() => void} afterDraw called when the result of `draw` is in the document
+ * @property {(event: KeyboardEvent) => void} onKey called for a key that nothing else handled
  */
 
+/** Milliseconds for which a toast is shown. */
 const TOAST_MS = 7000;
 
-/** @type {[RegExp, (app: App, id: string) => Page][]} */
+/** The pages by their paths. @type {[RegExp, (app: App, id: string) => Page][]} */
 const ROUTES = [
     [/^\/$/, (app) => new LobbyPage(app)],
     [/^\/room\/([\w-]{1,24})$/, (app, id) => new RoomPage(app, id)],
@@ -46,12 +47,13 @@ export class App {
     #root;
     /** @type {Page | null} */
     #page = null;
-    #drawn = true;
+    /** Whether the page shows all changes; otherwise a draw is scheduled. */
+    #isDrawn = true;
     #announcement = "";
     /** @type {{key: number, text: string}[]} */
     #toasts = [];
     #toastCount = 0;
-    #renaming = false;
+    #isRenaming = false;
 
     /** @param {Element} root */
     constructor(root) {
@@ -59,19 +61,19 @@ export class App {
         const address = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`;
         this.session = new Session(
             {
-                open: () => new WebSocket(address),
-                identify: () => becomeGuest(),
-                why: whyRefused,
+                openSocket: () => new WebSocket(address),
+                identify: () => registerGuest(),
+                readRefusalReason,
                 clock: {
                     now: () => performance.now(),
-                    after: (ms, call) => window.setTimeout(call, ms),
+                    after: (ms, callback) => window.setTimeout(callback, ms),
                     cancel: (timer) => window.clearTimeout(timer),
                 },
                 random: Math.random,
             },
             {
                 onchange: (before) => {
-                    this.#page?.changed(before);
+                    this.#page?.onModelChange(before);
                     this.update();
                 },
                 onerror: (_code, message) => this.toast(message),
@@ -86,20 +88,20 @@ export class App {
     start() {
         addEventListener("popstate", () => this.#route());
         addEventListener("click", (event) => this.#followLink(event));
-        addEventListener("keydown", (event) => this.#key(event));
-        addEventListener("online", () => this.#wake());
-        addEventListener("visibilitychange", () => this.#wake());
+        addEventListener("keydown", (event) => this.#onKey(event));
+        addEventListener("online", () => this.#retryIfLost());
+        addEventListener("visibilitychange", () => this.#retryIfLost());
         this.#route();
         this.session.start();
     }
 
-    /** Retries at once when the user returns to the page or the network is back. */
-    #wake() {
-        if (!document.hidden && this.session.link.state === "lost") this.session.retry();
+    /** Reconnects now: the user has returned to the page, or the network is back. */
+    #retryIfLost() {
+        if (!document.hidden && this.session.status.state === "lost") this.session.retry();
     }
 
     /**
-     * Opens another page; `state` is for this visit only.
+     * Opens another page; `state` is the state of its history entry.
      * @param {string} path
      * @param {object | null} [state]
      */
@@ -110,12 +112,12 @@ export class App {
         scrollTo(0, 0);
     }
 
-    /** Draws the page again, once for all changes that come together. */
+    /** Draws the page again, once for all changes in the current task. */
     update() {
-        if (!this.#drawn) return;
-        this.#drawn = false;
+        if (!this.#isDrawn) return;
+        this.#isDrawn = false;
         queueMicrotask(() => {
-            this.#drawn = true;
+            this.#isDrawn = true;
             this.#draw();
         });
     }
@@ -125,13 +127,13 @@ export class App {
      * @param {string} text
      */
     announce(text) {
-        // Screen readers repeat the same words only if the text changes.
+        // Screen readers speak only a changed text, so a repeated one gets a no-break space.
         this.#announcement = text === this.#announcement ? `${text}\u00a0` : text;
         this.update();
     }
 
     /**
-     * Shows the reason for a refusal for a while.
+     * Shows a message for TOAST_MS.
      * @param {string} text
      */
     toast(text) {
@@ -142,8 +144,7 @@ export class App {
     }
 
     /**
-     * Sends a command and shows its refusal; resolves with the ack, or with null when it was
-     * refused.
+     * Sends a command. Resolves with its ack; shows a refusal and resolves with null.
      * @param {Command} command
      */
     async command(command) {
@@ -164,40 +165,40 @@ export class App {
 
     #route() {
         this.#page?.stop();
-        const found = ROUTES.map(([path, make]) => ({ match: path.exec(location.pathname), make })).find(
+        const route = ROUTES.map(([path, make]) => ({ match: path.exec(location.pathname), make })).find(
             ({ match }) => match,
         );
-        this.#page = found ? found.make(this, found.match?.[1] ?? "") : null;
+        this.#page = route ? route.make(this, route.match?.[1] ?? "") : null;
         this.#page?.start();
         this.update();
     }
 
     #draw() {
-        const { link, model } = this.session;
+        const { status, model } = this.session;
         document.title = this.#page?.title() ?? "Plyroom";
-        const rename = this.#renaming ? (/** @type {string} */ name) => this.#rename(name) : null;
+        const rename = this.#isRenaming ? (/** @type {string} */ name) => this.#rename(name) : null;
         render(
             this.#root,
             drawHeader({
                 name: model.you?.name ?? null,
                 path: location.pathname,
-                link,
+                status,
                 rename,
                 startRename: () => this.#setRenaming(true),
                 cancelRename: () => this.#setRenaming(false),
                 redraw: () => this.update(),
             }),
-            drawBanner(link, () => this.session.retry()),
-            h("main", { key: location.pathname, tabindex: -1 }, this.#page ? this.#page.draw() : drawNothing()),
+            drawBanner(status, () => this.session.retry()),
+            h("main", { key: location.pathname, tabindex: -1 }, this.#page ? this.#page.draw() : drawNotFound()),
             drawToasts(this.#toasts, (key) => this.#dismiss(key)),
-            h("div", { class: "unseen", role: "status", id: "announcer" }, this.#announcement),
+            h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
-        this.#page?.drawn();
+        this.#page?.afterDraw();
     }
 
-    /** @param {boolean} on */
-    #setRenaming(on) {
-        this.#renaming = on;
+    /** @param {boolean} isRenaming */
+    #setRenaming(isRenaming) {
+        this.#isRenaming = isRenaming;
         this.update();
     }
 
@@ -206,7 +207,7 @@ export class App {
         this.#setRenaming(false);
         if (name === "" || name === this.model.you?.name) return;
         try {
-            await becomeGuest(name);
+            await registerGuest(name);
             this.session.renew();
         } catch (error) {
             this.toast(error instanceof Error ? error.message : String(error));
@@ -233,20 +234,20 @@ export class App {
     }
 
     /** @param {KeyboardEvent} event */
-    #key(event) {
-        const typing =
+    #onKey(event) {
+        const usesKeys =
             event.target instanceof Element && event.target.closest("input, textarea, select, dialog, ply-board");
-        if (!typing && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
-            this.#page?.key(event);
+        if (!usesKeys && !event.defaultPrevented && !event.altKey && !event.ctrlKey && !event.metaKey)
+            this.#page?.onKey(event);
     }
 }
 
-/** @returns {Description} */
-function drawNothing() {
+/** @returns {VNode} */
+function drawNotFound() {
     return h(
         "div",
         { class: "notice card" },
-        h("h1", null, "There is nothing here"),
+        h("h1", null, "Page not found"),
         h("p", null, h("a", { href: "/" }, "Back to the lobby")),
     );
 }

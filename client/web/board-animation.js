@@ -1,15 +1,16 @@
 /**
- * Animates a board from one position to the next: pieces fall, travel, turn over, appear and fade.
- * Only changed pieces move, and none where the user prefers less motion.
+ * Animates a board from one position to the next: pieces fall, travel, turn over, appear and fade
+ * out. Only changed pieces are animated, and none if the user prefers reduced motion.
  *
  * @import {PositionView} from "./protocol.js"
  * @import {Layout, Place} from "./board-geometry.js"
  * @import {Scene} from "./board.js"
  */
 
-/** The most new pieces of a move; more mean a jump to another ply, which is not animated. */
-const MOST_NEW = 2;
-const MOST_GONE = 24;
+/** The most new pieces that are animated; more of them mean a jump to another ply. */
+const MAX_NEW_PIECES = 2;
+/** The most removed pieces that are animated. */
+const MAX_REMOVED_PIECES = 24;
 
 /**
  * Draws the scene and animates its differences from the previous position (null: none).
@@ -21,29 +22,29 @@ const MOST_GONE = 24;
  */
 export function animate(host, layout, scene, before, draw) {
     const after = scene.position;
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!before || !after || before === after || still) return draw();
-    const traveller = travels(before, after);
-    const gone = Object.keys(before.pieces).filter((cell) => !(cell in after.pieces) && cell !== traveller?.[0]);
-    const clones = gone.length > MOST_GONE ? [] : gone.map((cell) => pieceAt(host, cell)?.cloneNode(true));
+    const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!before || !after || before === after || isMotionReduced) return draw();
+    const path = travelPath(before, after);
+    const removed = Object.keys(before.pieces).filter((cell) => !(cell in after.pieces) && cell !== path?.[0]);
+    const clones = removed.length > MAX_REMOVED_PIECES ? [] : removed.map((cell) => pieceAt(host, cell)?.cloneNode(true));
     draw();
-    const appeared = Object.keys(after.pieces).filter((cell) => !(cell in before.pieces) && cell !== traveller?.at(-1));
-    const turned = Object.keys(after.pieces).filter(
+    const added = Object.keys(after.pieces).filter((cell) => !(cell in before.pieces) && cell !== path?.at(-1));
+    const changed = Object.keys(after.pieces).filter(
         (cell) => cell in before.pieces && before.pieces[cell] !== after.pieces[cell],
     );
-    if (traveller) travel(host, layout, traveller);
-    if (appeared.length <= MOST_NEW) for (const cell of appeared) appear(host, layout, cell, gravityOf(scene));
-    for (const cell of turned) if (cell !== traveller?.at(-1)) turnOver(host, cell);
+    if (path) travel(host, layout, path);
+    if (added.length <= MAX_NEW_PIECES) for (const cell of added) appear(host, layout, cell, hasGravity(scene));
+    for (const cell of changed) if (cell !== path?.at(-1)) turnOver(host, cell);
     for (const clone of clones) if (clone instanceof SVGElement) fade(host, clone);
 }
 
 /**
- * The path of the last move, if a piece went from its first cell to its last.
+ * The path of the last move if a piece moved along it; null for other moves.
  * @param {PositionView} before
  * @param {PositionView} after
  * @returns {string[] | null}
  */
-function travels(before, after) {
+function travelPath(before, after) {
     const path = after.last ?? [];
     const [from, to] = [path[0], path.at(-1)];
     if (path.length < 2 || from === undefined || to === undefined || from === to) return null;
@@ -51,7 +52,7 @@ function travels(before, after) {
 }
 
 /** @param {Scene} scene */
-function gravityOf(scene) {
+function hasGravity(scene) {
     const { board } = scene.board;
     return board.kind === "grid" && board.gravity === true;
 }

@@ -1,17 +1,18 @@
 /**
- * Buttons that choose between moves with the same path; a promotion shows the pieces. Pure.
+ * Buttons to choose between moves with the same path, such as promotions. Pure functions.
  *
  * @import {BoardView, MoveView} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
 
 /**
+ * A form with a button for each move, whose value is the move's id. A promotion shows the piece.
  * @param {BoardView} board
  * @param {MoveView[]} moves
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawChoices(board, moves) {
     const buttons = moves.map((move, i) =>

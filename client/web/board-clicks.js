@@ -1,25 +1,27 @@
 /**
- * Turns clicks into moves: every move is a path of clicks, and a selection is the beginning of one.
- * One rule covers placing, from-to moves, multi-jumps, columns and promotions. Pure.
+ * Turns clicks into moves: every move has a path of clicks, and the selection is the beginning of a
+ * path. This covers placements, moves from cell to cell, multiple jumps, columns and promotions.
+ * Pure functions.
  *
  * @import {MoveView} from "./protocol.js"
  */
 
 /**
- * @typedef {Record<string, string[]>} Targets labels that stand for several cells, such as a column
+ * @typedef {Record<string, string[]>} Targets the cells of each label, such as those of a column
  */
 /**
- * @typedef {{selection: string[], finished: MoveView[]}} Step several finished moves differ in the
- *     choice only
+ * The new selection, and the moves that the click finished. Several finished moves have the same
+ * path and differ in their `choice`.
+ * @typedef {{selection: string[], finished: MoveView[]}} ClickResult
  */
 
 /**
- * Whether a click on a cell matches this element of a path.
+ * Whether an element of a path is the cell, or a label that contains it.
  * @param {string} element
  * @param {string} cell
  * @param {Targets} targets
  */
-export function hits(element, cell, targets) {
+export function matchesCell(element, cell, targets) {
     return element === cell || (targets[element]?.includes(cell) ?? false);
 }
 
@@ -31,26 +33,26 @@ export function hits(element, cell, targets) {
  */
 export function candidates(moves, selection, targets) {
     return moves.filter(({ path }) =>
-        selection.every((cell, i) => path[i] !== undefined && hits(path[i], cell, targets)),
+        selection.every((cell, i) => path[i] !== undefined && matchesCell(path[i], cell, targets)),
     );
 }
 
 /**
- * The moves that a click on the cell would continue.
+ * The moves whose paths continue with this cell after the selection.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {string} cell
  * @param {Targets} targets
  */
 export function continuations(moves, selection, cell, targets) {
-    const at = selection.length;
+    const index = selection.length;
     return candidates(moves, selection, targets).filter(
-        ({ path }) => path[at] !== undefined && hits(path[at], cell, targets),
+        ({ path }) => path[index] !== undefined && matchesCell(path[index], cell, targets),
     );
 }
 
 /**
- * Every cell that can be clicked next.
+ * The cells and labels that can be clicked next.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {Targets} targets
@@ -64,44 +66,45 @@ export function nextCells(moves, selection, targets) {
 }
 
 /**
- * The effect of a click on a cell: it lengthens the selection, finishes a move, starts another
- * selection or clears it.
+ * The result of a click on a cell: it extends the selection, finishes a move, starts another
+ * selection or clears the selection.
  * @param {MoveView[]} moves
  * @param {string[]} selection
  * @param {string} cell
  * @param {Targets} targets
- * @returns {Step}
+ * @returns {ClickResult}
  */
 export function click(moves, selection, cell, targets) {
     const next = continuations(moves, selection, cell, targets);
-    if (next.length > 0) return lengthen(next, [...selection, cell]);
+    if (next.length > 0) return extend(next, [...selection, cell]);
     if (selection.length === 0) return { selection: [], finished: [] };
-    const begun = candidates(moves, selection, targets);
+    const possible = candidates(moves, selection, targets);
     if (selection.at(-1) === cell) {
-        return { selection: [], finished: begun.filter(({ path }) => path.length === selection.length) };
+        return { selection: [], finished: possible.filter(({ path }) => path.length === selection.length) };
     }
-    const short = begun.filter(({ path }) => hits(path.at(-1) ?? "", cell, targets));
-    if (short.length > 0) return shortcut(short, selection);
+    const ending = possible.filter(({ path }) => matchesCell(path.at(-1) ?? "", cell, targets));
+    if (ending.length > 0) return finishAtEnd(ending, selection);
     return click(moves, [], cell, targets);
 }
 
 /**
+ * Finishes the moves if the selection is the whole path of each; otherwise extends the selection.
  * @param {MoveView[]} next
  * @param {string[]} selection
- * @returns {Step}
+ * @returns {ClickResult}
  */
-function lengthen(next, selection) {
+function extend(next, selection) {
     if (next.every(({ path }) => path.length === selection.length)) return { selection: [], finished: next };
     return { selection, finished: [] };
 }
 
 /**
- * Accepts a click on the last cell of a long path when only one path leads there.
+ * Accepts a click on the last cell of a longer path if only one path ends there.
  * @param {MoveView[]} moves
  * @param {string[]} selection
- * @returns {Step}
+ * @returns {ClickResult}
  */
-function shortcut(moves, selection) {
-    const ways = new Set(moves.map(({ path }) => path.join(" ")));
-    return ways.size === 1 ? { selection: [], finished: moves } : { selection, finished: [] };
+function finishAtEnd(moves, selection) {
+    const paths = new Set(moves.map(({ path }) => path.join(" ")));
+    return paths.size === 1 ? { selection: [], finished: moves } : { selection, finished: [] };
 }

@@ -1,8 +1,8 @@
 /**
- * The appearance of a board at one moment, as descriptions of SVG elements. Pure.
+ * Draws a board as SVG, in units of one cell. Pure functions.
  *
  * @import {Grid, Kind, MoveView, Sites} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  * @import {Layout, Place} from "./board-geometry.js"
  * @import {Scene} from "./board.js"
  */
@@ -12,30 +12,36 @@ import { drawPiece } from "./board-pieces.js";
 import { h } from "./elements.js";
 
 /**
+ * What the user does with the board now: the selection, the focus and the pointer.
  * @typedef {object} State
  * @property {string[]} selection the cells clicked so far
  * @property {string | null} current the cell that Tab leads to
  * @property {string | null} focus the cell with the visible keyboard focus
  * @property {string | null} hovered the cell under the pointer, if it can be clicked
  * @property {Set<string>} next the cells that can be clicked
- * @property {MoveView | null} preview a move to hint at
- * @property {boolean} [astray] a press found no move
- * @property {string | null} [aim] a small cell that a finger has chosen and not confirmed
+ * @property {MoveView | null} preview the move whose effect is shown
+ * @property {boolean} [showHints] whether to mark the playable cells, after a press without effect
+ * @property {string | null} [aim] a small cell that a finger has touched and not confirmed yet
  */
 
+/** The corners of a hexagon. */
 const HEXAGON = Array.from({ length: 6 }, (_, i) => {
     const angle = (Math.PI / 3) * i + Math.PI / 6;
     return `${(HEXAGON_RADIUS * Math.cos(angle)).toFixed(3)},${(HEXAGON_RADIUS * Math.sin(angle)).toFixed(3)}`;
 }).join(" ");
-const HOLE = 0.425;
-const MOST_HINTS = 40;
+/** The radius of a hole in the plate, in cells. */
+const HOLE_RADIUS = 0.425;
+/** The most cells that are marked as playable after a press without effect. */
+const MAX_HINTS = 40;
+/** The marks with a shape of their own; any other mark is a ring or a tint. */
 const KNOWN_MARKS = new Set(["last", "check", "win", "lane", "selected", "hint", "affects"]);
 
 /**
+ * The whole board as an SVG element.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawBoard(scene, layout, state) {
     const { board } = scene.board;
@@ -43,17 +49,17 @@ export function drawBoard(scene, layout, state) {
     const { box } = layout;
     const [first, second] = scene.board.seats;
     const colours = { "--side-0": first?.colour ?? "", "--side-1": second?.colour ?? "" };
-    const size = { "--tall": box.height.toFixed(2) };
+    const height = { "--board-height": box.height.toFixed(2) };
     return h(
         "svg",
         {
             class: `board ${style} ${board.kind}`,
             viewBox: `${box.x} ${box.y} ${box.width} ${box.height}`,
             ...colours,
-            ...size,
+            ...height,
         },
         h("rect", { class: "frame", ...layout.frame, rx: style === "holes" ? 0.3 : 0.06 }),
-        drawGround(board, layout),
+        drawBackground(board, layout),
         drawCells(scene, layout, state),
         drawMarks(scene, layout, state, "under"),
         drawPieces(scene, layout, state),
@@ -66,11 +72,11 @@ export function drawBoard(scene, layout, state) {
 }
 
 /**
- * The ground under the cells: light squares, the board's lines, edges in the colours of the sides.
+ * The background of the cells: light squares, lines, and edges in the colours of the sides.
  * @param {Grid | Sites} board
  * @param {Layout} layout
  */
-function drawGround(board, layout) {
+function drawBackground(board, layout) {
     if (board.kind === "sites") {
         const edges = layout.edges.map(({ side, strokes }) =>
             h("path", { class: `edge side-${side}`, d: strokes.map(strokePath).join("") }),
@@ -81,9 +87,9 @@ function drawGround(board, layout) {
     if (board.style === "checker")
         return h("rect", { class: "light-squares", x: -0.5, y: -0.5, width: cols, height: rows });
     if (board.style !== "points") return null;
-    const across = layout.rows.flatMap((row) => runsOf(row, "x"));
-    const columns = Array.from({ length: cols }, (_, x) => layout.rows.flatMap((row) => row.find((one) => one.x === x) ?? []));
-    const down = columns.flatMap((column) => runsOf(column, "y"));
+    const across = layout.rows.flatMap((row) => contiguousRuns(row, "x"));
+    const columns = Array.from({ length: cols }, (_, x) => layout.rows.flatMap((row) => row.find((place) => place.x === x) ?? []));
+    const down = columns.flatMap((column) => contiguousRuns(column, "y"));
     const stars = cols === rows ? starPoints(cols) : [];
     return [
         h("path", { class: "lines", d: [...across, ...down].map(strokePath).join("") }),
@@ -92,18 +98,18 @@ function drawGround(board, layout) {
 }
 
 /**
- * The stretches of a row or a column without a hole.
+ * The runs of neighbouring places in a row or a column.
  * @param {Place[]} places
  * @param {"x" | "y"} axis
  * @returns {Place[][]}
  */
-function runsOf(places, axis) {
+function contiguousRuns(places, axis) {
     /** @type {Place[][]} */
     const runs = [];
     for (const place of places) {
         const run = runs.at(-1);
-        const before = run?.at(-1);
-        if (run && before && place[axis] - before[axis] === 1) run.push(place);
+        const previous = run?.at(-1);
+        if (run && previous && place[axis] - previous[axis] === 1) run.push(place);
         else runs.push([place]);
     }
     return runs;
@@ -123,7 +129,7 @@ function linesPath(lines, { byId }) {
 }
 
 /**
- * The grid that assistive technology reads and the keyboard moves on.
+ * The cells, as the grid that screen readers read and in which the arrow keys move.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
@@ -152,7 +158,7 @@ function drawCell(scene, place, state) {
         "data-cell": place.id,
         tabindex: place.id === state.current ? 0 : -1,
         class: ["cell", place.dark ? "dark" : "light", state.next.has(place.id) && "next"],
-        transform: at(place),
+        transform: translateTo(place),
         "aria-label": cellLabel(scene, place.id, state.next),
         "aria-selected": selected,
     };
@@ -165,6 +171,7 @@ function drawCell(scene, place, state) {
 }
 
 /**
+ * A cell's text for screen readers: its id, its piece, its marks, and whether it can be played.
  * @param {Scene} scene
  * @param {string} cell
  * @param {Set<string>} next
@@ -173,7 +180,7 @@ function cellLabel(scene, cell, next) {
     const kind = scene.position?.pieces[cell];
     const marks = Object.entries(markedCells(scene)).filter(([, cells]) => cells.includes(cell));
     const words = [cell, kind === undefined ? "empty" : (scene.board.kinds[kind]?.name ?? kind)];
-    for (const [name] of marks) words.push(markWord(name));
+    for (const [name] of marks) words.push(markText(name));
     if (next.has(cell)) words.push("can play");
     return words.join(", ");
 }
@@ -182,21 +189,21 @@ function cellLabel(scene, cell, next) {
  * A mark in words.
  * @param {string} name
  */
-export function markWord(name) {
+export function markText(name) {
     return name === "last" ? "last move" : name === "win" ? "winning" : name;
 }
 
 /**
  * @param {Place} place
  */
-function at(place) {
+function translateTo(place) {
     return `translate(${place.x} ${place.y})`;
 }
 
 /**
- * A shape that fills a place.
+ * The shape of a place.
  * @param {Place} place
- * @param {string} name its class
+ * @param {string} name the element's class
  */
 function cellShape(place, name) {
     if (place.shape === "hex") return h("polygon", { class: name, points: HEXAGON });
@@ -219,20 +226,21 @@ function drawPieces(scene, layout, state) {
             key: `${cell} ${kind}`,
             class: ["at", affected.includes(cell) && "affected"],
             "data-at": cell,
-            transform: at(place),
+            transform: translateTo(place),
         };
         return [h("g", attributes, drawPiece(kinds[kind]))];
     });
     return h(
         "g",
         { class: "pieces", "aria-hidden": "true" },
-        h("g", { key: "leaving", class: "leaving", own: true }),
+        h("g", { key: "leaving", class: "leaving", managesChildren: true }),
         pieces,
         drawGhost(scene, layout, state),
     );
 }
 
 /**
+ * The translucent piece of the previewed move.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
@@ -243,12 +251,12 @@ function drawGhost(scene, layout, { preview }) {
     const place = layout.byId.get(cell);
     const name = preview === scene.pending ? "ghost pending" : "ghost";
     return place
-        ? h("g", { key: "ghost", class: name, transform: at(place) }, drawPiece(scene.board.kinds[kind]))
+        ? h("g", { key: "ghost", class: name, transform: translateTo(place) }, drawPiece(scene.board.kinds[kind]))
         : null;
 }
 
 /**
- * The front of a board whose discs are behind it: one plate with a hole for each place.
+ * The plate in front of the discs, with a hole for each place.
  * @param {Layout} layout
  */
 function drawPlate({ frame, places }) {
@@ -257,18 +265,18 @@ function drawPlate({ frame, places }) {
     const edge = `M${x + r} ${y}h${width - 2 * r}a${r} ${r} 0 0 1 ${r} ${r}v${height - 2 * r}a${r} ${r} 0 0 1 ${-r} ${r}h${2 * r - width}a${r} ${r} 0 0 1 ${-r} ${-r}v${2 * r - height}a${r} ${r} 0 0 1 ${r} ${-r}z`;
     const holes = places.map(
         (place) =>
-            `M${place.x - HOLE} ${place.y}a${HOLE} ${HOLE} 0 1 0 ${2 * HOLE} 0a${HOLE} ${HOLE} 0 1 0 ${-2 * HOLE} 0z`,
+            `M${place.x - HOLE_RADIUS} ${place.y}a${HOLE_RADIUS} ${HOLE_RADIUS} 0 1 0 ${2 * HOLE_RADIUS} 0a${HOLE_RADIUS} ${HOLE_RADIUS} 0 1 0 ${-2 * HOLE_RADIUS} 0z`,
     );
     return h(
         "g",
         { class: "plate", "aria-hidden": "true" },
         h("path", { d: edge + holes.join(""), "fill-rule": "evenodd" }),
-        places.map((place) => h("circle", { class: "rim", cx: place.x, cy: place.y, r: HOLE })),
+        places.map((place) => h("circle", { class: "rim", cx: place.x, cy: place.y, r: HOLE_RADIUS })),
     );
 }
 
 /**
- * Marks that tint a place lie under the pieces; rings and dots lie on them.
+ * The marks of one level: tints lie under the pieces, rings and dots over them.
  * @param {Scene} scene
  * @param {Layout} layout
  * @param {State} state
@@ -280,17 +288,17 @@ function drawMarks(scene, layout, state, level) {
         const place = layout.byId.get(cell);
         if (!place) return [];
         const kind = scene.position?.pieces[cell];
-        const shape = markShape(name, place, style, kind !== undefined, leanOf(scene.board.kinds[kind ?? ""]));
+        const shape = markShape(name, place, style, kind !== undefined, angleOf(scene.board.kinds[kind ?? ""]));
         return shape.level === level
-            ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: at(place) }, shape.drawing)]
+            ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
             : [];
     });
     return h("g", { class: level, "aria-hidden": "true" }, marks);
 }
 
 /**
- * The cells of each mark: a label with cells stands for them; one without is drawn beside the
- * board.
+ * The cells of each mark; a label with cells is replaced by its cells. A label without cells stays,
+ * and is shown beside the board.
  * @param {Scene} scene
  * @returns {Record<string, string[]>}
  */
@@ -301,6 +309,7 @@ function markedCells(scene) {
 }
 
 /**
+ * All marks: those of the position, and those for the pointer, the selection and the preview.
  * @param {Scene} scene
  * @param {State} state
  * @returns {{name: string, cell: string}[]}
@@ -308,15 +317,15 @@ function markedCells(scene) {
 function marksOf(scene, state) {
     const { board, targets = {} } = scene.board;
     const { last = [], ...others } = markedCells(scene);
-    const given = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
+    const other = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
-    // Where nearly every cell can be played, hints would not help.
-    const astray = state.astray === true && state.next.size <= MOST_HINTS;
-    const hints = state.selection.length > 0 || board.style === "felt" || astray ? [...state.next] : [];
+    // Where most cells can be played, hints would not help.
+    const showHints = state.showHints === true && state.next.size <= MAX_HINTS;
+    const hints = state.selection.length > 0 || board.style === "felt" || showHints ? [...state.next] : [];
     const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
     return [
         ...last.map(mark("last")),
-        ...given,
+        ...other,
         ...lane.map(mark("lane")),
         ...state.selection.map(mark("selected")),
         ...hints.map(mark("hint")),
@@ -329,12 +338,12 @@ function marksOf(scene, state) {
  * @param {Place} place
  * @param {string} style
  * @param {boolean} occupied
- * @param {number} lean of the piece there, in degrees
- * @returns {{level: "under" | "over", drawing: Description}}
+ * @param {number} angle the angle of the piece on the place, in degrees
+ * @returns {{level: "under" | "over", drawing: VNode}}
  */
-function markShape(name, place, style, occupied, lean) {
-    const stones = style === "holes" || style === "felt" || style === "points";
-    const onPieces = stones || place.shape !== "square";
+function markShape(name, place, style, occupied, angle) {
+    const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
+    const onPieces = hasRoundPieces || place.shape !== "square";
     if (name === "hint") {
         const drawing = occupied
             ? h("circle", { class: "ring", r: 0.44 })
@@ -347,7 +356,7 @@ function markShape(name, place, style, occupied, lean) {
             drawing: h("rect", {
                 class: "trace",
                 ...{ x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 },
-                transform: lean ? `rotate(${lean})` : null,
+                transform: angle ? `rotate(${angle})` : null,
             }),
         };
     if (name === "last" && onPieces)
@@ -362,15 +371,15 @@ function markShape(name, place, style, occupied, lean) {
 }
 
 /**
- * The angle of a narrow shape from upright, in degrees.
+ * The angle of a stick or a line from the vertical, clockwise, in degrees.
  * @param {Kind | undefined} kind
  */
-function leanOf(kind) {
+function angleOf(kind) {
     return (kind?.angle ?? 0) + (kind?.shape === "line" ? 90 : 0);
 }
 
 /**
- * Lines through the cell that a finger has chosen, because the finger hides it.
+ * Lines through the cell that a finger has touched, because the finger hides the cell.
  * @param {Layout} layout
  * @param {string | null} cell
  */
@@ -389,7 +398,7 @@ function drawAim({ byId, frame }, cell) {
 function drawFocus({ byId }, cell) {
     const place = byId.get(cell ?? "");
     if (!place) return null;
-    const ring = { class: "focus", transform: at(place) };
+    const ring = { class: "focus", transform: translateTo(place) };
     if (place.shape === "hex") return h("polygon", { key: "focus hex", ...ring, points: HEXAGON });
     const square = { x: -0.47, y: -0.47, width: 0.94, height: 0.94, rx: 0.1 };
     return h("rect", { key: "focus", ...ring, ...square });

@@ -1,24 +1,27 @@
 /**
- * The places of a board in units of one cell, with x to the right and y downwards. Pure.
+ * Computes where the cells of a board and its labels are, in units of one cell; x points to the
+ * right and y down. Pure functions.
  *
  * @import {BoardView, Grid, Sites} from "./protocol.js"
  */
 
 /**
+ * A cell of the board with its centre; `dark` is the colour of a square on a checkerboard.
  * @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark:
  *     boolean}} Place
  */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 /**
- * @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label a text of
- *     that height
+ * `size` is the height of the text; `inside` is set for a text in a cell.
+ * @typedef {{x: number, y: number, text: string, size: number, inside?: boolean}} Label
  */
 /**
- * @typedef {{x: number, y: number}[]} Stroke points in the order in which a line goes through them
+ * @typedef {{x: number, y: number}[]} Stroke the points of a line, in order
  */
 /**
- * `links` are the neighbours of each place along lines; `edges` are the outer edges that belong to
- * a side.
+ * The places of a board. `rows` has them in reading order, `links` has each place's neighbours along
+ * the board's lines, and `edges` has the outer edges that belong to a side. `frame` surrounds the
+ * cells, and `box` also the labels.
  * @typedef {object} Layout
  * @property {Place[]} places
  * @property {Map<string, Place>} byId
@@ -30,42 +33,43 @@
  * @property {Label[]} labels
  */
 
-/** How far the frame extends beyond the outermost cells, and the size of the labels, in cells. */
-const FRAME = 0.12;
-const LABEL = 0.34;
-/** The height of a name inside a cell, in cells: it fits into the corner beside a piece. */
-const NAME = 0.27;
-const LARGE_LABEL = 0.6;
-/**
- * Boards with at least this many cells in a row get larger labels, because their cells are small.
- */
-const LARGE_FROM = 12;
-const EDGE = 0.14;
+/** How far the frame extends beyond the outermost cells, in cells. */
+const FRAME_MARGIN = 0.12;
+/** How much further it extends on boards with coloured edges, in cells. */
+const EDGE_MARGIN = 0.14;
+/** The height of a label, in cells. */
+const LABEL_SIZE = 0.34;
+/** The height of a label on boards with small cells, in cells. */
+const LARGE_LABEL_SIZE = 0.6;
+/** The number of cells in a row from which on cells are small. */
+const LARGE_LABEL_CELLS = 12;
+/** The height of a cell's name, in cells; it fits into the corner beside a piece. */
+const CELL_NAME_SIZE = 0.27;
 /** The distance of a hexagon's corners from its centre when its neighbours are one unit away. */
 export const HEXAGON_RADIUS = 1 / Math.sqrt(3);
 
 /**
- * Computes everything that drawing a board and moving on it need.
+ * The layout of a board.
  * @param {Grid | Sites} board
- * @param {boolean} flip turn by 180 degrees
+ * @param {boolean} flip whether to turn the board by 180 degrees
  * @returns {Layout}
  */
 export function layOut(board, flip) {
     const places = board.kind === "grid" ? gridPlaces(board) : sitePlaces(board);
     const width = Math.max(...places.map((place) => place.x));
     const height = Math.max(...places.map((place) => place.y));
-    const placed = flip ? places.map((place) => ({ ...place, x: width - place.x, y: height - place.y })) : places;
-    const byId = new Map(placed.map((place) => [place.id, place]));
-    const reach = FRAME + (board.kind === "sites" && board.borders?.length ? EDGE : 0);
-    const frame = { x: -0.5 - reach, y: -0.5 - reach, width: width + 1 + 2 * reach, height: height + 1 + 2 * reach };
-    const size = Math.max(width, height) + 1 < LARGE_FROM ? LABEL : LARGE_LABEL;
-    const labels = board.kind === "grid" ? gridLabels(board, flip, placed, frame, size) : siteLabels(placed, frame, size);
+    const positioned = flip ? places.map((place) => ({ ...place, x: width - place.x, y: height - place.y })) : places;
+    const byId = new Map(positioned.map((place) => [place.id, place]));
+    const margin = FRAME_MARGIN + (board.kind === "sites" && board.borders?.length ? EDGE_MARGIN : 0);
+    const frame = { x: -0.5 - margin, y: -0.5 - margin, width: width + 1 + 2 * margin, height: height + 1 + 2 * margin };
+    const size = Math.max(width, height) + 1 < LARGE_LABEL_CELLS ? LABEL_SIZE : LARGE_LABEL_SIZE;
+    const labels = board.kind === "grid" ? gridLabels(board, flip, positioned, frame, size) : siteLabels(positioned, frame, size);
     const box = boxAround(frame, labels, size);
     return {
-        places: placed,
+        places: positioned,
         byId,
-        rows: rowsOf(placed),
-        links: board.kind === "sites" ? linksOf(board.lines ?? []) : new Map(),
+        rows: rowsOf(positioned),
+        links: board.kind === "sites" ? linksAlong(board.lines ?? []) : new Map(),
         edges: board.kind === "sites" ? edgesOf(board.borders ?? [], byId) : [],
         box,
         frame,
@@ -74,7 +78,7 @@ export function layOut(board, flip) {
 }
 
 /**
- * The frame with the labels that stand outside it.
+ * The smallest box around the frame and the labels outside it.
  * @param {Box} frame
  * @param {Label[]} labels
  * @param {number} size
@@ -94,12 +98,12 @@ function boxAround(frame, labels, size) {
  */
 function gridPlaces(board) {
     const places = [];
-    const onlyDark = hasOneColour(board);
+    const areAllDark = hasOneColour(board);
     for (let row = 0; row < board.rows; row++) {
         for (let col = 0; col < board.cols; col++) {
             const id = board.names ? board.names[row]?.[col] : cellName(col, row);
             if (id == null) continue;
-            const dark = onlyDark || (row + col) % 2 === 0;
+            const dark = areAllDark || (row + col) % 2 === 0;
             places.push({ id, x: col, y: gridY(board, row), shape: /** @type {const} */ ("square"), dark });
         }
     }
@@ -107,7 +111,7 @@ function gridPlaces(board) {
 }
 
 /**
- * Whether the cells are the squares of one colour only; those are drawn as the dark ones.
+ * Whether all cells are squares of one colour of a checkerboard; they are drawn as dark squares.
  * @param {Grid} board
  */
 function hasOneColour({ names }) {
@@ -143,19 +147,20 @@ function sitePlaces(board) {
 }
 
 /**
- * Letters under the columns and numbers beside the rows; no numbers where discs fall and only the
- * column matters. Cells with other names (the numbers of draughts) show their names themselves.
+ * Letters under the columns and numbers beside the rows. A board with gravity has no numbers,
+ * because only the column matters. Cells with other names, such as those of draughts, show their
+ * names.
  * @param {Grid} board
  * @param {boolean} flip
- * @param {Place[]} placed
+ * @param {Place[]} positioned
  * @param {Box} frame
  * @param {number} size
  * @returns {Label[]}
  */
-function gridLabels(board, flip, placed, frame, size) {
+function gridLabels(board, flip, positioned, frame, size) {
     if (board.labels === false) return [];
     if (board.names && !namedByPlace(board.names))
-        return placed.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.42, text: id, size: NAME, inside: true }));
+        return positioned.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.42, text: id, size: CELL_NAME_SIZE, inside: true }));
     const labels = [];
     for (let col = 0; col < board.cols; col++) {
         const x = flip ? board.cols - 1 - col : col;
@@ -170,15 +175,15 @@ function gridLabels(board, flip, placed, frame, size) {
 }
 
 /**
- * Letters and numbers for places that are named by them (f4): below and beside upright lines,
- * otherwise (on leaning boards of hexagons) at the ends of the rows and columns.
- * @param {Place[]} placed
+ * Letters and numbers for places whose ids are a letter and a number (f4): below upright columns and
+ * beside level rows, and at the ends of leaning ones (on boards of hexagons).
+ * @param {Place[]} positioned
  * @param {Box} frame
  * @param {number} size
  * @returns {Label[]}
  */
-function siteLabels(placed, frame, size) {
-    const named = placed.map((place) => ({ place, parts: /^([a-z])(\d{1,2})$/.exec(place.id) }));
+function siteLabels(positioned, frame, size) {
+    const named = positioned.map((place) => ({ place, parts: /^([a-z])(\d{1,2})$/.exec(place.id) }));
     if (!named.every(({ parts }) => parts !== null)) return [];
     /** @type {Map<string, Place[]>} */
     const lines = new Map();
@@ -203,7 +208,7 @@ function namedByPlace(names) {
  * @param {string[][]} lines
  * @returns {Map<string, Set<string>>}
  */
-function linksOf(lines) {
+function linksAlong(lines) {
     const links = new Map();
     const link = (/** @type {string} */ from, /** @type {string} */ to) =>
         links.set(from, (links.get(from) ?? new Set()).add(to));
@@ -217,27 +222,28 @@ function linksOf(lines) {
 }
 
 /**
- * The outer edges of hexagons. Each half of an edge belongs to the border that faces the same way,
- * so two borders meet in the middle of the edge at their common corner.
+ * The strokes along the outer edges of hexagons, for each border. Each half of an edge belongs to the
+ * border that faces in the most similar direction, so two borders meet in the middle of an edge at
+ * their common corner.
  * @param {NonNullable<Sites["borders"]>} borders
  * @param {Map<string, Place>} byId
  */
 function edgesOf(borders, byId) {
     const places = [...byId.values()];
     const middle = centreOf(places);
-    const known = borders.map(({ side, sites }) => {
+    const edges = borders.map(({ side, sites }) => {
         const along = sites.flatMap((id) => byId.get(id) ?? []);
         const { x, y } = centreOf(along);
         return { side, along, facing: Math.atan2(y - middle.y, x - middle.x), strokes: /** @type {Stroke[]} */ ([]) };
     });
-    for (const place of new Set(known.flatMap(({ along }) => along))) {
-        const here = known.filter(({ along }) => along.includes(place));
-        for (const { angle, stroke } of freeHalfEdges(place, places)) {
-            const off = here.map(({ facing }) => Math.cos(angle - facing));
-            here[off.indexOf(Math.max(...off))].strokes.push(stroke);
+    for (const place of new Set(edges.flatMap(({ along }) => along))) {
+        const candidates = edges.filter(({ along }) => along.includes(place));
+        for (const { angle, stroke } of outerHalfEdges(place, places)) {
+            const similarities = candidates.map(({ facing }) => Math.cos(angle - facing));
+            candidates[similarities.indexOf(Math.max(...similarities))].strokes.push(stroke);
         }
     }
-    return known.map(({ side, strokes }) => ({ side, strokes }));
+    return edges.map(({ side, strokes }) => ({ side, strokes }));
 }
 
 /** @param {{x: number, y: number}[]} places */
@@ -247,11 +253,12 @@ function centreOf(places) {
 }
 
 /**
- * The halves of a hexagon's edges without a place behind them, and the direction that each faces.
+ * The halves of a hexagon's outer edges, each with the direction that it faces. An edge is an outer
+ * edge if no place is behind it.
  * @param {Place} place
  * @param {Place[]} places
  */
-function freeHalfEdges({ x, y }, places) {
+function outerHalfEdges({ x, y }, places) {
     const point = (/** @type {number} */ angle, /** @type {number} */ radius) => ({
         x: x + radius * Math.cos(angle),
         y: y + radius * Math.sin(angle),
@@ -260,16 +267,15 @@ function freeHalfEdges({ x, y }, places) {
     return Array.from({ length: 6 }, (_, i) => i * sixth).flatMap((angle) => {
         const behind = point(angle, 1);
         if (places.some((other) => Math.hypot(other.x - behind.x, other.y - behind.y) < 0.3)) return [];
-        const halves = [-1, 1].map((sign) => ({
+        return [-1, 1].map((sign) => ({
             angle: angle + (sign * sixth) / 4,
             stroke: [point(angle, Math.sqrt(3) / 2 * HEXAGON_RADIUS), point(angle + (sign * sixth) / 2, HEXAGON_RADIUS)],
         }));
-        return halves;
     });
 }
 
 /**
- * Places in reading order, one row per height.
+ * Places in reading order; places of the same height make a row.
  * @param {Place[]} places
  * @returns {Place[][]}
  */
@@ -285,9 +291,9 @@ function rowsOf(places) {
 }
 
 /**
- * The place that an arrow key leads to: along a line of the board that goes that way, else the next
- * place of the row, or the nearest of the row above or below. Every place can be reached on
- * squares, hexagons and points alike.
+ * The place that an arrow key leads to: the next one on a line of the board in that direction;
+ * otherwise the next of the row, or the nearest of the row above or below. The keys reach every
+ * place on boards of squares, hexagons and points.
  * @param {Pick<Layout, "rows" | "links" | "byId">} layout
  * @param {Place} from
  * @param {[number, number]} direction
@@ -306,8 +312,8 @@ export function neighbour({ rows, links, byId }, from, [dx, dy]) {
 }
 
 /**
- * The nearest place of a row. Of two equally near ones it is the left one upwards and the right one
- * downwards, so that the opposite key leads back.
+ * The nearest place of a row. Of two equally near places it is the left one on the way up and the
+ * right one on the way down, so that the opposite key leads back.
  * @param {Place[]} row
  * @param {Place} from
  * @param {number} dy
@@ -329,11 +335,11 @@ function nearestInRow(row, from, dy) {
  */
 export function placeAt(places, x, y) {
     let best = null;
-    let least = Infinity;
+    let bestDistance = Infinity;
     for (const place of places) {
         const [across, down] = [Math.abs(place.x - x), Math.abs(place.y - y)];
-        if (across < 0.62 && down < 0.62 && Math.hypot(across, down) < least) {
-            least = Math.hypot(across, down);
+        if (across < 0.62 && down < 0.62 && Math.hypot(across, down) < bestDistance) {
+            bestDistance = Math.hypot(across, down);
             best = place;
         }
     }
@@ -341,30 +347,31 @@ export function placeAt(places, x, y) {
 }
 
 /**
- * Whether the board can be turned: not where pieces fall down, nor where turning changes nothing.
+ * Whether the user can turn the board: not one with gravity, nor a grid on which it is of no use.
  * @param {Grid | Sites} board
  */
 export function canFlip(board) {
     if (board.kind === "sites") return true;
-    return !board.gravity && (board.flips === true || TURNING.has(board.style ?? "plain"));
+    return !board.gravity && (board.flips === true || FLIPPABLE_STYLES.has(board.style ?? "plain"));
 }
 
-const TURNING = new Set(["checker", "felt", "points"]);
+/** The styles of grids that the user can turn. */
+const FLIPPABLE_STYLES = new Set(["checker", "felt", "points"]);
 
 /**
- * Whether the board is turned for a viewer on this seat (null: a spectator), who may have turned it
- * themselves.
+ * Whether the board is drawn upside down for a viewer on this seat (null: a spectator). `isTurned`
+ * says whether the viewer has turned it.
  * @param {Grid | Sites} board
  * @param {number | null} seat
- * @param {boolean} turned
+ * @param {boolean} isTurned
  */
-export function isFlipped(board, seat, turned) {
+export function isFlipped(board, seat, isTurned) {
     const fromOtherSide = board.kind === "grid" && board.flips === true && seat === 1;
-    return canFlip(board) && fromOtherSide !== turned;
+    return canFlip(board) && fromOtherSide !== isTurned;
 }
 
 /**
- * The star points of a board of lines: the usual ones of square boards, none elsewhere.
+ * The usual star points of a square board of lines; none for an even size or below 9.
  * @param {number} size lines in each direction
  * @returns {[number, number][]}
  */

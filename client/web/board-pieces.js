@@ -1,36 +1,37 @@
 /**
- * The appearance of pieces: a small drawing vocabulary for every game's kinds. A piece is one unit
- * wide, with its centre at 0, 0; the style sheet sets colours by side.
+ * Draws the pieces of all games. A piece is one unit wide, with its centre at 0, 0; the style sheet
+ * sets its colours by side.
  *
  * @import {Kind} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { drawSprite } from "./board-sprites.js";
 import { h } from "./elements.js";
 
+/** The path of a crown. */
 const CROWN = "M-.2 .13 -.25 -.14 -.1 0 0 -.21 .1 0 .25 -.14 .2 .13Z";
 
 /**
- * @param {Kind | undefined} kind undefined draws a plain disc, so that a piece of an unknown kind
- *     is visible
+ * A piece of a kind; a piece of an unknown kind is a plain disc.
+ * @param {Kind | undefined} kind
  * @param {string} [extra] a further class
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawPiece(kind, extra = "") {
     const side = kind?.side ?? "none";
     const name = (/** @type {string} */ shape) => ({ class: `piece ${shape} side-${side} ${extra}` });
     if (kind?.sprite) return h("g", name(kind.sprite), drawSprite(kind.sprite));
     const shape = kind?.shape ?? "disc";
-    const body = kind?.angle ? h("g", { transform: `rotate(${kind.angle})` }, bodyOf(shape)) : bodyOf(shape);
-    return h("g", name(shape), body, emblemOf(kind, shape));
+    const body = kind?.angle ? h("g", { transform: `rotate(${kind.angle})` }, drawBody(shape)) : drawBody(shape);
+    return h("g", name(shape), body, drawEmblem(kind, shape));
 }
 
 /**
  * @param {NonNullable<Kind["shape"]>} shape
- * @returns {Description[]}
+ * @returns {VNode[]}
  */
-function bodyOf(shape) {
+function drawBody(shape) {
     switch (shape) {
         case "cross":
             return [h("path", { class: "line", d: "M-.27 -.27 .27 .27M.27 -.27 -.27 .27" })];
@@ -57,9 +58,9 @@ function bodyOf(shape) {
 /**
  * @param {Kind | undefined} kind
  * @param {NonNullable<Kind["shape"]>} shape
- * @returns {Description | null}
+ * @returns {VNode | null}
  */
-function emblemOf(kind, shape) {
+function drawEmblem(kind, shape) {
     if (shape === "stack") return h("path", { class: "emblem", d: CROWN, transform: "translate(0 -.05)" });
     if (shape !== "disc") return null;
     if (kind?.mark === "crown") return h("path", { class: "emblem", d: CROWN });

@@ -1,16 +1,17 @@
 /**
- * The chess pieces, drawn for this project. Each is a stack of closed shapes on a field of 100 by
- * 100, from the foot up, followed by the inner lines and dots; the style sheet sets their colours
- * by side. Pure.
+ * The chess pieces, drawn for this project in a square of 100 by 100. Each has closed shapes, in the
+ * order in which they are drawn, then inner lines and dots. The style sheet sets their colours by
+ * side.
  *
  * @import {Kind} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
 
 /** @typedef {{shapes: string[], lines?: string[], dots?: [number, number, number][]}} Sprite */
 
+/** The foot that most pieces have. */
 const FOOT = "M21 89V84.5C21 79.5 24.5 76 29.5 76H70.5C75.5 76 79 79.5 79 84.5V89Z";
 
 /** @type {Record<NonNullable<Kind["sprite"]>, Sprite>} */
@@ -90,7 +91,7 @@ function ball(x, y, r) {
 /**
  * A chess piece, one unit wide, with its centre at 0, 0.
  * @param {NonNullable<Kind["sprite"]>} name
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawSprite(name) {
     const { shapes, lines = [], dots = [] } = SPRITES[name];

@@ -1,9 +1,9 @@
 /**
- * `<ply-board>` draws any game from its board view and turns clicks, drags, touches and keys into
- * moves. It knows no game.
+ * `<ply-board>` draws the board of any game from its views, and turns clicks, drags, touches and keys
+ * into moves. It knows no game.
  *
- * Set `scene`; listen to `ply-move` (detail: the MoveView that was played) and `ply-say` (detail: a
- * line for screen readers).
+ * Set `scene`; listen to `ply-move` (detail: the chosen MoveView) and `ply-announce` (detail: a text
+ * for screen readers).
  *
  * @import {BoardView, MoveView, PositionView} from "./protocol.js"
  * @import {Layout, Place} from "./board-geometry.js"
@@ -11,32 +11,37 @@
 
 import { animate } from "./board-animation.js";
 import { candidates, click, continuations, nextCells } from "./board-clicks.js";
-import { drawBoard, markWord } from "./board-drawing.js";
+import { drawBoard, markText } from "./board-drawing.js";
 import { drawChoices } from "./board-choices.js";
 import { layOut, neighbour, placeAt } from "./board-geometry.js";
 import { h, render } from "./elements.js";
 
 /**
+ * What a board shows.
  * @typedef {object} Scene
  * @property {BoardView} board
  * @property {PositionView | null} position null draws the empty board
- * @property {MoveView[]} moves the legal moves; none makes the board read-only
- * @property {MoveView | null} pending a move on its way to the server
- * @property {boolean} flip
- * @property {string} label names the board for screen readers
+ * @property {MoveView[]} moves the legal moves; with an empty list the board is read-only
+ * @property {MoveView | null} pending the move that was sent and is not in the match yet
+ * @property {boolean} flip whether to turn the board by 180 degrees
+ * @property {string} label the board's name for screen readers
  */
 
 /**
+ * A press that has not ended: its pointer, and the cell and the position where it began. `selected`
+ * says whether the press selected the cell.
  * @typedef {{pointer: number, cell: string, x: number, y: number, selected: boolean, dragging:
  *     boolean}} Gesture
  */
 
-/** @type {Record<string, [number, number]>} */
+/** The directions of the arrow keys. @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const DRAG_FROM = 0.25;
+/** A press that moves further than this is a drag, in cells. */
+const MIN_DRAG_CELLS = 0.25;
 
 /**
- * The width below which a finger aims first and then confirms, in pixels: it covers several cells.
+ * The width of a cell below which a touch must be confirmed, in pixels, because a finger covers
+ * several cells.
  */
 const SMALL_CELL_PX = 30;
 
@@ -51,26 +56,26 @@ export class PlyBoard extends HTMLElement {
     #current = null;
     /** The cell under the pointer or with the keyboard's focus. @type {string | null} */
     #hovered = null;
-    #focusShown = false;
-    /** The small cell that a finger has chosen and not confirmed. @type {string | null} */
+    #isFocusVisible = false;
+    /** The small cell that a finger has touched and not confirmed yet. @type {string | null} */
     #aim = null;
     /** @type {Gesture | null} */
     #gesture = null;
-    /** A press found no move: every cell that can be pressed is highlighted. */
-    #astray = false;
-    #drawing = false;
-    #stale = false;
+    /** Whether the playable cells are marked, after a press without effect. */
+    #showsHints = false;
+    #isDrawing = false;
+    #isStale = false;
 
     connectedCallback() {
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
-        this.addEventListener("keydown", (event) => this.#key(event));
-        this.addEventListener("focusin", (event) => this.#focused(event));
-        this.addEventListener("focusout", () => this.#blurred());
-        this.addEventListener("pointerdown", (event) => this.#down(event));
-        this.addEventListener("pointermove", (event) => this.#moved(event));
-        this.addEventListener("pointerup", (event) => this.#up(event));
-        this.addEventListener("pointercancel", () => this.#cancel());
+        this.addEventListener("keydown", (event) => this.#onKey(event));
+        this.addEventListener("focusin", (event) => this.#onFocusIn(event));
+        this.addEventListener("focusout", () => this.#onFocusOut());
+        this.addEventListener("pointerdown", (event) => this.#onPointerDown(event));
+        this.addEventListener("pointermove", (event) => this.#onPointerMove(event));
+        this.addEventListener("pointerup", (event) => this.#onPointerUp(event));
+        this.addEventListener("pointercancel", () => this.#endGesture());
         this.addEventListener("pointerleave", () => this.#hover(null));
     }
 
@@ -78,7 +83,7 @@ export class PlyBoard extends HTMLElement {
         return this.#scene;
     }
 
-    /** Draws a scene; a scene equal in all its parts changes nothing. */
+    /** Draws a scene; a scene whose parts are all the same changes nothing. */
     set scene(scene) {
         const before = this.#scene;
         if (scene === null || (before && sameScene(before, scene))) return;
@@ -88,31 +93,34 @@ export class PlyBoard extends HTMLElement {
         if (before?.moves !== scene.moves) {
             this.#selection = [];
             this.#aim = null;
-            this.#astray = false;
+            this.#showsHints = false;
         }
         const { places, byId } = this.#layout;
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
-        const step = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
-        animate(this, this.#layout, scene, step, () => this.#draw());
+        const position = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
+        animate(this, this.#layout, scene, position, () => this.#draw());
     }
 
-    /** Draws. The drawing may remove a focused button, which requests another drawing meanwhile. */
+    /**
+     * Draws the scene. Removing a focused button calls `#draw` again through `focusout`; the loop
+     * then draws once more.
+     */
     #draw() {
-        this.#stale = true;
-        if (this.#drawing) return;
-        this.#drawing = true;
-        const held = this.contains(document.activeElement);
-        while (this.#stale) {
-            this.#stale = false;
+        this.#isStale = true;
+        if (this.#isDrawing) return;
+        this.#isDrawing = true;
+        const hadFocus = this.contains(document.activeElement);
+        while (this.#isStale) {
+            this.#isStale = false;
             this.#drawOnce();
         }
-        this.#drawing = false;
-        if (held && !this.contains(document.activeElement)) this.#refocus();
+        this.#isDrawing = false;
+        if (hadFocus && !this.contains(document.activeElement)) this.#focusBoard();
     }
 
-    /** Moves the focus of a removed button to the board. */
-    #refocus() {
-        const node = this.#node(this.#current ?? "");
+    /** Moves the focus to the current cell, after the focused button was removed. */
+    #focusBoard() {
+        const node = this.#cellNode(this.#current ?? "");
         if (node instanceof SVGElement) node.focus({ preventScroll: true });
     }
 
@@ -124,22 +132,23 @@ export class PlyBoard extends HTMLElement {
         const state = {
             selection: this.#selection,
             current: this.#current,
-            focus: this.#focusShown ? this.#current : null,
+            focus: this.#isFocusVisible ? this.#current : null,
             next,
             hovered: this.#hovered !== null && next.has(this.#hovered) ? this.#hovered : null,
             preview: pending ?? this.#preview(),
             aim: this.#aim,
-            astray: this.#astray,
+            showHints: this.#showsHints,
         };
         this.classList.toggle("playable", moves.length > 0);
-        render(this, drawBoard(this.#scene, this.#layout, state), this.#drawBeside(next));
+        render(this, drawBoard(this.#scene, this.#layout, state), this.#drawButtons(next));
     }
 
     /**
-     * Buttons for actions without a cell: labels without cells, and the move that a finger aims at.
+     * The buttons beside the board: for labels without cells, and to confirm a touched cell. Marks on
+     * such labels are shown there too.
      * @param {Set<string>} next
      */
-    #drawBeside(next) {
+    #drawButtons(next) {
         if (!this.#scene) return null;
         const { moves, board, position } = this.#scene;
         const labels = Object.entries(board.targets ?? {}).flatMap(([label, cells]) => (cells.length > 0 ? [] : [label]));
@@ -149,10 +158,10 @@ export class PlyBoard extends HTMLElement {
         );
         const buttons = labels.filter((label) => next.has(label)).map((label) => this.#drawLabelButton(label, moves));
         const aim = this.#aim;
-        const confirm =
+        const confirmation =
             aim !== null &&
             h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${aim}`);
-        return h("div", { class: "beside", key: "beside" }, marked, buttons, confirm);
+        return h("div", { class: "beside", key: "beside" }, marked, buttons, confirmation);
     }
 
     /**
@@ -161,7 +170,7 @@ export class PlyBoard extends HTMLElement {
      * @param {string} name
      */
     #drawLabelMark(label, name) {
-        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, `${label}: ${markWord(name)}`);
+        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, `${label}: ${markText(name)}`);
     }
 
     /**
@@ -169,13 +178,13 @@ export class PlyBoard extends HTMLElement {
      * @param {MoveView[]} moves
      */
     #drawLabelButton(label, moves) {
-        const leads = continuations(moves, this.#selection, label, {});
-        const words = leads.length === 1 ? leads[0].text : label;
-        const only = moves.length === 1;
-        return h("button", { key: label, "data-label": label, class: only ? "only" : null, onclick: () => this.#click(label) }, words);
+        const next = continuations(moves, this.#selection, label, {});
+        const text = next.length === 1 ? next[0].text : label;
+        const isOnlyMove = moves.length === 1;
+        return h("button", { key: label, "data-label": label, class: isOnlyMove ? "only" : null, onclick: () => this.#click(label) }, text);
     }
 
-    /** The move that the hovered cell would continue, if there is exactly one. */
+    /** The move that a click on the hovered cell would continue, if there is exactly one. */
     #preview() {
         if (!this.#scene || this.#hovered === null) return null;
         const { moves, board } = this.#scene;
@@ -188,12 +197,12 @@ export class PlyBoard extends HTMLElement {
         if (!this.#scene) return;
         const { moves, board } = this.#scene;
         this.#aim = null;
-        const step = click(moves, this.#selection, cell, board.targets ?? {});
-        this.#astray = moves.length > 0 && this.#selection.length + step.selection.length + step.finished.length === 0;
-        this.#select(step.selection);
-        if (this.#astray) this.#say(`Nothing can be played on ${cell}`);
-        if (step.finished.length === 1) this.#play(step.finished[0]);
-        else if (step.finished.length > 1) this.#choose(step.finished);
+        const result = click(moves, this.#selection, cell, board.targets ?? {});
+        this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
+        this.#select(result.selection);
+        if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
+        if (result.finished.length === 1) this.#play(result.finished[0]);
+        else if (result.finished.length > 1) this.#openChoice(result.finished);
     }
 
     /** @param {string[]} selection */
@@ -203,8 +212,8 @@ export class PlyBoard extends HTMLElement {
         this.#draw();
         if (!changed || !this.#scene || selection.length === 0) return;
         const { moves, board } = this.#scene;
-        const ways = candidates(moves, selection, board.targets ?? {}).length;
-        this.#say(`${selection.at(-1)} selected, ${ways} ${ways === 1 ? "move" : "moves"}`);
+        const count = candidates(moves, selection, board.targets ?? {}).length;
+        this.#announce(`${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);
     }
 
     /** @param {MoveView} move */
@@ -213,15 +222,15 @@ export class PlyBoard extends HTMLElement {
     }
 
     /** @param {string} text */
-    #say(text) {
-        this.dispatchEvent(new CustomEvent("ply-say", { detail: text, bubbles: true }));
+    #announce(text) {
+        this.dispatchEvent(new CustomEvent("ply-announce", { detail: text, bubbles: true }));
     }
 
     /**
-     * Asks which of several moves with the same path to play, then restores the keyboard's focus.
+     * Opens a dialog to choose between moves with the same path, and plays the chosen one.
      * @param {MoveView[]} moves
      */
-    #choose(moves) {
+    #openChoice(moves) {
         if (!this.#scene) return;
         const { board } = this.#scene;
         const dialog = document.createElement("dialog");
@@ -238,11 +247,11 @@ export class PlyBoard extends HTMLElement {
     }
 
     /** @param {KeyboardEvent} event */
-    #key(event) {
+    #onKey(event) {
         if (!this.#layout || this.#current === null || event.altKey || event.ctrlKey || event.metaKey) return;
         if (event.target instanceof HTMLButtonElement) return;
         const arrow = ARROWS[event.key];
-        if (arrow) this.#walk(arrow);
+        if (arrow) this.#moveFocus(arrow);
         else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
         else if (event.key === "Escape" && this.#selection.length > 0) this.#select([]);
         else return;
@@ -251,7 +260,7 @@ export class PlyBoard extends HTMLElement {
     }
 
     /** @param {[number, number]} direction */
-    #walk(direction) {
+    #moveFocus(direction) {
         const from = this.#layout?.byId.get(this.#current ?? "");
         const to = this.#layout && from ? neighbour(this.#layout, from, direction) : null;
         if (to) this.#focus(to.id);
@@ -261,28 +270,28 @@ export class PlyBoard extends HTMLElement {
     #focus(cell) {
         this.#current = cell;
         this.#draw();
-        const node = this.#node(cell);
+        const node = this.#cellNode(cell);
         if (node instanceof SVGElement) node.focus({ preventScroll: true });
     }
 
     /** @param {FocusEvent} event */
-    #focused(event) {
+    #onFocusIn(event) {
         const node = event.target;
         if (!(node instanceof SVGElement) || !node.dataset.cell) return;
         this.#current = node.dataset.cell;
-        this.#focusShown = node.matches(":focus-visible");
-        if (this.#focusShown) this.#hovered = this.#current;
+        this.#isFocusVisible = node.matches(":focus-visible");
+        if (this.#isFocusVisible) this.#hovered = this.#current;
         this.#draw();
     }
 
-    #blurred() {
-        this.#focusShown = false;
+    #onFocusOut() {
+        this.#isFocusVisible = false;
         this.#hover(null);
         this.#draw();
     }
 
     /** @param {string} cell */
-    #node(cell) {
+    #cellNode(cell) {
         return this.querySelector(`[role=gridcell][data-cell="${CSS.escape(cell)}"]`);
     }
 
@@ -295,11 +304,11 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * The pointer's position, in cells.
+     * The pointer's position in cells, and the place under it.
      * @param {PointerEvent} event
      * @returns {{x: number, y: number, place: Place | null}}
      */
-    #at(event) {
+    #locate(event) {
         const svg = this.querySelector("svg");
         const matrix = svg?.getScreenCTM();
         if (!matrix || !this.#layout) return { x: 0, y: 0, place: null };
@@ -308,32 +317,32 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * A press selects a cell at once if a move continues from it, so that its piece can be dragged;
-     * the release makes the move.
+     * A press selects its cell at once if the cell begins or continues a move, so that the piece can
+     * be dragged. The release finishes a move.
      * @param {PointerEvent} event
      */
-    #down(event) {
+    #onPointerDown(event) {
         if (event.target instanceof Element && event.target.closest("button")) return;
-        const { x, y, place } = this.#at(event);
+        const { x, y, place } = this.#locate(event);
         if (!this.#scene || !place || event.button !== 0 || this.#gesture) return;
         this.#gesture = { pointer: event.pointerId, cell: place.id, x, y, selected: false, dragging: false };
         this.setPointerCapture(event.pointerId);
         this.#hovered = place.id;
         const { moves, board } = this.#scene;
-        const step = click(moves, this.#selection, place.id, board.targets ?? {});
-        if (step.selection.at(-1) === place.id && step.finished.length === 0) {
+        const result = click(moves, this.#selection, place.id, board.targets ?? {});
+        if (result.selection.at(-1) === place.id && result.finished.length === 0) {
             this.#gesture.selected = true;
-            this.#select(step.selection);
+            this.#select(result.selection);
         } else this.#draw();
     }
 
     /** @param {PointerEvent} event */
-    #moved(event) {
-        const { x, y, place } = this.#at(event);
+    #onPointerMove(event) {
+        const { x, y, place } = this.#locate(event);
         if (event.pointerType !== "touch" || this.#gesture) this.#hover(place?.id ?? null);
         const gesture = this.#gesture;
         if (!gesture || !gesture.selected || gesture.pointer !== event.pointerId) return;
-        gesture.dragging ||= Math.hypot(x - gesture.x, y - gesture.y) > DRAG_FROM;
+        gesture.dragging ||= Math.hypot(x - gesture.x, y - gesture.y) > MIN_DRAG_CELLS;
         if (gesture.dragging) this.#dragTo(gesture, `translate(${x}px, ${y}px)`);
     }
 
@@ -348,11 +357,11 @@ export class PlyBoard extends HTMLElement {
     }
 
     /** @param {PointerEvent} event */
-    #up(event) {
+    #onPointerUp(event) {
         const gesture = this.#gesture;
         if (!gesture || gesture.pointer !== event.pointerId) return;
-        this.#cancel();
-        const { place } = this.#at(event);
+        this.#endGesture();
+        const { place } = this.#locate(event);
         if (event.pointerType === "touch") this.#hover(null);
         if (!place) return;
         this.#current = place.id;
@@ -362,8 +371,8 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Whether a touch of this cell would make a move at once, although the finger may have meant
-     * its neighbour.
+     * Whether a touch of this cell would play a move although the cells are small; the user may have
+     * meant a neighbouring cell.
      * @param {string} cell
      */
     #mustConfirm(cell) {
@@ -378,10 +387,10 @@ export class PlyBoard extends HTMLElement {
         this.#aim = cell;
         this.#hovered = cell;
         this.#draw();
-        this.#say(`${cell} chosen; touch it again or press Play`);
+        this.#announce(`${cell} chosen; touch it again or press Play`);
     }
 
-    #cancel() {
+    #endGesture() {
         if (this.#gesture?.dragging) this.#dragTo(this.#gesture, "");
         this.#gesture = null;
     }

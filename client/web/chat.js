@@ -1,29 +1,30 @@
 /**
- * The chat of a room. Names and lines are shown as plain text.
+ * The chat of a room.
  *
  * @import {ChatLine} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
 
 /** The longest line that the server accepts, in characters. */
-const MAX_CHAT = 400;
+const MAX_CHAT_CHARACTERS = 400;
 
 /**
  * @typedef {object} Chat
  * @property {ChatLine[]} lines
- * @property {(text: string, to: "room" | "spectators") => void} say
- * @property {boolean} spectator whether the viewer may talk to spectators only
- * @property {(atEnd: boolean) => void} scrolled reports whether the newest line is visible
+ * @property {(text: string, to: "room" | "spectators") => void} send
+ * @property {boolean} isSpectator whether the viewer is a spectator, who can also write to the
+ *     spectators alone
+ * @property {(isAtEnd: boolean) => void} onScroll called with whether the newest line is visible
  */
 
 /**
  * @param {Chat} chat
- * @returns {Description}
+ * @returns {VNode}
  */
-export function drawChat({ lines, say, spectator, scrolled }) {
+export function drawChat({ lines, send, isSpectator, onScroll }) {
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         const form = event.currentTarget;
@@ -31,26 +32,26 @@ export function drawChat({ lines, say, spectator, scrolled }) {
         const data = new FormData(form);
         const text = String(data.get("text") ?? "").trim();
         if (text === "") return;
-        say(text, spectator && data.get("to") === "spectators" ? "spectators" : "room");
+        send(text, isSpectator && data.get("to") === "spectators" ? "spectators" : "room");
         form.querySelector("input")?.focus();
         const field = form.elements.namedItem("text");
         if (field instanceof HTMLInputElement) field.value = "";
     };
     const scroll = (/** @type {Event} */ event) => {
         const list = event.currentTarget;
-        if (list instanceof Element) scrolled(list.scrollHeight - list.scrollTop - list.clientHeight < 30);
+        if (list instanceof Element) onScroll(list.scrollHeight - list.scrollTop - list.clientHeight < 30);
     };
     const log = {
         class: "lines",
         role: "log",
         "aria-live": "polite",
-        "aria-label": "What was said",
+        "aria-label": "Messages",
         tabindex: 0,
         onscroll: scroll,
     };
     const input = {
         name: "text",
-        maxlength: MAX_CHAT,
+        maxlength: MAX_CHAT_CHARACTERS,
         autocomplete: "off",
         placeholder: "Say something",
         "aria-label": "Say something",
@@ -58,12 +59,12 @@ export function drawChat({ lines, say, spectator, scrolled }) {
     return h(
         "section",
         { class: "card chat", "aria-label": "Chat" },
-        h("h2", null, "Chat", spectator ? drawAudience() : null),
+        h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
         h(
             "div",
             log,
             lines.map(drawLine),
-            lines.length === 0 && h("p", { class: "muted none" }, "Nobody has said anything yet."),
+            lines.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         h(
             "form",
@@ -74,8 +75,8 @@ export function drawChat({ lines, say, spectator, scrolled }) {
     );
 }
 
-/** Players do not receive what spectators say to each other. */
-function drawAudience() {
+/** A spectator's choice between everybody and spectators; players do not receive the latter. */
+function drawRecipientChoice() {
     const options = [
         h("option", { value: "room" }, "to everybody"),
         h("option", { value: "spectators" }, "to spectators"),

@@ -1,8 +1,7 @@
 /**
- * A WebSocket that reconnects by itself. Each command gets an id and a promise; after every
- * reconnect the connection sends unanswered commands again with the same ids, so that the server
- * executes each once. Time, randomness and sockets are arguments, and constructing it starts
- * nothing.
+ * A WebSocket that reconnects by itself. Each command has an id and a promise. After every reconnect
+ * the connection sends unanswered commands again with the same ids, so that the server executes each
+ * once. Time, randomness and sockets are arguments, and the constructor starts nothing.
  *
  * @import {Ack, ClientMessage, Code, Join, Leave, Message, WatchLobby,
  *     Welcome} from "./protocol.js"
@@ -10,57 +9,72 @@
 
 import { ApiError } from "./api.js";
 
+/** The protocol version. */
 export const PROTOCOL = 1;
+/** Milliseconds between pings. */
 export const PING_MS = 2500;
-export const PONG_MS = 9000;
-export const BACKOFF_FIRST_MS = 1000;
-export const BACKOFF_MOST_MS = 4000;
-/** How long a command is repeated on one socket while the server is busy or has lost its store. */
+/** The connection drops a socket that has not answered for this many milliseconds. */
+export const SILENCE_MS = 9000;
+/** The limit of the first delay before a retry, in milliseconds; it doubles with each attempt. */
+export const FIRST_BACKOFF_MS = 1000;
+/** The limit of every later delay before a retry, in milliseconds. */
+export const MAX_BACKOFF_MS = 4000;
+/**
+ * Milliseconds for which the connection repeats a command on one socket while the server is busy or
+ * has lost its store.
+ */
 export const BUSY_MS = 60_000;
-const BUSY = new Set(["store.retry", "room.busy"]);
-/** Close code: another socket took this one's place, and only the user may take it back. */
-const REPLACED = 4001;
+/** Codes of a busy server. */
+const BUSY_CODES = new Set(["store.retry", "room.busy"]);
+/**
+ * Close code: another socket of this identity replaced this one; only the user reconnects then.
+ */
+const CLOSE_REPLACED = 4001;
 
 /**
  * @typedef {object} Clock
  * @property {() => number} now monotonic time in milliseconds
- * @property {(ms: number, call: () => void) => number} after
+ * @property {(ms: number, callback: () => void) => number} after starts a timer
  * @property {(timer: number) => void} cancel
  */
 
 /**
  * @typedef {object} Settings
- * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} open
- *     makes a socket
- * @property {() => Promise<unknown>} identify requests the cookie before the first socket,
- *     and again after a refusal
- * @property {() => Promise<string | null>} why asks the server why it refused a socket; null
- *     when it gives no reason
- * @property {(message: Message) => void} onmessage receives all messages but the answers to
- *     commands and the pongs; call `follow` again at each welcome
- * @property {(link: Link) => void} onlink
+ * @property {() => Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} openSocket
+ *     opens a socket
+ * @property {() => Promise<unknown>} identify requests the guest's cookie: before the first socket,
+ *     and again when the server no longer knows the guest
+ * @property {() => Promise<string | null>} readRefusalReason asks the server why it refused a
+ *     socket; null when it gives no reason
+ * @property {(message: Message) => void} onmessage receives all messages except pongs and the
+ *     answers to commands; after each welcome, join rooms again with `sendOnce`
+ * @property {(status: ConnectionStatus) => void} onstatus
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
  */
 
 /**
- * `reason` is the server's explanation of why there is no link.
+ * The status of the connection. `attempt` counts the attempts to reconnect, `lag_ms` is the time
+ * from the last ping to its pong, and `reason` says why the server refuses a connection.
  * @typedef {{state: "connecting" | "open" | "lost" | "replaced", attempt: number, lag_ms: number |
- *     null, reason: string | null}} Link
+ *     null, reason: string | null}} ConnectionStatus
  */
 /**
+ * A message that the server answers, without its id.
  * @typedef {ClientMessage extends infer M ? M extends {id: string} ? Omit<M, "id"> : never : never}
  *     Command
  */
 /**
+ * A command without an answer. `sent` says whether it was sent on the current socket, `attempts` how
+ * often it was sent, and `busy_since_ms` when this socket's server first refused it as busy.
  * @typedef {{message: Command & {id: string}, resolve: (ack: Ack) => void, reject: (error:
- *     CommandError) => void, sent: boolean, tries: number, busy_since: number | null}} Pending
+ *     CommandError) => void, sent: boolean, attempts: number, busy_since_ms: number | null}} Pending
  */
 
-/** The server refused a command, or the link was lost before it could be sent again. */
+/** The server refused a command. */
 export class CommandError extends Error {
     /**
-     * @param {Code | "link.lost"} code
+     * @param {Code} code
      * @param {string} message
      */
     constructor(code, message) {
@@ -70,62 +84,62 @@ export class CommandError extends Error {
     }
 }
 
-/** A unique id of 16 characters; unlike randomUUID this works on a page without TLS. */
+/** A random id of 20 characters; unlike randomUUID this works on a page without TLS. */
 export function newId() {
-    const words = crypto.getRandomValues(new Uint32Array(3));
-    return Array.from(words, (word) => word.toString(36).padStart(7, "0"))
+    const numbers = crypto.getRandomValues(new Uint32Array(3));
+    return Array.from(numbers, (number) => number.toString(36).padStart(7, "0"))
         .join("")
         .slice(0, 20);
 }
 
 /**
- * The message of a server that answered with a refusal.
+ * The server's message in an ApiError; null for other errors.
  * @param {unknown} error
  */
-const refusalIn = (error) => (error instanceof ApiError ? error.message : null);
+const refusalMessage = (error) => (error instanceof ApiError ? error.message : null);
 
 export class Connection {
     /** @type {Settings} */
     #settings;
-    /** @type {ReturnType<Settings["open"]> | null} */
+    /** @type {ReturnType<Settings["openSocket"]> | null} */
     #socket = null;
     /** @type {Map<string, Pending>} */
     #pending = new Map();
-    /** @type {Link} */
-    #link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
-    #welcomed = false;
-    #identified = false;
-    /** Whether the identity was requested just before this socket. */
-    #identifies = false;
-    /** Whether the server has accepted this socket. */
-    #opened = false;
-    #stopped = true;
+    /** @type {ConnectionStatus} */
+    #status = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
+    #isWelcomed = false;
+    #isIdentified = false;
+    /** Whether `identify` was called just before this socket was opened. */
+    #isFreshIdentity = false;
+    /** Whether the WebSocket handshake of this socket succeeded. */
+    #isOpen = false;
+    #isStopped = true;
     /** @type {number | null} */
     #timer = null;
-    /** When the oldest unanswered ping was sent, or null. @type {number | null} */
-    #waiting_since = null;
+    /** When the oldest unanswered ping was sent or the socket opened. @type {number | null} */
+    #unanswered_since_ms = null;
 
     /** @param {Settings} settings */
     constructor(settings) {
         this.#settings = settings;
     }
 
-    /** Connects, and keeps connecting until `stop`. */
+    /** Connects, and reconnects until `stop`. */
     start() {
-        if (!this.#stopped) return;
-        this.#stopped = false;
+        if (!this.#isStopped) return;
+        this.#isStopped = false;
         void this.#connect();
     }
 
-    /** Closes for good; pending commands stay unanswered. */
+    /** Closes the socket and does not reconnect; pending commands stay unanswered. */
     stop() {
-        this.#stopped = true;
+        this.#isStopped = true;
         this.#drop();
     }
 
-    /** Connects at once instead of waiting for the next attempt. */
+    /** Connects now instead of at the next attempt. */
     retry() {
-        if (this.#stopped || this.#socket !== null) return;
+        if (this.#isStopped || this.#socket !== null) return;
         this.#setTimer(null);
         void this.#connect();
     }
@@ -133,136 +147,137 @@ export class Connection {
     /** Replaces the socket, so that the server sees the current cookie. */
     renew() {
         this.#drop();
-        this.#setLink({ state: "connecting", attempt: 0, lag_ms: null, reason: null });
+        this.#setStatus({ state: "connecting", attempt: 0, lag_ms: null, reason: null });
         this.retry();
     }
 
     /**
-     * Sends a command now or when the link is back, and resolves with its ack; rejects with
+     * Sends a command now or after the next welcome. Resolves with its ack; rejects with
      * CommandError.
      * @param {Command} command
      * @returns {Promise<Ack>}
      */
     command(command) {
         return new Promise((resolve, reject) => {
-            const pending = { message: { ...command, id: newId() }, resolve, reject, sent: false, tries: 0, busy_since: null };
+            const pending = { message: { ...command, id: newId() }, resolve, reject, sent: false, attempts: 0, busy_since_ms: null };
             this.#pending.set(pending.message.id, pending);
-            if (this.#welcomed) this.#sendPending(pending);
+            if (this.#isWelcomed) this.#sendPending(pending);
         });
     }
 
     async #connect() {
-        const identifies = !this.#identified;
+        const isFreshIdentity = !this.#isIdentified;
         try {
-            if (identifies) await this.#settings.identify();
+            if (isFreshIdentity) await this.#settings.identify();
         } catch (error) {
-            if (!this.#stopped && this.#socket === null) this.#later(refusalIn(error));
+            if (!this.#isStopped && this.#socket === null) this.#scheduleRetry(refusalMessage(error));
             return;
         }
-        if (this.#stopped || this.#socket !== null) return;
-        this.#identified = true;
-        this.#identifies = identifies;
-        this.#opened = false;
-        const socket = this.#settings.open();
+        if (this.#isStopped || this.#socket !== null) return;
+        this.#isIdentified = true;
+        this.#isFreshIdentity = isFreshIdentity;
+        this.#isOpen = false;
+        const socket = this.#settings.openSocket();
         this.#socket = socket;
-        this.#waiting_since = this.#settings.clock.now();
+        this.#unanswered_since_ms = this.#settings.clock.now();
         socket.onopen = () => {
-            this.#opened = true;
+            this.#isOpen = true;
             socket.send(JSON.stringify({ t: "hello", protocol: PROTOCOL }));
         };
-        socket.onmessage = (event) => this.#hear(socket, String(event.data));
-        socket.onclose = (event) => this.#lost(socket, event.code);
-        this.#watch();
+        socket.onmessage = (event) => this.#onMessage(socket, String(event.data));
+        socket.onclose = (event) => this.#onClose(socket, event.code);
+        this.#keepAlive();
     }
 
     /**
-     * @param {ReturnType<Settings["open"]>} socket
+     * @param {ReturnType<Settings["openSocket"]>} socket
      * @param {string} frame
      */
-    #hear(socket, frame) {
+    #onMessage(socket, frame) {
         if (socket !== this.#socket) return;
         const message = /** @type {Message} */ (JSON.parse(frame));
-        if (message.t === "pong") return this.#pong();
-        this.#waiting_since = null;
-        if (message.t === "ack" || message.t === "error") return this.#answer(message);
-        if (message.t === "welcome") return this.#welcome(message);
+        if (message.t === "pong") return this.#onPong();
+        this.#unanswered_since_ms = null;
+        if (message.t === "ack" || message.t === "error") return this.#onAnswer(message);
+        if (message.t === "welcome") return this.#onWelcome(message);
         this.#settings.onmessage(message);
     }
 
-    #pong() {
+    #onPong() {
         const { clock } = this.#settings;
-        const lag_ms = this.#waiting_since === null ? this.#link.lag_ms : Math.round(clock.now() - this.#waiting_since);
-        this.#waiting_since = null;
-        if (this.#link.lag_ms !== lag_ms) this.#setLink({ ...this.#link, lag_ms });
+        const lag_ms = this.#unanswered_since_ms === null ? this.#status.lag_ms : Math.round(clock.now() - this.#unanswered_since_ms);
+        this.#unanswered_since_ms = null;
+        if (this.#status.lag_ms !== lag_ms) this.#setStatus({ ...this.#status, lag_ms });
     }
 
     /** @param {Welcome} welcome */
-    #welcome(welcome) {
-        // The guest of our cookie no longer exists, and the server made another one for this socket
-        // only: request a cookie. A browser that keeps no cookies has just done so and stays
-        // without.
-        if (welcome.token && !this.#identifies) {
-            this.#identified = false;
+    #onWelcome(welcome) {
+        // The guest of our cookie no longer exists, and the server created one for this socket only:
+        // request a new cookie. A browser that stores no cookies has just done that; it uses the
+        // socket's guest.
+        if (welcome.token && !this.#isFreshIdentity) {
+            this.#isIdentified = false;
             return this.renew();
         }
-        this.#welcomed = true;
-        this.#setLink({ state: "open", attempt: 0, lag_ms: this.#link.lag_ms, reason: null });
+        this.#isWelcomed = true;
+        this.#setStatus({ state: "open", attempt: 0, lag_ms: this.#status.lag_ms, reason: null });
         this.#settings.onmessage(welcome);
         for (const pending of this.#pending.values()) if (!pending.sent) this.#sendPending(pending);
     }
 
     /**
-     * Sends a message for the current socket only: it is never sent again. Returns its id, which an
-     * error passed to `onmessage` may carry; null when there is no link.
+     * Sends a message on the current socket and never again. Returns its id, which an error passed
+     * to `onmessage` may have; null without a connection.
      * @param {Omit<Join, "id"> | Omit<Leave, "id"> | Omit<WatchLobby, "id">} message
      * @returns {string | null}
      */
-    follow(message) {
-        if (!this.#welcomed) return null;
+    sendOnce(message) {
+        if (!this.#isWelcomed) return null;
         const id = newId();
         this.#send({ ...message, id });
         return id;
     }
 
     /** @param {Extract<Message, {t: "ack" | "error"}>} message */
-    #answer(message) {
+    #onAnswer(message) {
         const pending = message.id === null ? undefined : this.#pending.get(message.id);
-        if (pending && message.t === "error" && this.#isForNow(pending, message.code)) return this.#askAgain(pending);
+        if (pending && message.t === "error" && this.#shouldRetry(pending, message.code)) return this.#resendLater(pending);
         if (pending) this.#pending.delete(pending.message.id);
         if (message.t === "ack") return pending?.resolve(message);
-        if (message.code === "token.unknown") this.#identified = false;
+        if (message.code === "token.unknown") this.#isIdentified = false;
         if (pending) return pending.reject(new CommandError(message.code, message.message));
         this.#settings.onmessage(message);
-        // Without a welcome this socket will never work.
-        if (!this.#welcomed && this.#socket !== null) this.#lost(this.#socket, 0, message.message);
+        // The server refused the hello, so this socket cannot be used.
+        if (!this.#isWelcomed && this.#socket !== null) this.#onClose(this.#socket, 0, message.message);
     }
 
     /**
-     * Whether the refusal is temporary, so that only sending again can settle the command. The user
-     * receives a first "too fast": the server executed nothing.
+     * Whether the refusal is temporary, so that the connection sends the command again. A
+     * `rate.exceeded` for the first attempt is final: the server executed nothing, and the user can
+     * decide.
      * @param {Pending} pending
      * @param {Code} code
      */
-    #isForNow(pending, code) {
-        if (!BUSY.has(code) && (code !== "rate.exceeded" || pending.tries === 1)) return false;
-        const now = this.#settings.clock.now();
-        pending.busy_since ??= now;
-        return now - pending.busy_since < BUSY_MS;
+    #shouldRetry(pending, code) {
+        if (!BUSY_CODES.has(code) && (code !== "rate.exceeded" || pending.attempts === 1)) return false;
+        const now_ms = this.#settings.clock.now();
+        pending.busy_since_ms ??= now_ms;
+        return now_ms - pending.busy_since_ms < BUSY_MS;
     }
 
     /** @param {Pending} pending */
-    #askAgain(pending) {
+    #resendLater(pending) {
         const { clock, random } = this.#settings;
         pending.sent = false;
-        clock.after(random() * Math.min(BACKOFF_MOST_MS, BACKOFF_FIRST_MS * 2 ** pending.tries), () => {
-            if (this.#welcomed && !pending.sent && this.#pending.has(pending.message.id)) this.#sendPending(pending);
+        clock.after(random() * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** pending.attempts), () => {
+            if (this.#isWelcomed && !pending.sent && this.#pending.has(pending.message.id)) this.#sendPending(pending);
         });
     }
 
     /** @param {Pending} pending */
     #sendPending(pending) {
         pending.sent = true;
-        pending.tries++;
+        pending.attempts++;
         this.#send(pending.message);
     }
 
@@ -272,54 +287,54 @@ export class Connection {
     }
 
     /**
-     * Pings every PING_MS while there is a socket, and drops it after PONG_MS without an answer.
+     * Sends a ping every PING_MS, and drops the socket after SILENCE_MS without an answer.
      */
-    #watch() {
+    #keepAlive() {
         this.#setTimer(PING_MS, () => {
             const { clock } = this.#settings;
             if (this.#socket === null) return;
-            if (this.#waiting_since !== null && clock.now() - this.#waiting_since >= PONG_MS)
-                return this.#lost(this.#socket, 0);
-            if (this.#welcomed) {
-                this.#waiting_since ??= clock.now();
+            if (this.#unanswered_since_ms !== null && clock.now() - this.#unanswered_since_ms >= SILENCE_MS)
+                return this.#onClose(this.#socket, 0);
+            if (this.#isWelcomed) {
+                this.#unanswered_since_ms ??= clock.now();
                 this.#send({ t: "ping" });
             }
-            this.#watch();
+            this.#keepAlive();
         });
     }
 
     /**
-     * @param {ReturnType<Settings["open"]>} socket
+     * @param {ReturnType<Settings["openSocket"]>} socket
      * @param {number} code
      * @param {string | null} [reason]
      */
-    #lost(socket, code, reason = null) {
+    #onClose(socket, code, reason = null) {
         if (socket !== this.#socket) return;
-        const refused = !this.#opened;
+        const isRefused = !this.#isOpen;
         this.#drop();
-        if (this.#stopped) return;
-        if (code === REPLACED) return this.#setLink({ state: "replaced", attempt: 0, lag_ms: null, reason: null });
-        this.#later(reason ?? (refused ? this.#link.reason : null));
-        if (refused) void this.#askWhy();
+        if (this.#isStopped) return;
+        if (code === CLOSE_REPLACED) return this.#setStatus({ state: "replaced", attempt: 0, lag_ms: null, reason: null });
+        this.#scheduleRetry(reason ?? (isRefused ? this.#status.reason : null));
+        if (isRefused) void this.#readRefusalReason();
     }
 
-    /** Asks the server why it refused, because a browser hides the response to a handshake. */
-    async #askWhy() {
-        const reason = await this.#settings.why().catch(() => null);
-        if (this.#stopped || this.#welcomed || reason === this.#link.reason) return;
-        this.#setLink({ ...this.#link, state: reason === null ? this.#link.state : "lost", reason });
+    /** Asks the server why it refused the socket, because a browser hides the handshake's response. */
+    async #readRefusalReason() {
+        const reason = await this.#settings.readRefusalReason().catch(() => null);
+        if (this.#isStopped || this.#isWelcomed || reason === this.#status.reason) return;
+        this.#setStatus({ ...this.#status, state: reason === null ? this.#status.state : "lost", reason });
     }
 
-    /** Drops the socket in any state; later messages on it are ignored. */
+    /** Closes the socket and ignores its later messages; keeps the pending commands. */
     #drop() {
         const socket = this.#socket;
         this.#socket = null;
-        this.#welcomed = false;
-        this.#waiting_since = null;
+        this.#isWelcomed = false;
+        this.#unanswered_since_ms = null;
         this.#setTimer(null);
         for (const pending of this.#pending.values()) {
             pending.sent = false;
-            pending.busy_since = null;
+            pending.busy_since_ms = null;
         }
         if (socket) {
             socket.onopen = socket.onmessage = socket.onclose = null;
@@ -328,15 +343,15 @@ export class Connection {
     }
 
     /**
-     * Schedules the next attempt after 0 to 1 s, then 0 to 2, then 0 to 4: full jitter spreads a
-     * herd of reconnecting clients.
+     * Schedules the next attempt after 0 to 1 s, then 0 to 2 s, then 0 to 4 s. The full jitter
+     * spreads the clients that reconnect at the same time.
      * @param {string | null} reason
      */
-    #later(reason) {
-        const { attempt, state } = this.#link;
-        const most = Math.min(BACKOFF_MOST_MS, BACKOFF_FIRST_MS * 2 ** attempt);
-        this.#setTimer(this.#settings.random() * most, () => void this.#connect());
-        this.#setLink({
+    #scheduleRetry(reason) {
+        const { attempt, state } = this.#status;
+        const limit_ms = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt);
+        this.#setTimer(this.#settings.random() * limit_ms, () => void this.#connect());
+        this.#setStatus({
             state: state === "connecting" && attempt < 1 && reason === null ? "connecting" : "lost",
             attempt: attempt + 1,
             lag_ms: null,
@@ -344,19 +359,19 @@ export class Connection {
         });
     }
 
-    /** @param {Link} link */
-    #setLink(link) {
-        this.#link = link;
-        this.#settings.onlink(link);
+    /** @param {ConnectionStatus} status */
+    #setStatus(status) {
+        this.#status = status;
+        this.#settings.onstatus(status);
     }
 
     /**
      * @param {number | null} ms
-     * @param {() => void} [call]
+     * @param {() => void} [callback]
      */
-    #setTimer(ms, call) {
+    #setTimer(ms, callback) {
         const { clock } = this.#settings;
         if (this.#timer !== null) clock.cancel(this.#timer);
-        this.#timer = ms === null || !call ? null : clock.after(ms, call);
+        this.#timer = ms === null || !callback ? null : clock.after(ms, callback);
     }
 }

@@ -1,43 +1,45 @@
 /**
- * Descriptions of elements, and the code that makes the page match them. Text is always text:
- * nothing here parses HTML.
+ * A small virtual DOM. `h` makes a virtual node, and `render` makes a parent's children match a list
+ * of them. It never parses HTML, so text cannot add elements.
  *
- * `h` describes an element, `render` makes a parent's children match: nodes of the same tag and key
- * are kept, so that focus, scrolling and typed text survive. Attributes whose names begin with "on"
- * are listeners, with "." properties, with "--" custom properties of the style.
+ * `render` keeps an element for a virtual node of the same tag and key, so that focus, scroll
+ * position and typed text survive. An attribute whose name begins with "on" is a listener, one with
+ * "." a property, and one with "--" a custom property of the style.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * @typedef {{tag: string, key: string | null, own: boolean, attributes: Record<string, unknown>,
- *     children: (Description | string)[]}} Description
+ * @typedef {{tag: string, key: string | null, managesChildren: boolean, attributes: Record<string,
+ *     unknown>, children: (VNode | string)[]}} VNode
  */
-/** @typedef {Description | string | number | null | undefined | false | Content[]} Content */
+/** @typedef {VNode | string | number | null | undefined | false | Content[]} Content */
 /**
- * @typedef {Element & {[KEY]?: string | null, [SHOWN]?: Record<string, unknown>, [HEARD]?:
- *     Record<string, EventListener | undefined>, [MADE]?: Description}} Shown
+ * @typedef {Element & {[KEY]?: string | null, [ATTRIBUTES]?: Record<string, unknown>, [LISTENERS]?:
+ *     Record<string, EventListener | undefined>, [VNODE]?: VNode}} RenderedElement
  */
 
+// What `render` stores in an element: its key, its rendered attributes, the current listener of each
+// event type, and the virtual node that it shows.
 const KEY = Symbol("key");
-const SHOWN = Symbol("attributes shown");
-const HEARD = Symbol("listeners");
-const MADE = Symbol("description");
+const ATTRIBUTES = Symbol("attributes");
+const LISTENERS = Symbol("listeners");
+const VNODE = Symbol("virtual node");
 
 /**
- * Describes an element. Among the attributes, `key` distinguishes siblings of one tag, and `own`
- * leaves the element's children to the element itself.
+ * Makes a virtual node. Two special attributes are not rendered: `key` distinguishes siblings of the
+ * same tag, and with `managesChildren` the element's children are left alone.
  * @param {string} tag
  * @param {Record<string, unknown> | null} [attributes]
  * @param {...Content} children
- * @returns {Description}
+ * @returns {VNode}
  */
 export function h(tag, attributes, ...children) {
-    const { key = null, own = false, ...rest } = attributes ?? {};
+    const { key = null, managesChildren = false, ...rest } = attributes ?? {};
     return {
         tag,
         key: key === null ? null : String(key),
-        own: own === true,
+        managesChildren: managesChildren === true,
         attributes: rest,
         children: flatten(children),
     };
@@ -45,7 +47,7 @@ export function h(tag, attributes, ...children) {
 
 /**
  * @param {Content[]} content
- * @returns {(Description | string)[]}
+ * @returns {(VNode | string)[]}
  */
 function flatten(content) {
     return content.flatMap((item) => {
@@ -56,7 +58,7 @@ function flatten(content) {
 }
 
 /**
- * Makes the children of a parent match the descriptions, in order and with minimal changes.
+ * Makes the children of a parent match the virtual nodes, in order; reuses existing nodes.
  * @param {Element} parent
  * @param {Content[]} content
  */
@@ -68,7 +70,7 @@ export function render(parent, ...content) {
         const node = typeof child === "object" ? elementFor(child, next, keyed, parent) : textFor(child, next);
         if (node === next) next = node.nextSibling;
         else parent.insertBefore(node, next);
-        if (typeof child === "object") update(/** @type {Shown} */ (node), child);
+        if (typeof child === "object") update(/** @type {RenderedElement} */ (node), child);
     }
     while (next) {
         const after = next.nextSibling;
@@ -79,37 +81,37 @@ export function render(parent, ...content) {
 
 /**
  * @param {Element} parent
- * @returns {Map<string, Shown>}
+ * @returns {Map<string, RenderedElement>}
  */
 function keyedChildren(parent) {
     const keyed = new Map();
     for (const child of parent.children) {
-        const key = /** @type {Shown} */ (child)[KEY];
+        const key = /** @type {RenderedElement} */ (child)[KEY];
         if (key != null) keyed.set(key, child);
     }
     return keyed;
 }
 
 /**
- * The existing node for a description, or a new one.
- * @param {Description} child
+ * The existing element for a virtual node, or a new one.
+ * @param {VNode} child
  * @param {ChildNode | null} next
- * @param {Map<string, Shown>} keyed
+ * @param {Map<string, RenderedElement>} keyed
  * @param {Element} parent
  * @returns {Element}
  */
 function elementFor(child, next, keyed, parent) {
-    const candidate = child.key === null ? /** @type {Shown | null} */ (next) : keyed.get(child.key);
+    const candidate = child.key === null ? /** @type {RenderedElement | null} */ (next) : keyed.get(child.key);
     if (candidate instanceof Element && candidate.localName === child.tag && (candidate[KEY] ?? null) === child.key)
         return candidate;
     const inSvg = child.tag === "svg" || parent.namespaceURI === SVG;
-    const made = /** @type {Shown} */ (
+    const element = /** @type {RenderedElement} */ (
         inSvg ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag)
     );
-    made[KEY] = child.key;
+    element[KEY] = child.key;
     // Browsers honour `autofocus` only while a page loads.
-    if (child.attributes.autofocus && made instanceof HTMLElement) queueMicrotask(() => made.focus());
-    return made;
+    if (child.attributes.autofocus && element instanceof HTMLElement) queueMicrotask(() => element.focus());
+    return element;
 }
 
 /**
@@ -124,35 +126,35 @@ function textFor(text, next) {
 }
 
 /**
- * @param {Shown} node
- * @param {Description} child
+ * @param {RenderedElement} node
+ * @param {VNode} child
  */
 function update(node, child) {
-    // The same description object means that nothing in it has changed.
-    if (node[MADE] === child) return;
-    node[MADE] = child;
-    const before = node[SHOWN] ?? {};
+    // The same object means that nothing has changed.
+    if (node[VNODE] === child) return;
+    node[VNODE] = child;
+    const before = node[ATTRIBUTES] ?? {};
     for (const name of Object.keys(before)) if (!(name in child.attributes)) assign(node, name, null);
     const properties = [];
     for (const [name, value] of Object.entries(child.attributes)) {
         if (name.startsWith(".")) properties.push([name, value]);
         else if (before[name] !== value) assign(node, name, value);
     }
-    if (!child.own) render(node, child.children);
+    if (!child.managesChildren) render(node, child.children);
     // Properties come last: a select takes its value only once its options exist.
     for (const [name, value] of properties) setProperty(node, String(name).slice(1), value);
-    node[SHOWN] = child.attributes;
+    node[ATTRIBUTES] = child.attributes;
 }
 
 /**
- * @param {Shown} node
+ * @param {RenderedElement} node
  * @param {string} name
  * @param {unknown} value
  */
 function assign(node, name, value) {
     if (name.startsWith("on")) listen(node, name.slice(2), /** @type {EventListener | null} */ (value));
     else if (name.startsWith("--"))
-        /** @type {Shown & ElementCSSInlineStyle} */ (node).style.setProperty(name, String(value ?? ""));
+        /** @type {RenderedElement & ElementCSSInlineStyle} */ (node).style.setProperty(name, String(value ?? ""));
     else if (name.startsWith(".")) return;
     else if (value === null || value === undefined || (value === false && !name.startsWith("aria-")))
         node.removeAttribute(name);
@@ -161,23 +163,23 @@ function assign(node, name, value) {
 }
 
 /**
- * @param {Shown} node
+ * @param {RenderedElement} node
  * @param {string} name
  * @param {unknown} value
  */
 function setProperty(node, name, value) {
-    const holder = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (node));
-    if (holder[name] !== value) holder[name] = value;
+    const properties = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (node));
+    if (properties[name] !== value) properties[name] = value;
 }
 
 /**
- * Adds one permanent listener per event type; it calls the listener of the latest description.
- * @param {Shown} node
+ * Adds one permanent listener per event type, which calls the listener of the latest virtual node.
+ * @param {RenderedElement} node
  * @param {string} type
  * @param {EventListener | null} listener
  */
 function listen(node, type, listener) {
-    const heard = (node[HEARD] ??= {});
-    if (!(type in heard)) node.addEventListener(type, (event) => heard[type]?.call(node, event));
-    heard[type] = listener ?? undefined;
+    const listeners = (node[LISTENERS] ??= {});
+    if (!(type in listeners)) node.addEventListener(type, (event) => listeners[type]?.call(node, event));
+    listeners[type] = listener ?? undefined;
 }

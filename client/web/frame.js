@@ -1,8 +1,9 @@
 /**
- * The parts around every page: header with the name and the link's state, banner, toasts.
+ * The parts around every page: the header with the user's name and the connection's status, the
+ * banner, and the toasts.
  *
- * @import {Link} from "./connection.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {ConnectionStatus} from "./connection.js"
+ * @import {Content, VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
@@ -16,7 +17,7 @@ const MAX_NAME = 24;
  * @typedef {object} Header
  * @property {string | null} name
  * @property {string} path
- * @property {Link} link
+ * @property {ConnectionStatus} status
  * @property {((name: string) => void) | null} rename set while the name is being edited
  * @property {() => void} startRename
  * @property {() => void} cancelRename
@@ -25,10 +26,10 @@ const MAX_NAME = 24;
 
 /**
  * @param {Header} header
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawHeader(header) {
-    const theme = () => {
+    const switchTheme = () => {
         toggleTheme();
         header.redraw();
     };
@@ -48,14 +49,14 @@ export function drawHeader(header) {
             drawNavLink("/replays", "Replays", header.path),
         ),
         h("span", { class: "gap" }),
-        drawLag(header.link),
+        drawStatus(header.status),
         header.rename ? drawRename(header) : drawName(header),
         h(
             "button",
             {
                 class: "icon-button",
                 "aria-label": isDark() ? "Use the light theme" : "Use the dark theme",
-                onclick: theme,
+                onclick: switchTheme,
             },
             icon("theme"),
         ),
@@ -83,13 +84,13 @@ function drawNavLink(href, text, path) {
     return h("a", { href, "aria-current": href === path ? "page" : null }, text);
 }
 
-/** @param {Link} link */
-function drawLag(link) {
-    const lag_ms = link.lag_ms ?? 0;
-    const words = link.state === "open" ? `connected${link.lag_ms === null ? "" : `, ${lag_ms} ms`}` : "not connected";
+/** @param {ConnectionStatus} status */
+function drawStatus(status) {
+    const lag_ms = status.lag_ms ?? 0;
+    const text = status.state === "open" ? `connected${status.lag_ms === null ? "" : `, ${lag_ms} ms`}` : "not connected";
     const level =
-        link.state === "connecting" ? "waiting" : link.state !== "open" ? "off" : lag_ms < 150 ? "good" : "slow";
-    return h("span", { class: `lag ${level}`, role: "img", "aria-label": words, title: words });
+        status.state === "connecting" ? "waiting" : status.state !== "open" ? "off" : lag_ms < 150 ? "good" : "slow";
+    return h("span", { class: `lag ${level}`, role: "img", "aria-label": text, title: text });
 }
 
 /** @param {Header} header */
@@ -116,7 +117,7 @@ function drawRename({ name, rename, cancelRename }) {
             event.currentTarget instanceof HTMLFormElement ? event.currentTarget.elements.namedItem("name") : null;
         if (field instanceof HTMLInputElement) rename?.(field.value.trim());
     };
-    const key = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
+    const cancelOnEscape = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
     const input = {
         name: "name",
         value: name ?? "",
@@ -128,32 +129,33 @@ function drawRename({ name, rename, cancelRename }) {
     };
     return h(
         "form",
-        { class: "rename", onsubmit: submit, onkeydown: key },
+        { class: "rename", onsubmit: submit, onkeydown: cancelOnEscape },
         h("input", input),
         h("button", null, "Save"),
     );
 }
 
 /**
- * @param {Link} link
+ * The banner about a lost or replaced connection, with a button to reconnect; null otherwise.
+ * @param {ConnectionStatus} status
  * @param {() => void} retry
  * @returns {Content}
  */
-export function drawBanner(link, retry) {
-    if (link.state === "lost") {
+export function drawBanner(status, retry) {
+    if (status.state === "lost") {
         return h(
             "div",
             { class: "banner", role: "alert", key: "lost" },
-            h("span", null, link.reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${link.reason}.`),
+            h("span", null, status.reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${status.reason}.`),
             h("button", { onclick: retry }, "Retry now"),
         );
     }
-    if (link.state === "replaced") {
-        const words = "Plyroom is open in too many windows; this one has been disconnected.";
+    if (status.state === "replaced") {
+        const text = "Plyroom is open in too many windows; this one has been disconnected.";
         return h(
             "div",
             { class: "banner", role: "alert", key: "replaced" },
-            h("span", null, words),
+            h("span", null, text),
             h("button", { onclick: retry }, "Use this one"),
         );
     }
@@ -163,7 +165,7 @@ export function drawBanner(link, retry) {
 /**
  * @param {{key: number, text: string}[]} toasts
  * @param {(key: number) => void} dismiss
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawToasts(toasts, dismiss) {
     const drawn = toasts.map(({ key, text }) =>

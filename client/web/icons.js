@@ -1,7 +1,7 @@
 /**
- * Small line drawings for buttons, 16 by 16, in the colour of the text.
+ * Icons for buttons: line drawings of 16 by 16 units in the colour of the text.
  *
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
@@ -30,7 +30,7 @@ const PATHS = {
 
 /**
  * @param {keyof typeof PATHS} name
- * @returns {Description}
+ * @returns {VNode}
  */
 export function icon(name) {
     return h(

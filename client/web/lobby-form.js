@@ -3,60 +3,61 @@
  *
  * @import {GameDescription, GameOption} from "./api.js"
  * @import {Create} from "./protocol.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  */
 
 import { drawBoard } from "./board-drawing.js";
 import { layOut } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { drawRules } from "./rules.js";
-import { PERSONAS, aiOf, sideName } from "./words.js";
+import { PERSONAS, aiFields, sideName } from "./words.js";
 
 /**
  * @typedef {object} Choices
  * @property {string} game
- * @property {string} find the text to find in the names of the games
+ * @property {string} search the text to find in the names of the games
  * @property {Record<string, string>} options
  * @property {"friend" | "ai" | "duel"} opponent
- * @property {string} level of the AI: a number, or the name of a persona
+ * @property {string} level of the AI: a number, or the id of a persona
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
  */
 
 /**
- * The form's initial choices for a game.
+ * The form's initial choices for a game. They keep the user's choices for another game as far as
+ * the game allows.
  * @param {GameDescription} game
- * @param {Choices} [before] choices to keep as far as they fit
+ * @param {Choices} [before]
  * @returns {Choices}
  */
 export function firstChoices(game, before) {
-    const usual = Math.ceil(game.levels / 2);
-    const within = (/** @type {string | undefined} */ level) =>
-        level && level in PERSONAS ? level : String(Math.min(Number(level ?? usual), game.levels));
+    const defaultLevel = Math.ceil(game.levels / 2);
+    const allowed = (/** @type {string | undefined} */ level) =>
+        level && level in PERSONAS ? level : String(Math.min(Number(level ?? defaultLevel), game.levels));
     return {
         game: game.id,
-        find: before?.find ?? "",
+        search: before?.search ?? "",
         options: Object.fromEntries(Object.entries(game.options).map(([name, option]) => [name, option.default])),
         opponent: before?.opponent ?? "ai",
-        level: within(before?.level),
-        secondLevel: within(before?.secondLevel),
+        level: allowed(before?.level),
+        secondLevel: allowed(before?.secondLevel),
         side: before?.side ?? "0",
         visibility: before?.visibility ?? "public",
     };
 }
 
 /**
- * The occupants of the seats; `chance`, from 0 to 1, decides when the side is random.
+ * The seats of the new room. `chance`, a random number from 0 to 1, chooses a random side.
  * @param {Choices} choices
  * @param {number} chance
  * @returns {NonNullable<Create["seats"]>}
  */
 export function seatsFor({ opponent, level, secondLevel, side }, chance) {
     if (opponent === "duel") return [aiSeat(level), aiSeat(secondLevel)];
-    const other = opponent === "ai" ? aiSeat(level) : /** @type {const} */ ({ who: "open" });
-    const first = side === "random" ? chance < 0.5 : side === "0";
-    return first ? [{ who: "me" }, other] : [other, { who: "me" }];
+    const otherSeat = opponent === "ai" ? aiSeat(level) : /** @type {const} */ ({ who: "open" });
+    const isFirst = side === "random" ? chance < 0.5 : side === "0";
+    return isFirst ? [{ who: "me" }, otherSeat] : [otherSeat, { who: "me" }];
 }
 
 /**
@@ -64,19 +65,19 @@ export function seatsFor({ opponent, level, secondLevel, side }, chance) {
  * @returns {NonNullable<Create["seats"]>[number]}
  */
 function aiSeat(level) {
-    return { who: "ai", ...aiOf(level) };
+    return { who: "ai", ...aiFields(level) };
 }
 
 /**
  * @param {GameDescription[]} games
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  * @param {() => void} create
  * @param {boolean} busy
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawForm(games, choices, change, create, busy) {
-    const game = games.find((one) => one.id === choices.game) ?? games[0];
+    const game = games.find(({ id }) => id === choices.game) ?? games[0];
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
         create();
@@ -112,24 +113,24 @@ export function drawForm(games, choices, change, create, busy) {
     );
 }
 
-/** The number of games from which on a field finds one by its name. */
-const MANY_GAMES = 5;
+/** The number of games from which on the form has a search field. */
+const MIN_GAMES_TO_SEARCH = 5;
 
 /**
  * @param {GameDescription[]} games
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawGames(games, choices, change) {
-    const wanted = choices.find.trim().toLowerCase();
-    const found = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(wanted));
-    const type = (/** @type {Event} */ event) =>
-        event.currentTarget instanceof HTMLInputElement && change({ find: event.currentTarget.value });
-    // Enter in this field chooses the first game found, and does not create the room yet.
-    const key = (/** @type {KeyboardEvent} */ event) => {
+    const text = choices.search.trim().toLowerCase();
+    const matching = games.filter(({ id, title }) => `${title} ${id}`.toLowerCase().includes(text));
+    const search = (/** @type {Event} */ event) =>
+        event.currentTarget instanceof HTMLInputElement && change({ search: event.currentTarget.value });
+    // Enter in this field chooses the first matching game instead of submitting the form.
+    const chooseOnEnter = (/** @type {KeyboardEvent} */ event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
-        if (found.length > 0) change(firstChoices(found[0], choices));
+        if (matching.length > 0) change(firstChoices(matching[0], choices));
     };
     const field = {
         key: "find",
@@ -137,11 +138,11 @@ function drawGames(games, choices, change) {
         class: "find-game",
         placeholder: "Find a game",
         "aria-label": "Find a game",
-        ".value": choices.find,
-        oninput: type,
-        onkeydown: key,
+        ".value": choices.search,
+        oninput: search,
+        onkeydown: chooseOnEnter,
     };
-    const cards = found.map((game) => {
+    const cards = matching.map((game) => {
         const pick = () => change(firstChoices(game, choices));
         const input = {
             type: "radio",
@@ -162,20 +163,18 @@ function drawGames(games, choices, change) {
         "fieldset",
         { class: "games" },
         h("legend", null, "Game"),
-        games.length >= MANY_GAMES ? h("input", field) : null,
-        found.length > 0 ? cards : h("p", { class: "muted none" }, "No game is called that."),
+        games.length >= MIN_GAMES_TO_SEARCH ? h("input", field) : null,
+        matching.length > 0 ? cards : h("p", { class: "muted empty" }, "No game has this name."),
     );
 }
 
-/**
- * Cached pictures: they are many and never change. @type {WeakMap<GameDescription, Description>}
- */
+/** A cache of the thumbnails, which never change. @type {WeakMap<GameDescription, VNode>} */
 const thumbnails = new WeakMap();
 
 /**
- * The start position as a picture.
+ * A small picture of the start position.
  * @param {GameDescription} game
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawThumbnail(game) {
     const thumbnail = thumbnails.get(game) ?? makeThumbnail(game);
@@ -185,7 +184,7 @@ export function drawThumbnail(game) {
 
 /**
  * @param {GameDescription} game
- * @returns {Description}
+ * @returns {VNode}
  */
 function makeThumbnail(game) {
     const scene = {
@@ -206,13 +205,13 @@ function makeThumbnail(game) {
 }
 
 /**
- * A choice between a few values, as rows of segments, perhaps with a text about the chosen one.
+ * A choice between a few values, as rows of segments.
  * @param {string} name
  * @param {string} legend
  * @param {Record<string, Content> | Record<string, Content>[]} choices one row, or several
  * @param {string} value
  * @param {(value: string) => void} pick
- * @param {string} [about]
+ * @param {string} [about] a text about the chosen value
  */
 function drawChoice(name, legend, choices, value, pick, about) {
     const rows = (Array.isArray(choices) ? choices : [choices]).map((row) =>
@@ -247,7 +246,7 @@ function drawChoice(name, legend, choices, value, pick, about) {
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawLevels(game, choices, change) {
     const first = choices.opponent === "duel" ? `Level of ${sideName(game.view, 0)}` : "Level";
@@ -266,7 +265,7 @@ function drawLevels(game, choices, change) {
 }
 
 /**
- * A choice of a level of the game or, below the levels, of a persona.
+ * A choice of a level or, in a second row, of a persona.
  * @param {string} name
  * @param {string} legend
  * @param {number} count
@@ -283,7 +282,7 @@ function drawLevel(name, legend, count, value, pick) {
 /**
  * @param {GameDescription} game
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawSides(game, choices, change) {
     const swatch = (/** @type {number} */ seat) => [
@@ -300,25 +299,25 @@ function drawSides(game, choices, change) {
  * @param {string} name
  * @param {GameOption} option
  * @param {Choices} choices
- * @param {(some: Partial<Choices>) => void} change
+ * @param {(changes: Partial<Choices>) => void} change
  */
 function drawOption(name, option, choices, change) {
     const value = choices.options[name] ?? option.default;
     const pick = (/** @type {string} */ text) => change({ options: { ...choices.options, [name]: text } });
-    const offered = Object.fromEntries(option.offered.map((one) => [one, one]));
+    const offered = Object.fromEntries(option.offered.map((text) => [text, text]));
     if (!option.free) return drawChoice(`option-${name}`, option.title, offered, value, pick);
-    const own = !option.offered.includes(value);
-    const type = (/** @type {Event} */ event) =>
+    const isOther = !option.offered.includes(value);
+    const input = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && pick(event.currentTarget.value.trim());
-    const field = own
+    const field = isOther
         ? h("input", {
-              key: `own-${name}`,
-              class: "own-value",
+              key: `other-${name}`,
+              class: "other-value",
               ".value": value,
               "aria-label": option.title,
               autofocus: true,
-              oninput: type,
+              oninput: input,
           })
         : null;
-    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, own ? "" : value, pick), field];
+    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, isOther ? "" : value, pick), field];
 }

@@ -1,9 +1,9 @@
 /**
- * The public rooms: first those that wait for a player, then those that can be watched.
+ * The list of public rooms: first those that wait for a player, then those with a running match.
  *
  * @import {GameDescription} from "./api.js"
  * @import {RoomSummary} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  * @import {Model} from "./model.js"
  */
 
@@ -16,7 +16,7 @@ import { occupantName, optionsText } from "./words.js";
  * @param {Model} model
  * @param {GameDescription[]} games
  * @param {(room: string) => void} join
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawRooms({ lobby, you }, games, join) {
     const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
@@ -24,8 +24,8 @@ export function drawRooms({ lobby, you }, games, join) {
     const playing = rooms.filter((room) => room.state === "playing");
     const none = h(
         "p",
-        { class: "muted none" },
-        lobby === null ? "Looking for rooms…" : "Nobody is waiting. Create a room, or watch a match.",
+        { class: "muted empty" },
+        lobby === null ? "Loading the rooms…" : "No room waits for a player. Create one, or watch a match.",
     );
     const draw = (/** @type {RoomSummary} */ room) =>
         drawRoom(
@@ -42,7 +42,7 @@ export function drawRooms({ lobby, you }, games, join) {
         h("h2", null, "Being played"),
         playing.length > 0
             ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw))
-            : h("p", { class: "muted none", key: "quiet" }, "No match is on."),
+            : h("p", { class: "muted empty", key: "none" }, "No match is being played."),
     );
 }
 
@@ -65,7 +65,7 @@ function drawRoom(room, game, you, join) {
             "a",
             { href: `/room/${room.room}` },
             game ? drawThumbnail(game) : null,
-            h("span", { class: "what" }, h("b", { class: "game" }, room.title), h("span", { class: "muted" }, facts)),
+            h("span", { class: "room-title" }, h("b", { class: "game" }, room.title), h("span", { class: "muted" }, facts)),
             h(
                 "span",
                 { class: "players" },

@@ -1,5 +1,5 @@
 /**
- * The lobby: create a room, or open one of the public rooms.
+ * The lobby: a form to create a room, the public rooms, and the latest finished matches.
  *
  * @import {App, Page} from "./app.js"
  * @import {GameDescription, MatchSummary} from "./api.js"
@@ -13,7 +13,8 @@ import { drawForm, firstChoices, seatsFor } from "./lobby-form.js";
 import { drawRooms } from "./lobby-rooms.js";
 import { drawMatch } from "./replays.js";
 
-const LATEST = 5;
+/** The number of finished matches in the lobby. */
+const LATEST_MATCHES = 5;
 
 /** @implements {Page} */
 export class LobbyPage {
@@ -40,11 +41,11 @@ export class LobbyPage {
         this.#app.session.watchLobby(false);
     }
 
-    changed() {}
+    onModelChange() {}
 
-    key() {}
+    onKey() {}
 
-    drawn() {}
+    afterDraw() {}
 
     title() {
         return "Plyroom";
@@ -55,7 +56,7 @@ export class LobbyPage {
             this.#games = await listGames();
             this.#choices ??= firstChoices(this.#games[0]);
             this.#app.update();
-            this.#latest = (await listMatches(LATEST)).matches;
+            this.#latest = (await listMatches(LATEST_MATCHES)).matches;
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
@@ -69,7 +70,7 @@ export class LobbyPage {
         return h(
             "div",
             { class: "page lobby" },
-            h("h1", { class: "unseen" }, "Lobby"),
+            h("h1", { class: "visually-hidden" }, "Lobby"),
             this.#drawForm(),
             h("div", null, rooms, this.#drawLatest()),
         );
@@ -82,10 +83,10 @@ export class LobbyPage {
             return h(
                 "section",
                 { class: "card create", "aria-label": "New room", key: "form" },
-                h("p", { class: "muted" }, "Looking for games…"),
+                h("p", { class: "muted" }, "Loading the games…"),
             );
-        const change = (/** @type {Partial<Choices>} */ some) => {
-            this.#choices = { ...choices, ...some };
+        const change = (/** @type {Partial<Choices>} */ changes) => {
+            this.#choices = { ...choices, ...changes };
             this.#app.update();
         };
         return drawForm(games, choices, change, () => void this.#create(), this.#creating);

@@ -1,27 +1,26 @@
 /**
- * This browser's knowledge as one immutable value. `apply` folds the server's messages into it and
- * has no other effect: the same messages always make the same model, and a resumed room equals one
- * that was never left.
+ * The browser's model: an immutable value, which `apply` updates with the server's messages. `apply`
+ * is a pure function, so a room that was resumed equals one that was never left.
  *
  * @import {BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby, MatchState,
  *     Message, MoveView, Occupant, Played, PositionView, RoomDescription, RoomSummary, Snapshot,
  *     Thinking, Turn} from "./protocol.js"
  */
 
-/** Lines of chat to keep. */
-export const CHAT_KEPT = 300;
+/** Lines of chat in the model; older lines are dropped. */
+export const MAX_CHAT_LINES = 300;
 
 /**
- * The AI's search before the move at one ply; `ready` is the percentage of its game that is
- * compiled, until all of it is.
+ * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
+ * and null when the game is compiled.
  * @typedef {Required<Info> & {seat: number | null, state: Thinking["state"], ready: number | null,
  *     number?: string}} Thought
  */
 
 /**
- * A room as this viewer may see it. `v` is 0 until a snapshot arrives; `gap` means that events are
- * missing and the room must be joined again from 0. `views` and `thoughts` are by ply of the
- * current match.
+ * A room as this viewer may see it. `v` is 0 until a snapshot arrives. `gap` means that events are
+ * missing and the session must join again from 0. `views` and `thoughts` are those of the current
+ * match, by ply.
  * @typedef {object} Room
  * @property {string} id
  * @property {number} v
@@ -42,30 +41,30 @@ export const CHAT_KEPT = 300;
  * @typedef {object} Model
  * @property {{identity: string, name: string} | null} you
  * @property {string | null} epoch
- * @property {Record<string, RoomSummary> | null} lobby public rooms by id; null until the list has
- *     arrived
+ * @property {Record<string, RoomSummary> | null} lobby the public rooms by id; null until the list
+ *     arrives
  * @property {Room | null} room the followed room
  */
 
-/** @type {Model} */
-export const EMPTY = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
+/** The model before the first message. @type {Model} */
+export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
 
 /**
- * The model with another room to follow, or none; from then on messages about other rooms are
- * ignored.
+ * The model with another followed room, or none; `apply` ignores messages about other rooms.
  * @param {Model} model
  * @param {string | null} id
  * @returns {Model}
  */
 export function follow(model, id) {
-    return { ...model, room: id === null ? null : blankRoom(id) };
+    return { ...model, room: id === null ? null : emptyRoom(id) };
 }
 
 /**
+ * A room before its first message.
  * @param {string} id
  * @returns {Room}
  */
-function blankRoom(id) {
+function emptyRoom(id) {
     return {
         id,
         v: 0,
@@ -106,8 +105,8 @@ export function apply(model, message) {
 }
 
 /**
- * Applies a welcome. Another epoch means another history (a restored backup), which voids
- * everything known about a room.
+ * Applies a welcome. Another epoch means another history (a restored backup), so the room starts
+ * again without content.
  * @param {Model} model
  * @param {string} identity
  * @param {string} name
@@ -115,8 +114,8 @@ export function apply(model, message) {
  * @returns {Model}
  */
 function applyWelcome(model, identity, name, epoch) {
-    const stale = model.epoch !== null && model.epoch !== epoch;
-    const room = model.room !== null && stale ? blankRoom(model.room.id) : model.room;
+    const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
+    const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
     return { ...model, you: { identity, name }, epoch, room };
 }
 
@@ -145,7 +144,7 @@ function applyToRoom(room, message) {
         case "snapshot":
             return applySnapshot(room, message);
         case "event":
-            return applyNumbered(room, message);
+            return applyEventMessage(room, message);
         case "view":
             return message.match === room.match?.id
                 ? withViews(room, message.match, { [message.ply]: message.view })
@@ -174,13 +173,13 @@ function applyJoined(room, message) {
 }
 
 /**
- * A snapshot replaces everything known; views and thoughts of the same match stay valid.
+ * Replaces the room; views and thoughts of the same match stay.
  * @param {Room} room
  * @param {Snapshot} message
  * @returns {Room}
  */
 function applySnapshot(room, message) {
-    const same = room.match !== null && room.match.id === message.match?.id;
+    const isSameMatch = room.match !== null && room.match.id === message.match?.id;
     return {
         ...room,
         v: message.v,
@@ -189,19 +188,19 @@ function applySnapshot(room, message) {
         match: message.match,
         offers: message.offers ?? [],
         chat: message.chat ?? [],
-        views: same ? room.views : {},
-        thoughts: same ? room.thoughts : {},
+        views: isSameMatch ? room.views : {},
+        thoughts: isSameMatch ? room.thoughts : {},
     };
 }
 
 /**
- * Applies a numbered event: an old one changes nothing, and after a missing one all wait for the
- * next snapshot.
+ * Applies the next event; ignores an old one; sets `gap` for one after a missing event. The gap ends
+ * with the next snapshot.
  * @param {Room} room
  * @param {EventMessage | HiddenMessage} event
  * @returns {Room}
  */
-function applyNumbered(room, event) {
+function applyEventMessage(room, event) {
     if (event.v <= room.v) return room;
     if (event.v > room.v + 1) return { ...room, gap: true };
     return { ...applyEvent(room, event), v: event.v };
@@ -232,7 +231,7 @@ function applyEvent(room, event) {
         case "moved": {
             if (room.match?.id !== event.match) return room;
             const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
-            // A move of the other side lets an offer of a draw lapse.
+            // A move makes the other side's draw offer lapse.
             const offers = room.offers.filter((seat) => seat === event.seat);
             return { ...room, match: { ...room.match, moves }, offers };
         }
@@ -248,7 +247,7 @@ function applyEvent(room, event) {
         case "said": {
             const { v, at, name, text, to } = event;
             const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
-            return { ...room, chat: [...room.chat, line].slice(-CHAT_KEPT) };
+            return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
         case "created":
         case "hidden":
@@ -257,7 +256,7 @@ function applyEvent(room, event) {
 }
 
 /**
- * The move of an event as in a snapshot, without unknown fields.
+ * The move of an event in the form that a snapshot has.
  * @param {Extract<EventMessage, {kind: "moved"}>} event
  * @returns {Played}
  */
@@ -292,7 +291,8 @@ export function withViews(room, match, views) {
 }
 
 /**
- * The room with thoughts of a match that were read over HTTP; live ones are newer and stay.
+ * The room with thoughts of a match that were read over HTTP; thoughts from the socket stay, because
+ * they are newer.
  * @param {Room} room
  * @param {string} match
  * @param {Record<string, Info>} infos
@@ -324,22 +324,23 @@ export function thoughtsOf(infos) {
 }
 
 /**
- * A frame without a depth only reports the AI's state; its last search stays readable.
+ * Applies a message about an AI's search. A message without a depth reports only the state, so the
+ * earlier search stays.
  * @param {Room} room
- * @param {Thinking} frame
+ * @param {Thinking} message
  * @returns {Room}
  */
-function applyThinking(room, frame) {
-    if (frame.match !== room.match?.id) return room;
-    const before = room.thoughts[frame.ply];
-    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = frame;
-    const { warming = false, ready = null } = frame;
-    const named = number ? { number } : null;
+function applyThinking(room, message) {
+    if (message.match !== room.match?.id) return room;
+    const before = room.thoughts[message.ply];
+    const { seat, state, depth = 0, score = 0, nodes = 0, nps = 0, time_ms = 0, pv = [], moves = [], number } = message;
+    const { warming = false, ready = null } = message;
+    const label = number ? { number } : null;
     const thought =
         depth === 0 && before
             ? { ...before, seat, state, ready }
-            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...named };
-    return { ...room, thoughts: { ...room.thoughts, [frame.ply]: thought } };
+            : { seat, state, depth, score, nodes, nps, time_ms, pv, moves, warming, ready, ...label };
+    return { ...room, thoughts: { ...room.thoughts, [message.ply]: thought } };
 }
 
 /**

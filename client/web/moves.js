@@ -1,9 +1,9 @@
 /**
- * The moves of a match: a list to jump in and buttons to step. A "shown" ply is a number of moves
- * played: 0 is the start.
+ * The list of a match's moves, and the buttons to step through them. A position is named by its ply:
+ * 0 is the start, and `shown` is the ply on the board.
  *
  * @import {Played} from "./protocol.js"
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
@@ -13,25 +13,25 @@ import { moveNumber, moveText, numberedMove } from "./words.js";
 /**
  * @typedef {object} Moves
  * @property {Played[]} moves
- * @property {number} shown
- * @property {(ply: number) => void} go
+ * @property {number} shown the ply on the board
+ * @property {(ply: number) => void} go shows another ply
  * @property {string[]} sides the names of both sides, for screen readers
  */
 
 /**
  * @param {Moves} list
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawMoves({ moves, shown, go, sides }) {
     const rows = rowsOf(moves).map((plies) => {
         const cells = plies.flatMap((ply) => [
-            isAnswer(moves, plies, ply) ? null : h("span", { class: "number" }, moveNumber(moves[ply], ply)),
+            sharesNumber(moves, plies, ply) ? null : h("span", { class: "number" }, moveNumber(moves[ply], ply)),
             drawMove(moves, ply, shown, go, sides),
         ]);
-        const each = !isAnswer(moves, plies, plies[1] ?? 0);
-        return h("li", { key: plies[0], class: plies.length > 1 && each ? "each" : "" }, cells);
+        const hasTwoNumbers = plies.length > 1 && !sharesNumber(moves, plies, plies[1] ?? 0);
+        return h("li", { key: plies[0], class: hasTwoNumbers ? "two-numbers" : "" }, cells);
     });
-    const empty = h("p", { class: "muted none" }, "No move yet");
+    const empty = h("p", { class: "muted empty" }, "No move yet");
     return h(
         "div",
         { class: "moves", role: "group", "aria-label": "Moves", tabindex: 0 },
@@ -40,7 +40,7 @@ export function drawMoves({ moves, shown, go, sides }) {
 }
 
 /**
- * The plies of each row: two, but a first move by the second side ("1...") stands alone.
+ * The plies of each row: two, or one if the first move of the match is by the second side ("1...").
  * @param {Played[]} moves
  * @returns {[number, ...number[]][]}
  */
@@ -61,7 +61,7 @@ export function rowsOf(moves) {
  * @param {number[]} row
  * @param {number} ply
  */
-function isAnswer(moves, row, ply) {
+function sharesNumber(moves, row, ply) {
     return ply !== row[0] && moveNumber(moves[ply], ply).endsWith("...");
 }
 
@@ -102,19 +102,20 @@ export function scrollToShown(list) {
 }
 
 /**
+ * The buttons to step through a match. `head` is the last ply.
  * @param {{shown: number, head: number, go: (ply: number) => void}} stepper
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawStepper({ shown, head, go }) {
     const button = (
         /** @type {Parameters<typeof icon>[0]} */ name,
         /** @type {string} */ label,
         /** @type {number} */ ply,
-        /** @type {boolean} */ end,
+        /** @type {boolean} */ disabled,
     ) =>
         h(
             "button",
-            { class: "step", "aria-label": label, title: label, "aria-disabled": end, onclick: () => go(ply) },
+            { class: "step", "aria-label": label, title: label, "aria-disabled": disabled, onclick: () => go(ply) },
             icon(name),
         );
     return h(

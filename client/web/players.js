@@ -1,8 +1,8 @@
 /**
- * The bar of one side: its colour, its player, whether they are connected and on turn.
+ * The bar of one side: its piece, its player, whether the player is connected, and whose turn it is.
  *
  * @import {BoardView, Occupant} from "./protocol.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  */
 
 import { drawPiece } from "./board-pieces.js";
@@ -14,19 +14,19 @@ import { aiTitle, occupantName, sideName } from "./words.js";
  * @property {number} seat
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
- * @property {boolean | null} online null when unknown or irrelevant
- * @property {Record<string, number>} hands how many pieces of each kind wait beside the board, of
+ * @property {boolean | null} online null when unknown, and in a replay
+ * @property {Record<string, number>} hands the number of pieces of each kind beside the board, of
  *     both sides
  * @property {boolean} toMove
- * @property {boolean} thinking
- * @property {boolean} you
+ * @property {boolean} thinking whether the AI on this seat is searching
+ * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
- * @property {Content} [actions] the actions on this seat
+ * @property {Content} [actions] the buttons for this seat
  */
 
 /**
  * @param {Player} player
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawPlayer(player) {
     const { seat, occupant, board, online, toMove, thinking, you, result } = player;
@@ -36,10 +36,10 @@ export function drawPlayer(player) {
         drawSide(board, seat),
         occupant && online !== null
             ? h("span", {
-                  class: online ? "presence here" : "presence",
+                  class: online ? "presence online" : "presence",
                   role: "img",
-                  "aria-label": online ? "here" : "away",
-                  title: online ? "here" : "away",
+                  "aria-label": online ? "online" : "offline",
+                  title: online ? "online" : "offline",
               })
             : null,
         h("span", { class: occupant ? "who" : "who nobody" }, occupantName(occupant)),
@@ -68,14 +68,14 @@ function drawTurn(toMove, thinking, result) {
 }
 
 /**
- * The piece, or otherwise the colour, of a side.
+ * A piece of a side; a disc in its colour if it has no kind of its own.
  * @param {BoardView | null} board
  * @param {number} seat
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawSide(board, seat) {
     const colours = { "--side-0": board?.seats[0]?.colour ?? "", "--side-1": board?.seats[1]?.colour ?? "" };
-    const kind = Object.values(board?.kinds ?? {}).find((one) => one.side === seat) ?? { name: "", side: seat };
+    const kind = Object.values(board?.kinds ?? {}).find(({ side }) => side === seat) ?? { name: "", side: seat };
     const style = board?.board.style ?? "plain";
     return h(
         "svg",
@@ -84,24 +84,25 @@ export function drawSide(board, seat) {
     );
 }
 
-/** The most pieces in hand that are drawn one by one, overlapping; the number is always shown. */
-const HAND_DRAWN = 9;
-const HAND_STEP = 0.42;
+/** The most pieces in hand that are drawn one by one; their number is always shown. */
+const MAX_HAND_PIECES = 9;
+/** The distance between overlapping pieces in hand, in cells. */
+const HAND_STEP_CELLS = 0.42;
 
 /**
- * The pieces of a side that wait beside the board.
+ * The pieces in hand of a side.
  * @param {BoardView} board
  * @param {number} seat
  * @param {Record<string, number>} hands
  */
 function drawHand(board, seat, hands) {
-    const own = Object.entries(hands).filter(([kind, count]) => count > 0 && (board.kinds[kind]?.side ?? 0) === seat);
-    if (own.length === 0) return null;
-    const words = own.map(([kind, count]) => `${count} ${board.kinds[kind]?.name ?? kind}`).join(", ");
+    const held = Object.entries(hands).filter(([kind, count]) => count > 0 && (board.kinds[kind]?.side ?? 0) === seat);
+    if (held.length === 0) return null;
+    const text = held.map(([kind, count]) => `${count} ${board.kinds[kind]?.name ?? kind}`).join(", ");
     return h(
         "span",
-        { class: "hand", role: "img", "aria-label": `in hand: ${words}`, title: `In hand: ${words}` },
-        own.map(([kind, count]) => [drawRow(board, kind, Math.min(count, HAND_DRAWN)), h("b", null, count)]),
+        { class: "hand", role: "img", "aria-label": `in hand: ${text}`, title: `In hand: ${text}` },
+        held.map(([kind, count]) => [drawRow(board, kind, Math.min(count, MAX_HAND_PIECES)), h("b", null, count)]),
     );
 }
 
@@ -112,11 +113,11 @@ function drawHand(board, seat, hands) {
  */
 function drawRow(board, kind, count) {
     const colours = { "--side-0": board.seats[0]?.colour ?? "", "--side-1": board.seats[1]?.colour ?? "" };
-    const width = 1 + HAND_STEP * (count - 1);
+    const width = 1 + HAND_STEP_CELLS * (count - 1);
     const pieces = Array.from({ length: count }, (_, i) =>
-        h("g", { transform: `translate(${(HAND_STEP * i).toFixed(2)} 0)` }, drawPiece(board.kinds[kind])),
+        h("g", { transform: `translate(${(HAND_STEP_CELLS * i).toFixed(2)} 0)` }, drawPiece(board.kinds[kind])),
     );
-    const size = { "--wide": width.toFixed(2) };
+    const size = { "--hand-width": width.toFixed(2) };
     const box = `-.5 -.5 ${width.toFixed(2)} 1`;
     return h("svg", { class: `board ${board.board.style ?? "plain"}`, viewBox: box, ...colours, ...size }, pieces);
 }

@@ -1,6 +1,6 @@
 /**
- * A finished match to step through, with the AI's search before each of its moves. The address
- * names the ply.
+ * The page that replays a match, with the AI's search for each of its moves. The address has the
+ * shown ply.
  *
  * @import {App, Page} from "./app.js"
  * @import {StoredMatch} from "./api.js"
@@ -10,7 +10,7 @@
  * @import {Player} from "./players.js"
  */
 
-import { VIEWS_AT_ONCE, readMatch, readViews } from "./api.js";
+import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "./api.js";
 import { isFlipped } from "./board-geometry.js";
 import { h } from "./elements.js";
 import { thoughtsOf } from "./model.js";
@@ -30,7 +30,7 @@ import {
     versus,
 } from "./words.js";
 
-/** @type {MoveView[]} */
+/** The same empty list each time, so that the scene stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
@@ -46,7 +46,7 @@ export class ReplayPage {
     #shown;
     /** @type {PositionView | null} */
     #drawnPosition = null;
-    #turned = false;
+    #isTurned = false;
     /** @type {string | null} */
     #failure = null;
     #scrolledTo = -1;
@@ -72,7 +72,7 @@ export class ReplayPage {
         this.#match = null;
     }
 
-    changed() {}
+    onModelChange() {}
 
     async #load() {
         const match = await readMatch(this.#id);
@@ -81,10 +81,10 @@ export class ReplayPage {
         this.#shown = Math.min(this.#shown ?? 0, match.moves.length);
         this.#app.update();
         if (match.view === null) return;
-        // The page around the shown ply comes first, then all others; every step is immediate
-        // afterwards.
-        const pages = Math.floor(match.moves.length / VIEWS_AT_ONCE);
-        const first = Math.floor(this.#shown / VIEWS_AT_ONCE);
+        // The page of views around the shown ply is loaded first, then all others, so that stepping
+        // never waits.
+        const pages = Math.floor(match.moves.length / MAX_VIEWS_PER_REQUEST);
+        const first = Math.floor(this.#shown / MAX_VIEWS_PER_REQUEST);
         for (const page of new Set([first, ...Array(pages + 1).keys()])) await this.#loadViews(match, page);
     }
 
@@ -93,8 +93,8 @@ export class ReplayPage {
      * @param {number} page
      */
     async #loadViews(match, page) {
-        const from = page * VIEWS_AT_ONCE;
-        const views = await readViews(match.match, from, Math.min(match.moves.length, from + VIEWS_AT_ONCE - 1));
+        const from = page * MAX_VIEWS_PER_REQUEST;
+        const views = await readViews(match.match, from, Math.min(match.moves.length, from + MAX_VIEWS_PER_REQUEST - 1));
         this.#views = { ...this.#views, ...views };
         this.#app.update();
     }
@@ -106,15 +106,15 @@ export class ReplayPage {
     }
 
     /** @param {KeyboardEvent} event */
-    key(event) {
+    onKey(event) {
         if (!this.#match) return;
         const ply = plyForKey(event.key, this.#shown ?? 0, this.#match.moves.length);
         if (ply === null) return;
         event.preventDefault();
-        this.#go(ply);
+        this.#showPly(ply);
     }
 
-    drawn() {
+    afterDraw() {
         const list = document.querySelector(".moves");
         if (!list || this.#scrolledTo === this.#shown) return;
         this.#scrolledTo = this.#shown ?? 0;
@@ -138,7 +138,7 @@ export class ReplayPage {
             { class: "match-page replay", key: match.match },
             h(
                 "h1",
-                { class: "unseen" },
+                { class: "visually-hidden" },
                 `Replay of ${match.title}: ${match.seats.map(occupantName).join(" against ")}`,
             ),
             this.#drawTable(match),
@@ -152,13 +152,13 @@ export class ReplayPage {
         const shown = this.#shown ?? 0;
         this.#drawnPosition = this.#views[shown] ?? this.#drawnPosition;
         const position = this.#drawnPosition;
-        const bottom = this.#turned ? 1 : 0;
+        const bottom = this.#isTurned ? 1 : 0;
         const scene = match.view && {
             board: match.view,
             position,
             moves: NO_MOVES,
             pending: null,
-            flip: isFlipped(match.view.board, null, this.#turned),
+            flip: isFlipped(match.view.board, null, this.#isTurned),
             label: `${match.title} board`,
         };
         const atEnd = shown === match.moves.length;
@@ -181,14 +181,14 @@ export class ReplayPage {
         const shown = this.#shown ?? 0;
         const head = match.moves.length;
         const slide = (/** @type {Event} */ event) =>
-            event.currentTarget instanceof HTMLInputElement && this.#go(Number(event.currentTarget.value));
+            event.currentTarget instanceof HTMLInputElement && this.#showPly(Number(event.currentTarget.value));
         const played = match.moves[shown - 1];
-        const words = played ? numberedMove(played, shown - 1) : "Start position";
-        const go = (/** @type {number} */ ply) => this.#go(ply);
+        const text = played ? numberedMove(played, shown - 1) : "Start position";
+        const go = (/** @type {number} */ ply) => this.#showPly(ply);
         return h(
             "section",
             { class: "card state", "aria-label": "Replay" },
-            h("p", { class: "status" }, words, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
+            h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             h("input", {
                 class: "slider",
                 type: "range",
@@ -196,7 +196,7 @@ export class ReplayPage {
                 max: head,
                 ".value": String(shown),
                 "aria-label": "Ply",
-                "aria-valuetext": words,
+                "aria-valuetext": text,
                 oninput: slide,
             }),
             drawStepper({ shown, head, go }),
@@ -206,20 +206,20 @@ export class ReplayPage {
     /** @param {StoredMatch} match */
     #drawThinking(match) {
         if (!hasAi(match.seats)) return null;
-        const found = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
-        if (!found) return drawThinking({ thought: null, heading: "", played: null });
-        const seat = this.#views[found.ply]?.turn ?? found.ply % 2;
+        const search = thoughtFor(this.#thoughts, this.#shown ?? 0, false);
+        if (!search) return drawThinking({ thought: null, heading: "", played: null });
+        const seat = this.#views[search.ply]?.turn ?? search.ply % 2;
         return drawThinking({
-            thought: found.thought,
-            heading: thoughtHeading(sideName(match.view, seat), found, match.moves[found.ply]),
-            played: match.moves[found.ply]?.move ?? null,
+            thought: search.thought,
+            heading: thoughtHeading(sideName(match.view, seat), search, match.moves[search.ply]),
+            played: match.moves[search.ply]?.move ?? null,
         });
     }
 
     /** @param {StoredMatch} match */
     #drawMoves(match) {
         const sides = [0, 1].map((seat) => sideName(match.view, seat));
-        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#go(ply), sides });
+        const list = drawMoves({ moves: match.moves, shown: this.#shown ?? 0, go: (ply) => this.#showPly(ply), sides });
         const result = match.over
             ? h(
                   "p",
@@ -235,11 +235,11 @@ export class ReplayPage {
     #drawInfo(match) {
         const options = optionsText(match.options);
         const turn = () => {
-            this.#turned = !this.#turned;
+            this.#isTurned = !this.#isTurned;
             this.#app.update();
         };
-        const copied = (/** @type {boolean} */ worked) =>
-            this.#app.announce(worked ? "Link copied" : "Copy the link by hand");
+        const onCopied = (/** @type {boolean} */ isCopied) =>
+            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
         const when = match.finished_ms ?? match.started_ms;
         return h(
             "section",
@@ -254,7 +254,7 @@ export class ReplayPage {
             drawShare({
                 label: "Link to this position",
                 path: `/match/${match.match}?ply=${this.#shown ?? 0}`,
-                copied,
+                onCopied,
             }),
             h(
                 "div",
@@ -266,7 +266,7 @@ export class ReplayPage {
     }
 
     /** @param {number} ply */
-    #go(ply) {
+    #showPly(ply) {
         if (!this.#match) return;
         const shown = Math.max(0, Math.min(this.#match.moves.length, ply));
         this.#shown = shown;

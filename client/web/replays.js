@@ -10,16 +10,17 @@ import { listMatches } from "./api.js";
 import { h } from "./elements.js";
 import { agoText, occupantName, scoreLine } from "./words.js";
 
-const PAGE = 30;
+/** The number of matches that one request loads. */
+const PAGE_SIZE = 30;
 
 /** @implements {Page} */
 export class ReplaysPage {
     #app;
     /** @type {MatchSummary[]} */
     #matches = [];
-    /** Where the next page begins; null at the end. @type {string | null} */
+    /** The position of the next page; null if there is none. @type {string | null} */
     #next = null;
-    #state = /** @type {"loading" | "there" | "failed"} */ ("loading");
+    #state = /** @type {"loading" | "loaded" | "failed"} */ ("loading");
 
     /** @param {App} app */
     constructor(app) {
@@ -32,11 +33,11 @@ export class ReplaysPage {
 
     stop() {}
 
-    changed() {}
+    onModelChange() {}
 
-    key() {}
+    onKey() {}
 
-    drawn() {}
+    afterDraw() {}
 
     title() {
         return "Replays – Plyroom";
@@ -46,10 +47,10 @@ export class ReplaysPage {
         this.#state = "loading";
         this.#app.update();
         try {
-            const { matches, next } = await listMatches(PAGE, this.#next);
+            const { matches, next } = await listMatches(PAGE_SIZE, this.#next);
             this.#matches = [...this.#matches, ...matches];
             this.#next = next;
-            this.#state = "there";
+            this.#state = "loaded";
         } catch (error) {
             this.#state = "failed";
             this.#app.toast(error instanceof Error ? error.message : String(error));
@@ -60,20 +61,20 @@ export class ReplaysPage {
     /** @returns {Content} */
     draw() {
         const now_ms = Date.now();
-        const empty = this.#state === "there" && this.#matches.length === 0;
+        const empty = this.#state === "loaded" && this.#matches.length === 0;
         return h(
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
             empty
-                ? h("p", { class: "muted" }, "No match has been finished yet.")
+                ? h("p", { class: "muted" }, "There are no finished matches yet.")
                 : h(
                       "ul",
                       { class: "card list matches" },
                       this.#matches.map((match) => drawMatch(match, now_ms)),
                   ),
             this.#state === "loading" ? h("p", { class: "muted" }, "Loading…") : null,
-            this.#state === "failed" || (this.#state === "there" && this.#next !== null)
+            this.#state === "failed" || (this.#state === "loaded" && this.#next !== null)
                 ? h(
                       "button",
                       { class: "more", onclick: () => void this.#load() },

@@ -1,5 +1,5 @@
 /**
- * The actions that a viewer may take in a room now, and the room's state in a few words.
+ * The buttons for what the viewer may do in a room, and the text about the room's state.
  *
  * @import {App} from "./app.js"
  * @import {Content} from "./elements.js"
@@ -10,17 +10,19 @@ import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { drawClaim, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
-import { PERSONAS, aiOf, occupantName, resultText, sideName } from "./words.js";
+import { PERSONAS, aiFields, occupantName, resultText, sideName } from "./words.js";
 
-/** Plies from which on a match can be resigned but not aborted. */
+/** From this ply on a player resigns instead of aborting the match. */
 const ABORT_PLIES = 2;
 
 /**
- * @typedef {{confirming: "resign" | "abort" | null, confirm: (what: "resign" | "abort" | null) =>
+ * The action that the user must confirm, and the function that sets it.
+ * @typedef {{confirming: "resign" | "abort" | null, confirm: (action: "resign" | "abort" | null) =>
  *     void}} Confirmation
  */
 
 /**
+ * The state of the room or of its match in a few words.
  * @param {Model} model
  * @param {Room} room
  */
@@ -29,7 +31,7 @@ export function statusText(model, room) {
     const board = room.description?.view;
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
     if (match.over) return `${resultText(match.over, board)}: ${match.over.reason}`;
-    if (room.frozen) return "This match can be read but not played on: its rules are not here any more";
+    if (room.frozen) return "This match can be read but not played: the server no longer has its rules";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
     if (turn === mySeat(model)) return "Your turn";
@@ -39,7 +41,7 @@ export function statusText(model, room) {
 }
 
 /**
- * The buttons for a player, or for the host.
+ * The buttons for a player of the match, or for the host of a match between AIs.
  * @param {App} app
  * @param {Room} room
  * @param {Confirmation} confirmation
@@ -48,13 +50,13 @@ export function statusText(model, room) {
 export function drawActions(app, room, confirmation) {
     const { match } = room;
     const mine = mySeat(app.model);
-    const host = app.model.you?.identity === room.description?.host;
-    const owner = mine !== null || (host && room.seats.every((occupant) => occupant?.kind === "ai"));
+    const isHost = app.model.you?.identity === room.description?.host;
+    const mayAct = mine !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
     if (!match) return null;
     if (!match.over)
-        return owner ? [drawDraws(app, room, mine), drawEnding(app, room, mine, confirmation)] : null;
+        return mayAct ? [drawDraws(app, room, mine), drawEnding(app, room, mine, confirmation)] : null;
     return [
-        owner ? drawRematch(app, room, mine) : null,
+        mayAct ? drawRematch(app, room, mine) : null,
         h("a", { class: "button", href: `/match/${match.id}` }, "Replay"),
     ];
 }
@@ -68,20 +70,20 @@ export function drawActions(app, room, confirmation) {
  */
 function drawDraws(app, room, mine) {
     if (mine === null) return null;
-    const give = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
+    const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
         void app.command({ t, room: room.id });
     const reason = drawClaim(room);
-    const claim = reason && h("button", { key: "claim", class: "main", onclick: give("claim") }, `Claim a draw: ${reason}`);
+    const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
     if (room.offers.includes(1 - mine)) {
         return [
             claim,
-            h("button", { key: "accept", class: "main", onclick: give("accept") }, icon("draw"), "Accept the draw"),
-            h("button", { key: "decline", onclick: give("decline") }, "Decline"),
+            h("button", { key: "accept", class: "main", onclick: send("accept") }, icon("draw"), "Accept the draw"),
+            h("button", { key: "decline", onclick: send("decline") }, "Decline"),
         ];
     }
     if (room.offers.includes(mine)) return [claim, h("span", { class: "muted" }, "Draw offered")];
-    const early = headPly(room) < ABORT_PLIES;
-    return [claim, early ? null : h("button", { key: "draw", onclick: give("offer_draw") }, icon("draw"), "Offer a draw")];
+    const mayAbort = headPly(room) < ABORT_PLIES;
+    return [claim, mayAbort ? null : h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
 }
 
 /**
@@ -92,23 +94,23 @@ function drawDraws(app, room, mine) {
  * @param {Confirmation} confirmation
  */
 function drawEnding(app, room, mine, { confirming, confirm }) {
-    const what = mine === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
-    const label = what === "abort" ? "Abort" : "Resign";
-    const act = () => {
+    const action = mine === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
+    const label = action === "abort" ? "Abort" : "Resign";
+    const send = () => {
         confirm(null);
-        void app.command({ t: what, room: room.id });
+        void app.command({ t: action, room: room.id });
     };
-    if (confirming !== what)
+    if (confirming !== action)
         return h(
             "button",
-            { key: what, onclick: () => confirm(what) },
-            icon(what === "abort" ? "cross" : "flag"),
+            { key: action, onclick: () => confirm(action) },
+            icon(action === "abort" ? "cross" : "flag"),
             label,
         );
     return h(
         "span",
         { key: "confirm", class: "confirm", role: "group", "aria-label": `${label}?` },
-        h("button", { class: "danger", autofocus: true, onclick: act }, `${label} now`),
+        h("button", { class: "danger", autofocus: true, onclick: send }, `${label} now`),
         h("button", { onclick: () => confirm(null) }, "Play on"),
     );
 }
@@ -120,27 +122,27 @@ function drawEnding(app, room, mine, { confirming, confirm }) {
  */
 function drawRematch(app, room, mine) {
     if (room.seats.some((occupant) => occupant === null)) return null;
-    const ask = () => void app.command({ t: "rematch", room: room.id });
+    const offer = () => void app.command({ t: "rematch", room: room.id });
     const decline = () => void app.command({ t: "decline", room: room.id });
     if (mine !== null && room.offers.includes(mine)) {
         return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
     }
     if (mine !== null && room.offers.includes(1 - mine)) {
         return [
-            h("button", { class: "main", onclick: ask }, icon("again"), "Accept the rematch"),
+            h("button", { class: "main", onclick: offer }, icon("again"), "Accept the rematch"),
             h("button", { onclick: decline }, "Decline"),
         ];
     }
     return h(
         "button",
-        { class: "main", onclick: ask },
+        { class: "main", onclick: offer },
         icon("again"),
         hasAi(room.seats) ? "Play again" : "Offer a rematch",
     );
 }
 
 /**
- * The actions on one seat: take it, give it to the AI, leave it.
+ * The buttons for one seat: to take it, to give it to an AI, or to leave it.
  * @param {App} app
  * @param {Room} room
  * @param {number} seat
@@ -149,7 +151,7 @@ function drawRematch(app, room, mine) {
 export function drawSeatActions(app, room, seat) {
     const occupant = room.seats[seat];
     const mine = mySeat(app.model);
-    const host = app.model.you?.identity === room.description?.host;
+    const isHost = app.model.you?.identity === room.description?.host;
     if (room.frozen || (room.match && !room.match.over)) return null;
     if (occupant === null || occupant === undefined) {
         return [
@@ -160,21 +162,21 @@ export function drawSeatActions(app, room, seat) {
                       "Sit here",
                   )
                 : null,
-            host ? drawAddAi(app, room, seat) : null,
+            isHost ? drawAddAi(app, room, seat) : null,
         ];
     }
     if (seat === mine) return drawLeave("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
-    return occupant.kind === "ai" && host
+    return occupant.kind === "ai" && isHost
         ? drawLeave("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
         : null;
 }
 
 /**
  * @param {string} label
- * @param {() => void} act
+ * @param {() => void} leave
  */
-function drawLeave(label, act) {
-    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: act }, icon("stand"));
+function drawLeave(label, leave) {
+    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
 }
 
 /**
@@ -184,15 +186,15 @@ function drawLeave(label, act) {
  */
 function drawAddAi(app, room, seat) {
     const levels = Array.from({ length: room.description?.levels ?? 1 }, (_, i) => i + 1);
-    const usual = Math.ceil(levels.length / 2);
+    const defaultLevel = Math.ceil(levels.length / 2);
     const submit = (/** @type {SubmitEvent} */ event) => {
         event.preventDefault();
         if (!(event.currentTarget instanceof HTMLFormElement)) return;
         const level = String(new FormData(event.currentTarget).get("level"));
-        void app.command({ t: "add_ai", room: room.id, seat, ...aiOf(level) });
+        void app.command({ t: "add_ai", room: room.id, seat, ...aiFields(level) });
     };
     const options = [
-        ...levels.map((level) => h("option", { value: level, selected: level === usual }, `level ${level}`)),
+        ...levels.map((level) => h("option", { value: level, selected: level === defaultLevel }, `level ${level}`)),
         ...Object.entries(PERSONAS).map(([key, { name }]) => h("option", { value: key }, name.toLowerCase())),
     ];
     return h(

@@ -1,6 +1,6 @@
 /**
- * Requests the parts of a room that the socket does not send: views from before the join, and the
- * AI's earlier searches.
+ * Requests over HTTP the parts of a room that the socket does not send: the views from before the
+ * join, and the AI's earlier searches.
  *
  * @import {App} from "./app.js"
  * @import {Room} from "./model.js"
@@ -10,15 +10,15 @@ import { ApiError, readMatch, readViews } from "./api.js";
 import { headPly, withThoughts, withViews } from "./model.js";
 import { hasAi } from "./table.js";
 
-/** Milliseconds to wait for the view of the newest position before requesting it. */
-const VIEW_LATE_MS = 600;
-/** Plies on each side of the shown one that are requested with it. */
+/** Milliseconds to wait for the socket's view of the newest position before requesting it. */
+const LATE_VIEW_MS = 600;
+/** The number of views before and after the shown ply that are requested with it. */
 const VIEWS_AROUND = 40;
 
 export class MissingParts {
     #app;
     /** @type {Set<string>} */
-    #asked = new Set();
+    #requested = new Set();
 
     /** @param {App} app */
     constructor(app) {
@@ -26,32 +26,32 @@ export class MissingParts {
     }
 
     /**
-     * Requests everything missing to show a ply: each part once, again only after a network
-     * failure.
+     * Requests what is missing to show a ply. Each part is requested once, and again only if the
+     * server could not be reached.
      * @param {Room} room
      * @param {number} shown
      */
-    ask(room, shown) {
+    request(room, shown) {
         const { match } = room;
         if (!match) return;
         const head = headPly(room);
         if (!room.views[shown]) {
-            if (shown === head) this.#once(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
-            else this.#once(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
+            if (shown === head) this.#requestOnce(`late ${match.id} ${head}`, () => this.#readLateView(match.id, head));
+            else this.#requestOnce(`views ${match.id} ${shown}`, () => this.#readViews(match.id, shown, head));
         }
-        if (head > 0 && hasAi(match.seats)) this.#once(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
+        if (head > 0 && hasAi(match.seats)) this.#requestOnce(`thoughts ${match.id}`, () => this.#readThoughts(match.id));
     }
 
     /**
      * @param {string} key
      * @param {() => Promise<void>} read
      */
-    #once(key, read) {
-        if (this.#asked.has(key)) return;
-        this.#asked.add(key);
+    #requestOnce(key, read) {
+        if (this.#requested.has(key)) return;
+        this.#requested.add(key);
         read().catch((error) => {
             if (error instanceof ApiError) this.#app.toast(error.message);
-            else this.#asked.delete(key);
+            else this.#requested.delete(key);
         });
     }
 
@@ -60,7 +60,7 @@ export class MissingParts {
      * @param {number} ply
      */
     async #readLateView(match, ply) {
-        await new Promise((resolve) => setTimeout(resolve, VIEW_LATE_MS));
+        await new Promise((resolve) => setTimeout(resolve, LATE_VIEW_MS));
         const { room } = this.#app.model;
         if (room?.match?.id === match && !room.views[ply]) await this.#readViews(match, ply, ply);
     }
@@ -72,17 +72,17 @@ export class MissingParts {
      */
     async #readViews(match, ply, head) {
         const views = await readViews(match, Math.max(0, ply - VIEWS_AROUND), Math.min(head, ply + VIEWS_AROUND));
-        this.#change((room) => withViews(room, match, views));
+        this.#updateRoom((room) => withViews(room, match, views));
     }
 
     /** @param {string} match */
     async #readThoughts(match) {
         const { thoughts } = await readMatch(match);
-        this.#change((room) => withThoughts(room, match, thoughts));
+        this.#updateRoom((room) => withThoughts(room, match, thoughts));
     }
 
-    /** @param {(room: Room) => Room} change */
-    #change(change) {
-        this.#app.session.change((model) => (model.room ? { ...model, room: change(model.room) } : model));
+    /** @param {(room: Room) => Room} update */
+    #updateRoom(update) {
+        this.#app.session.updateModel((model) => (model.room ? { ...model, room: update(model.room) } : model));
     }
 }

@@ -1,8 +1,8 @@
 /**
- * The parts of a room's page that only display.
+ * Parts of a room's page: the refusal, the invitation, the room's description, and a ply in words.
  *
  * @import {Room} from "./model.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
@@ -11,9 +11,9 @@ import { drawRulesButton } from "./rules.js";
 import { numberedMove, optionsText, plural, sideName } from "./words.js";
 
 /**
- * The reason why a room cannot be opened.
+ * The page for a room that cannot be opened, with the server's reason.
  * @param {string} message
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawRefusal(message) {
     return h(
@@ -26,17 +26,17 @@ export function drawRefusal(message) {
 }
 
 /**
- * The invitation over the board until an opponent joins.
- * @param {Description} share
- * @returns {Description}
+ * The invitation that is shown over the board until a second player joins.
+ * @param {VNode} share
+ * @returns {VNode}
  */
 export function drawInvite(share) {
-    const words = "The match starts as soon as both seats are taken. Send this link to whoever you want to play:";
+    const text = "The match starts as soon as both seats are taken. Send this link to your opponent:";
     return h(
         "div",
         { class: "invite card" },
         h("h2", null, "Waiting for a second player"),
-        h("p", { class: "muted" }, words),
+        h("p", { class: "muted" }, text),
         share,
     );
 }
@@ -44,7 +44,7 @@ export function drawInvite(share) {
 /**
  * The game, the room, and the number of spectators.
  * @param {Room} room
- * @param {Description} share
+ * @param {VNode} share
  * @returns {Content}
  */
 export function drawInfo({ description, presence, match }, share) {
@@ -74,13 +74,13 @@ export function drawInfo({ description, presence, match }, share) {
 
 /** @param {number} count */
 function drawWatching(count) {
-    const words = plural(count, "spectator");
+    const text = plural(count, "spectator");
     return h(
         "span",
-        { class: "watching muted", title: words },
+        { class: "watching muted", title: text },
         icon("eye"),
         count,
-        h("span", { class: "unseen" }, ` ${words}`),
+        h("span", { class: "visually-hidden" }, ` ${text}`),
     );
 }
 

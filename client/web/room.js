@@ -1,5 +1,5 @@
 /**
- * A room: the current match, for its players and spectators.
+ * The page of a room with its current match, for players and spectators.
  *
  * @import {App, Page} from "./app.js"
  * @import {MoveView, PositionView} from "./protocol.js"
@@ -21,29 +21,32 @@ import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
 import { occupantName, sideName, versus } from "./words.js";
 
-/** @type {MoveView[]} */
+/** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
 
 /** @implements {Page} */
 export class RoomPage {
     #app;
     #id;
-    /** The earlier ply that is shown; null follows the match. @type {number | null} */
+    /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
-    #turned = false;
+    #isTurned = false;
     /**
-     * A move on its way to the server. @type {{match: string, ply: number, move: MoveView} | null}
+     * The move that was sent and is not in the match yet.
+     * @type {{match: string, ply: number, move: MoveView} | null}
      */
-    #sending = null;
-    #missing;
-    /** The position on the board, until its successor is known. @type {PositionView | null} */
+    #sentMove = null;
+    #missingParts;
+    /** The last drawn position; it stays until the next view arrives. @type {PositionView | null} */
     #drawnPosition = null;
-    #announced = "";
-    #chatAtEnd = true;
+    /** The position that was last announced to screen readers: match, ply and result. */
+    #announcedKey = "";
+    #isChatAtEnd = true;
+    /** The match and the ply to which the list of moves was last scrolled. */
     #scrolledTo = "";
     #wantsSeat = false;
-    /** The action that waits for a second click. @type {"resign" | "abort" | null} */
-    #confirming = null;
+    /** The action that the user must confirm. @type {"resign" | "abort" | null} */
+    #actionToConfirm = null;
 
     /**
      * @param {App} app
@@ -52,11 +55,11 @@ export class RoomPage {
     constructor(app, id) {
         this.#app = app;
         this.#id = id;
-        this.#missing = new MissingParts(app);
+        this.#missingParts = new MissingParts(app);
     }
 
     start() {
-        // A visitor by "Join" takes the first free seat, once: not again after a reload.
+        // After a click on "Join" the user takes the first free seat, but not again after a reload.
         this.#wantsSeat = history.state?.sit === true;
         history.replaceState(null, "");
         this.#app.session.followRoom(this.#id);
@@ -75,23 +78,23 @@ export class RoomPage {
     }
 
     /** @param {Model} before */
-    changed(before) {
+    onModelChange(before) {
         const { room } = this.#app.model;
         if (!room) return;
-        if (before.room?.match?.id !== room.match?.id) this.#newMatch();
-        if (this.#sending && !this.#isStill(this.#sending, room)) this.#sending = null;
+        if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
+        if (this.#sentMove && !this.#isUnconfirmed(this.#sentMove, room)) this.#sentMove = null;
         if (before.room !== room) this.#announce(room);
-        this.#missing.ask(room, this.#shown ?? headPly(room));
+        this.#missingParts.request(room, this.#shown ?? headPly(room));
         if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
     }
 
     /**
-     * Whether a sent move still waits for its place in the match.
-     * @param {{match: string, ply: number}} sending
+     * Whether a sent move may still become the next move of the match.
+     * @param {{match: string, ply: number}} sentMove
      * @param {Room} room
      */
-    #isStill(sending, room) {
-        return sending.match === room.match?.id && sending.ply === headPly(room) && !room.match.over;
+    #isUnconfirmed(sentMove, room) {
+        return sentMove.match === room.match?.id && sentMove.ply === headPly(room) && !room.match.over;
     }
 
     /** @param {Room} room */
@@ -101,23 +104,23 @@ export class RoomPage {
         if (seat >= 0 && mySeat(this.#app.model) === null) void this.#app.command({ t: "sit", room: room.id, seat });
     }
 
-    #newMatch() {
+    #resetForMatch() {
         this.#shown = null;
-        this.#confirming = null;
+        this.#actionToConfirm = null;
         this.#drawnPosition = null;
     }
 
     /** @param {KeyboardEvent} event */
-    key(event) {
+    onKey(event) {
         const { room } = this.#app.model;
         if (!room) return;
         const ply = plyForKey(event.key, this.#shown ?? headPly(room), headPly(room));
         if (ply === null) return;
         event.preventDefault();
-        this.#go(ply);
+        this.#showPly(ply);
     }
 
-    drawn() {
+    afterDraw() {
         const list = document.querySelector(".moves");
         const { room } = this.#app.model;
         const at = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
@@ -126,7 +129,7 @@ export class RoomPage {
             scrollToShown(list);
         }
         const lines = document.querySelector(".chat .lines");
-        if (lines && this.#chatAtEnd) lines.scrollTop = lines.scrollHeight;
+        if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
     }
 
     /** @returns {Content} */
@@ -141,7 +144,7 @@ export class RoomPage {
         return h(
             "div",
             { class: "match-page", key: room.id },
-            h("h1", { class: "unseen" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
+            h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
             h("div", { class: "right" }, this.#drawState(room), this.#drawThinking(room), this.#drawMoves(room)),
             h("div", { class: "left" }, drawInfo(room, this.#drawShare()), this.#drawChat(room)),
@@ -152,17 +155,17 @@ export class RoomPage {
     #drawTable(room) {
         const board = room.description?.view ?? null;
         const shown = this.#shown ?? headPly(room);
-        const live = this.#shown === null;
+        const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
         const mine = mySeat(this.#app.model);
-        const bottom = this.#turned ? 1 - (mine ?? 0) : (mine ?? 0);
-        const sending = live ? (this.#sending?.move ?? null) : null;
+        const bottom = this.#isTurned ? 1 - (mine ?? 0) : (mine ?? 0);
+        const sentMove = isLive ? (this.#sentMove?.move ?? null) : null;
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : null,
-            moves: live && !sending ? movesOrNone(room) : NO_MOVES,
-            pending: sending,
-            flip: isFlipped(board.board, mine, this.#turned),
+            moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
+            pending: sentMove,
+            flip: isFlipped(board.board, mine, this.#isTurned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
@@ -172,8 +175,8 @@ export class RoomPage {
             players,
             bottom,
             play: (move) => void this.#play(move),
-            say: (text) => this.#app.announce(text),
-            over: waiting ? drawInvite(this.#drawShare()) : null,
+            announce: (text) => this.#app.announce(text),
+            overlay: waiting ? drawInvite(this.#drawShare()) : null,
         });
     }
 
@@ -207,9 +210,9 @@ export class RoomPage {
     }
 
     #drawShare() {
-        const copied = (/** @type {boolean} */ worked) =>
-            this.#app.announce(worked ? "Link copied" : "Copy the link by hand");
-        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, copied });
+        const onCopied = (/** @type {boolean} */ isCopied) =>
+            this.#app.announce(isCopied ? "Link copied" : "The link could not be copied");
+        return drawShare({ label: "Link to this room", path: `/room/${this.#id}`, onCopied });
     }
 
     /** @param {Room} room */
@@ -220,8 +223,8 @@ export class RoomPage {
         const mine = mySeat(this.#app.model);
         const flip = board && (canFlip(board.board) || mine === null);
         const state = {
-            confirming: this.#confirming,
-            confirm: (/** @type {"resign" | "abort" | null} */ what) => this.#confirm(what),
+            confirming: this.#actionToConfirm,
+            confirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
         };
         return h(
             "section",
@@ -233,7 +236,7 @@ export class RoomPage {
                 "div",
                 { class: "head" },
                 h("p", { class: "status" }, statusText(this.#app.model, room)),
-                flip ? drawFlip(() => this.#turn()) : null,
+                flip ? drawFlip(() => this.#turnBoard()) : null,
             ),
             h("div", { class: "actions" }, drawActions(this.#app, room, state)),
         );
@@ -244,13 +247,13 @@ export class RoomPage {
         const { match, description } = room;
         if (!hasAi(match?.seats ?? room.seats)) return null;
         const shown = this.#shown ?? headPly(room);
-        const live = this.#shown === null && !match?.over;
-        const found = match ? thoughtFor(room.thoughts, shown, live) : null;
-        if (!match || !found) return drawThinking({ thought: null, heading: "", played: null });
-        const seat = found.thought.seat ?? room.views[found.ply]?.turn ?? found.ply % 2;
-        const played = match.moves[found.ply];
-        const heading = thoughtHeading(sideName(description?.view, seat), found, played);
-        return drawThinking({ thought: found.thought, heading, played: played?.move ?? null });
+        const isLive = this.#shown === null && !match?.over;
+        const search = match ? thoughtFor(room.thoughts, shown, isLive) : null;
+        if (!match || !search) return drawThinking({ thought: null, heading: "", played: null });
+        const seat = search.thought.seat ?? room.views[search.ply]?.turn ?? search.ply % 2;
+        const played = match.moves[search.ply];
+        const heading = thoughtHeading(sideName(description?.view, seat), search, played);
+        return drawThinking({ thought: search.thought, heading, played: played?.move ?? null });
     }
 
     /** @param {Room} room */
@@ -258,8 +261,8 @@ export class RoomPage {
         const head = headPly(room);
         const shown = this.#shown ?? head;
         const sides = [0, 1].map((seat) => sideName(room.description?.view, seat));
-        const go = (/** @type {number} */ ply) => this.#go(ply);
-        const back = h("button", { class: "to-live", onclick: () => this.#go(head) }, "Back to the match");
+        const go = (/** @type {number} */ ply) => this.#showPly(ply);
+        const back = h("button", { class: "to-live", onclick: () => this.#showPly(head) }, "Back to the match");
         return h(
             "section",
             { class: "card move-card", "aria-label": "Moves" },
@@ -271,42 +274,43 @@ export class RoomPage {
 
     /** @param {Room} room */
     #drawChat(room) {
-        const say = (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
+        const send = (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) =>
             void this.#app.command({ t: "chat", room: room.id, text, to });
-        const scrolled = (/** @type {boolean} */ atEnd) => (this.#chatAtEnd = atEnd);
-        return drawChat({ lines: room.chat, say, spectator: mySeat(this.#app.model) === null, scrolled });
+        const onScroll = (/** @type {boolean} */ isAtEnd) => (this.#isChatAtEnd = isAtEnd);
+        const isSpectator = mySeat(this.#app.model) === null;
+        return drawChat({ lines: room.chat, send, isSpectator, onScroll });
     }
 
     /** @param {number} ply */
-    #go(ply) {
+    #showPly(ply) {
         const { room } = this.#app.model;
         if (!room) return;
         const head = headPly(room);
         this.#shown = ply >= head ? null : Math.max(0, ply);
-        this.#missing.ask(room, this.#shown ?? headPly(room));
+        this.#missingParts.request(room, this.#shown ?? headPly(room));
         this.#app.announce(describePly(room, this.#shown ?? head));
     }
 
-    #turn() {
-        this.#turned = !this.#turned;
+    #turnBoard() {
+        this.#isTurned = !this.#isTurned;
         this.#app.update();
     }
 
-    /** @param {"resign" | "abort" | null} what */
-    #confirm(what) {
-        this.#confirming = what;
+    /** @param {"resign" | "abort" | null} action */
+    #setActionToConfirm(action) {
+        this.#actionToConfirm = action;
         this.#app.update();
     }
 
     /** @param {MoveView} move */
     async #play(move) {
         const { room } = this.#app.model;
-        if (!room?.match || this.#sending) return;
-        const sending = { match: room.match.id, ply: headPly(room), move };
-        this.#sending = sending;
+        if (!room?.match || this.#sentMove) return;
+        const sentMove = { match: room.match.id, ply: headPly(room), move };
+        this.#sentMove = sentMove;
         this.#app.update();
-        const ack = await this.#app.command({ t: "move", room: room.id, ply: sending.ply, move: move.id });
-        if (ack === null && this.#sending === sending) this.#sending = null;
+        const ack = await this.#app.command({ t: "move", room: room.id, ply: sentMove.ply, move: move.id });
+        if (ack === null && this.#sentMove === sentMove) this.#sentMove = null;
         this.#app.update();
     }
 
@@ -316,13 +320,16 @@ export class RoomPage {
         const ply = headPly(room);
         if (!match || !room.views[ply]) return;
         const key = `${match.id} ${ply} ${match.over?.how ?? ""}`;
-        if (key === this.#announced) return;
-        this.#announced = key;
+        if (key === this.#announcedKey) return;
+        this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
 }
 
-/** @param {Room} room */
+/**
+ * The legal moves, or NO_MOVES.
+ * @param {Room} room
+ */
 function movesOrNone(room) {
     const moves = legalMoves(room);
     return moves.length > 0 ? moves : NO_MOVES;

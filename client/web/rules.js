@@ -1,7 +1,7 @@
 /**
- * The rules of a game to read, before a match and during one.
+ * The text of a game's rules, in the form for a new room and in a dialog.
  *
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { listGames } from "./api.js";
@@ -9,10 +9,10 @@ import { h, render } from "./elements.js";
 import { icon } from "./icons.js";
 
 /**
- * A button that opens the rules of a game over the page.
+ * A button that opens a dialog with the rules of a game.
  * @param {string} game
  * @param {string} title
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawRulesButton(game, title) {
     const label = `Rules of ${title}`;
@@ -26,7 +26,7 @@ export function drawRulesButton(game, title) {
  */
 async function openRules(game, title) {
     const games = await listGames().catch(() => []);
-    const rules = games.find((one) => one.id === game)?.rules ?? "The rules of this game are not here.";
+    const rules = games.find(({ id }) => id === game)?.rules ?? "The rules of this game are not available.";
     const dialog = document.createElement("dialog");
     dialog.className = "rules";
     dialog.setAttribute("aria-labelledby", "rules-title");
@@ -43,12 +43,12 @@ async function openRules(game, title) {
 }
 
 /**
- * The text of the rules: blank lines separate paragraphs; without any, each line is a paragraph.
+ * The rules as paragraphs. Blank lines separate them; without blank lines each line is a paragraph.
  * @param {string} rules
- * @returns {Description[]}
+ * @returns {VNode[]}
  */
 export function drawRules(rules) {
     const text = rules.trim();
     const paragraphs = /\n\s*\n/.test(text) ? text.split(/\n\s*\n/) : text.split("\n");
-    return paragraphs.map((one) => h("p", null, one.replace(/\s*\n\s*/g, " ")));
+    return paragraphs.map((paragraph) => h("p", null, paragraph.replace(/\s*\n\s*/g, " ")));
 }

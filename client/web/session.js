@@ -1,33 +1,35 @@
 /**
- * The page's one connection and the model that it feeds. After every (re)connect the session
- * follows its room again, from the start where events are missing.
+ * The app's only connection and its model. After every connect and reconnect the session joins its
+ * room and watches the lobby again.
  *
  * @import {Ack, Message} from "./protocol.js"
- * @import {Command, Link, Settings} from "./connection.js"
+ * @import {Command, ConnectionStatus, Settings} from "./connection.js"
  * @import {Model} from "./model.js"
  */
 
 import { Connection } from "./connection.js";
-import { EMPTY, apply, follow } from "./model.js";
+import { EMPTY_MODEL, apply, follow } from "./model.js";
 
 /**
  * @typedef {object} Listeners
- * @property {(before: Model) => void} onchange the model or the link has changed
- * @property {(code: string, message: string) => void} onerror an error that answers no command
+ * @property {(before: Model) => void} onchange called when the model or the status has changed
+ * @property {(code: string, message: string) => void} onerror called for an error that is not the
+ *     answer to a command or a join
  */
 
-/** Refusals of a join that a later attempt can overcome. */
-const TRANSIENT = new Set(["store.retry", "room.busy", "room.limit", "rate.exceeded"]);
-const JOIN_AGAIN_MS = 1000;
+/** Codes of refused joins that may succeed later. */
+const RETRY_JOIN_CODES = new Set(["store.retry", "room.busy", "room.limit", "rate.exceeded"]);
+/** The session joins again after one to two times this many milliseconds. */
+const RETRY_JOIN_MS = 1000;
 
 export class Session {
     /** @type {Model} */
-    model = EMPTY;
-    /** @type {Link} */
-    link = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
-    /** Why the room cannot be followed. @type {{code: string, message: string} | null} */
+    model = EMPTY_MODEL;
+    /** @type {ConnectionStatus} */
+    status = { state: "connecting", attempt: 0, lag_ms: null, reason: null };
+    /** The server's refusal of the last join. @type {{code: string, message: string} | null} */
     refusal = null;
-    #watchingLobby = false;
+    #watchesLobby = false;
     /** @type {string | null} */
     #joinId = null;
     #connection;
@@ -36,7 +38,7 @@ export class Session {
     #random;
 
     /**
-     * @param {Pick<Settings, "open" | "identify" | "why" | "clock" | "random">} settings
+     * @param {Pick<Settings, "openSocket" | "identify" | "readRefusalReason" | "clock" | "random">} settings
      * @param {Listeners} listeners
      */
     constructor(settings, listeners) {
@@ -45,9 +47,9 @@ export class Session {
         this.#random = settings.random;
         this.#connection = new Connection({
             ...settings,
-            onmessage: (message) => this.#hear(message),
-            onlink: (link) => {
-                this.link = link;
+            onmessage: (message) => this.#onMessage(message),
+            onstatus: (status) => {
+                this.status = status;
                 listeners.onchange(this.model);
             },
         });
@@ -66,7 +68,7 @@ export class Session {
     }
 
     /**
-     * Sends a command; resolves once it is committed, rejects with CommandError.
+     * Sends a command. Resolves with its ack once it is committed; rejects with CommandError.
      * @param {Command} command
      * @returns {Promise<Ack>}
      */
@@ -75,12 +77,12 @@ export class Session {
     }
 
     /**
-     * Follows a room, or none.
+     * Leaves the current room and joins another one; null joins none.
      * @param {string | null} id
      */
     followRoom(id) {
         const before = this.model.room?.id;
-        if (before !== undefined && before !== id) this.#connection.follow({ t: "leave", room: before });
+        if (before !== undefined && before !== id) this.#connection.sendOnce({ t: "leave", room: before });
         this.refusal = null;
         this.#setModel(follow(this.model, id));
         this.#join();
@@ -88,41 +90,41 @@ export class Session {
 
     /** @param {boolean} on */
     watchLobby(on) {
-        this.#watchingLobby = on;
-        this.#connection.follow({ t: "watch_lobby", on });
+        this.#watchesLobby = on;
+        this.#connection.sendOnce({ t: "watch_lobby", on });
     }
 
     /**
-     * Lets the page add parts from other sources (views, thoughts) to the model.
-     * @param {(model: Model) => Model} change
+     * Changes the model, for parts that do not come over the socket (views, thoughts).
+     * @param {(model: Model) => Model} update
      */
-    change(change) {
-        this.#setModel(change(this.model));
+    updateModel(update) {
+        this.#setModel(update(this.model));
     }
 
     /**
-     * Joins from the last event, or from the start where events are missing; the page keeps its
-     * content.
+     * Joins the room after its last event, or from 0 where events are missing. The page keeps its
+     * content meanwhile.
      */
     #join() {
         const { room, epoch } = this.model;
         if (room === null) return;
         const since = room.gap ? 0 : room.v;
-        this.#joinId = this.#connection.follow({ t: "join", room: room.id, since, epoch });
+        this.#joinId = this.#connection.sendOnce({ t: "join", room: room.id, since, epoch });
     }
 
     /** @param {Message} message */
-    #hear(message) {
-        if (message.t === "error") return this.#refused(message.id, message.code, message.message);
+    #onMessage(message) {
+        if (message.t === "error") return this.#onError(message.id, message.code, message.message);
         const hadGap = this.model.room?.gap ?? false;
         this.#setModel(apply(this.model, message));
-        if (message.t === "welcome") this.#followAgain();
+        if (message.t === "welcome") this.#resubscribe();
         else if (!hadGap && this.model.room?.gap) this.#join();
     }
 
-    #followAgain() {
+    #resubscribe() {
         this.#join();
-        if (this.#watchingLobby) this.#connection.follow({ t: "watch_lobby", on: true });
+        if (this.#watchesLobby) this.#connection.sendOnce({ t: "watch_lobby", on: true });
     }
 
     /**
@@ -130,10 +132,10 @@ export class Session {
      * @param {string} code
      * @param {string} message
      */
-    #refused(id, code, message) {
+    #onError(id, code, message) {
         if (id === null || id !== this.#joinId) return this.#listeners.onerror(code, message);
-        if (TRANSIENT.has(code))
-            return void this.#clock.after(JOIN_AGAIN_MS * (1 + this.#random()), () => this.#join());
+        if (RETRY_JOIN_CODES.has(code))
+            return void this.#clock.after(RETRY_JOIN_MS * (1 + this.#random()), () => this.#join());
         this.refusal = { code, message };
         this.#listeners.onchange(this.model);
     }

@@ -1,23 +1,24 @@
 /**
- * An address to share: visible, selectable, and copied by a button.
+ * A link to share: a field with the address, and a button that copies it.
  *
- * @import {Description} from "./elements.js"
+ * @import {VNode} from "./elements.js"
  */
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
 
 /**
- * @param {{label: string, path: string, copied: (worked: boolean) => void}} share
- * @returns {Description}
+ * @param {{label: string, path: string, onCopied: (isCopied: boolean) => void}} share `onCopied` is
+ *     called with whether the address was copied
+ * @returns {VNode}
  */
-export function drawShare({ label, path, copied }) {
+export function drawShare({ label, path, onCopied }) {
     const url = new URL(path, location.origin).href;
     const select = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && event.currentTarget.select();
     const copy = (/** @type {Event} */ event) => {
         const field = event.currentTarget instanceof Element ? event.currentTarget.previousElementSibling : null;
-        if (field instanceof HTMLInputElement) void copyFrom(field).then(copied);
+        if (field instanceof HTMLInputElement) void copyFrom(field).then(onCopied);
     };
     return h(
         "div",
@@ -28,8 +29,8 @@ export function drawShare({ label, path, copied }) {
 }
 
 /**
- * Copies the field's text. The clipboard API needs TLS; on a plain address in a local network the
- * old command still works.
+ * Copies the field's text and returns whether that succeeded. The clipboard API needs TLS; without it
+ * the deprecated command is used.
  * @param {HTMLInputElement} field
  * @returns {Promise<boolean>}
  */

@@ -1,9 +1,9 @@
 /**
- * The board with the bars of both players, in a live room and in a replay.
+ * The board with the bars of both players, in a room and in a replay.
  *
  * @import {MatchState, Occupant, MatchResult} from "./protocol.js"
  * @import {Scene} from "./board.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  * @import {Player} from "./players.js"
  */
 
@@ -16,20 +16,20 @@ import { isDraw } from "./words.js";
  * @typedef {object} Table
  * @property {Scene | null} scene null while the board is unknown
  * @property {[Player, Player]} players in the order of the seats
- * @property {number} bottom the seat on the lower side
+ * @property {number} bottom the seat whose bar is below the board
  * @property {(move: Scene["moves"][number]) => void} [play]
- * @property {(text: string) => void} [say]
- * @property {Content} [over] content over the board
+ * @property {(text: string) => void} [announce] makes screen readers speak a text
+ * @property {Content} [overlay] content over the board
  */
 
 /**
  * @param {Table} table
- * @returns {Description}
+ * @returns {VNode}
  */
-export function drawTable({ scene, players, bottom, play, say, over }) {
+export function drawTable({ scene, players, bottom, play, announce, overlay }) {
     const handlers = {
         "onply-move": (/** @type {CustomEvent} */ event) => play?.(event.detail),
-        "onply-say": (/** @type {CustomEvent} */ event) => say?.(event.detail),
+        "onply-announce": (/** @type {CustomEvent} */ event) => announce?.(event.detail),
     };
     return h(
         "section",
@@ -38,24 +38,25 @@ export function drawTable({ scene, players, bottom, play, say, over }) {
         h(
             "div",
             { class: "board-place" },
-            scene ? h("ply-board", { own: true, ".scene": scene, ...handlers }) : null,
-            over ?? null,
+            scene ? h("ply-board", { managesChildren: true, ".scene": scene, ...handlers }) : null,
+            overlay ?? null,
         ),
         drawPlayer(players[bottom]),
     );
 }
 
 /**
+ * The button that turns the board by 180 degrees.
  * @param {() => void} turn
- * @returns {Description}
+ * @returns {VNode}
  */
 export function drawFlip(turn) {
-    const words = "Turn the board round";
-    return h("button", { class: "icon-button small", "aria-label": words, title: words, onclick: turn }, icon("flip"));
+    const label = "Turn the board round";
+    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: turn }, icon("flip"));
 }
 
 /**
- * What the end of a match means for a seat.
+ * The result of a match for a seat; null for a running or aborted match.
  * @param {MatchResult | null | undefined} over
  * @param {number} seat
  * @returns {Player["result"]}

@@ -1,24 +1,24 @@
-/** Light or dark: the system's choice, or the user's own, which this browser stores. */
+/** The theme, light or dark: the system's, or the user's choice, which the browser stores. */
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
 
 /** Whether the page is dark now. */
 export function isDark() {
     const chosen = document.documentElement.dataset.theme;
-    return chosen === undefined ? dark.matches : chosen === "dark";
+    return chosen === undefined ? darkSystem.matches : chosen === "dark";
 }
 
 /**
- * Changes the theme; the system's own theme is not stored, so that the page follows the system
- * again.
+ * Switches between light and dark. The system's theme is not stored, so that the page then follows
+ * the system again.
  */
 export function toggleTheme() {
-    const wanted = isDark() ? "light" : "dark";
-    const own = (wanted === "dark") !== dark.matches;
-    if (own) document.documentElement.dataset.theme = wanted;
+    const theme = isDark() ? "light" : "dark";
+    const differsFromSystem = (theme === "dark") !== darkSystem.matches;
+    if (differsFromSystem) document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
     try {
-        if (own) localStorage.setItem("theme", wanted);
+        if (differsFromSystem) localStorage.setItem("theme", theme);
         else localStorage.removeItem("theme");
     } catch {
         // Without storage the choice lasts as long as the page.

@@ -1,22 +1,22 @@
 /**
- * The AI's search: its depth, its expected line, and every move with its score.
+ * The panel with the AI's search: its depth, its principal variation, and each move's score.
  *
  * @import {Played, RootMove} from "./protocol.js"
- * @import {Content, Description} from "./elements.js"
+ * @import {Content, VNode} from "./elements.js"
  * @import {Thought} from "./model.js"
  */
 
 import { h } from "./elements.js";
-import { countText, moveNumber, numberedMove, scoreText, spanText } from "./words.js";
+import { countText, durationText, moveNumber, numberedMove, scoreText } from "./words.js";
 
-/** @type {Record<Thought["state"], string>} */
+/** The texts for the states of a search. @type {Record<Thought["state"], string>} */
 const STATES = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
-/** Scores beyond this fill the whole bar. */
-const FULL_BAR = 100;
+/** A score of this size or more fills its bar. */
+const FULL_BAR_SCORE = 100;
 
 /**
- * The search that belongs to a position: the current one, or otherwise the one before the AI's last
- * move.
+ * The search to show beside a position: the one in this position if it is live, otherwise that of the
+ * AI's last move.
  * @param {Record<number, Thought>} thoughts
  * @param {number} shown
  * @param {boolean} live whether the position is the current one
@@ -30,9 +30,9 @@ export function thoughtFor(thoughts, shown, live) {
 }
 
 /**
- * The side and the move of a search: "Black, 3..." before the move is made, then "Black, 3... Nf6".
+ * The side and the move of a search: "Black, 3..." before the move is played, then "Black, 3... Nf6".
  * @param {string} side
- * @param {{ply: number, thought: Thought}} found
+ * @param {{ply: number, thought: Thought}} search
  * @param {Played | undefined} played
  */
 export function thoughtHeading(side, { ply, thought }, played) {
@@ -41,11 +41,11 @@ export function thoughtHeading(side, { ply, thought }, played) {
 
 /**
  * @param {{thought: Thought | null, heading: string, played: string | null}} panel `played` is the
- *     move that followed
- * @returns {Description}
+ *     token of the move that was played
+ * @returns {VNode}
  */
 export function drawThinking({ thought, heading, played }) {
-    const busy = thought !== null && thought.state !== "done";
+    const isRunning = thought !== null && thought.state !== "done";
     return h(
         "section",
         {
@@ -58,25 +58,25 @@ export function drawThinking({ thought, heading, played }) {
             null,
             "Thinking",
             h("span", { class: "muted" }, heading),
-            busy ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
+            isRunning ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
         ),
-        thought?.ready != null ? drawReady(thought.ready, thought.warming) : null,
+        thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
         drawBody(thought, played),
     );
 }
 
 /**
- * How much of the game is compiled, which happens once per installation.
+ * The progress of compiling the game, which happens once per installation.
  * @param {number} ready in percent
- * @param {boolean} warming whether this search was shorter than the level's because of it
+ * @param {boolean} warming whether this search was less deep because the game is not compiled yet
  */
-function drawReady(ready, warming) {
+function drawProgress(ready, warming) {
     return h(
         "p",
         { class: "ready" },
         h("span", null, "Getting ready, once per installation"),
         h("progress", { max: 100, value: ready, "aria-label": "Getting ready" }),
-        warming ? h("span", { class: "muted" }, "Until then it looks less far than its level does.") : null,
+        warming ? h("span", { class: "muted" }, "Until then it plays below its level.") : null,
     );
 }
 
@@ -86,34 +86,34 @@ function drawReady(ready, warming) {
  * @returns {Content}
  */
 function drawBody(thought, played) {
-    if (thought === null) return h("p", { class: "muted none" }, "The AI has not thought yet.");
+    if (thought === null) return h("p", { class: "muted empty" }, "The AI has not searched yet.");
     if (thought.state === "absent") {
-        return h("p", { class: "muted none" }, "No engine is there now. The match goes on as soon as one comes.");
+        return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
     }
-    if (thought.depth === 0) return h("p", { class: "muted none" }, "…");
-    return [drawFigures(thought), drawLine(thought.pv), drawTable(thought, played)];
+    if (thought.depth === 0) return h("p", { class: "muted empty" }, "…");
+    return [drawFigures(thought), drawPv(thought.pv), drawTable(thought, played)];
 }
 
 /** @param {Thought} thought */
 function drawFigures({ depth, score, nodes, nps, time_ms }) {
-    const figure = (/** @type {string} */ name, /** @type {string} */ value) =>
+    const drawFigure = (/** @type {string} */ name, /** @type {string} */ value) =>
         h("div", { class: `figure ${name}` }, h("dt", null, name), h("dd", null, value));
     return h(
         "dl",
         { class: "figures" },
-        figure("score", scoreText(score)),
-        figure("depth", String(depth)),
-        figure("positions", countText(nodes)),
-        figure("per second", countText(nps)),
-        figure("time", spanText(time_ms)),
+        drawFigure("score", scoreText(score)),
+        drawFigure("depth", String(depth)),
+        drawFigure("positions", countText(nodes)),
+        drawFigure("per second", countText(nps)),
+        drawFigure("time", durationText(time_ms)),
     );
 }
 
 /** @param {string[]} pv */
-function drawLine(pv) {
+function drawPv(pv) {
     return h(
         "p",
-        { class: "line", title: "The play that it expects" },
+        { class: "line", title: "The moves that the AI expects" },
         h("span", { class: "muted" }, "expects "),
         pv.join(" "),
     );
@@ -141,7 +141,7 @@ function drawTable({ moves, pv }, played) {
                     null,
                     h("th", null, "move"),
                     h("th", null, "score"),
-                    h("th", { class: "unseen-head" }, "how good"),
+                    h("th", { class: "hidden-text" }, "score as a bar"),
                 ),
             ),
             h("tbody", null, rows),
@@ -155,8 +155,8 @@ function drawTable({ moves, pv }, played) {
  * @param {boolean} played
  */
 function drawRow({ move, score, bound = "exact" }, best, played) {
-    const part = Math.min(1, Math.abs(score) / FULL_BAR);
-    const title = { exact: "exact", upper: "at most this: it was cut off as not better", lower: "at least this" }[
+    const fraction = Math.min(1, Math.abs(score) / FULL_BAR_SCORE);
+    const title = { exact: "exact", upper: "at most this: the search found it no better", lower: "at least this" }[
         bound
     ];
     return h(
@@ -167,7 +167,7 @@ function drawRow({ move, score, bound = "exact" }, best, played) {
         h(
             "td",
             { class: "meter" },
-            h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "cut"], "--part": part.toFixed(3) }),
+            h("span", { class: ["bar", score < 0 && "minus", bound !== "exact" && "bound"], "--fraction": fraction.toFixed(3) }),
         ),
     );
 }

@@ -1,15 +1,16 @@
 /**
- * Numbers, results and people in words. Pure.
+ * The browser's texts for numbers, results, moves and players. Pure functions.
  *
  * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
  *     RootMove} from "./protocol.js"
  */
 
-/** The score of a win now; a win in n plies scores n less (engine/search/job.py). */
+/** The score of a win in 0 plies; a win in n plies scores n less (engine/search/job.py). */
 const MATE = 30_000;
-const MATE_PLIES = 1000;
+/** A score closer to MATE than this is a forced win; the difference is its length in plies. */
+const MAX_MATE_PLIES = 1000;
 
-/** @type {Record<NonNullable<RootMove["bound"]>, string>} */
+/** The signs before a score that is a bound. @type {Record<NonNullable<RootMove["bound"]>, string>} */
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
 
 /**
@@ -19,7 +20,7 @@ const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
  */
 export function scoreText(score, bound = "exact") {
     const plies = MATE - Math.abs(score);
-    if (plies < MATE_PLIES) return `${BOUND_SIGNS[bound]}${score > 0 ? "win" : "loss"} in ${plies}`;
+    if (plies < MAX_MATE_PLIES) return `${BOUND_SIGNS[bound]}${score > 0 ? "win" : "loss"} in ${plies}`;
     const sign = score > 0 ? "+" : score < 0 ? "−" : "";
     return `${BOUND_SIGNS[bound]}${sign}${Math.abs(score)}`;
 }
@@ -36,10 +37,10 @@ export function countText(count) {
 }
 
 /**
- * A span of time: "85 ms", "1.2 s".
+ * A duration: "85 ms", "1.2 s".
  * @param {number} ms
  */
-export function spanText(ms) {
+export function durationText(ms) {
     return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
@@ -66,7 +67,7 @@ export function sideName(board, seat) {
 }
 
 /**
- * The occupant of a seat, in a few words.
+ * The name of a seat's occupant, or "empty seat".
  * @param {Occupant | null | undefined} occupant
  */
 export function occupantName(occupant) {
@@ -74,26 +75,26 @@ export function occupantName(occupant) {
 }
 
 /**
- * The personas: their names and what they do.
+ * The personas: their names and how they play.
  * @type {Record<string, {name: string, about: string}>}
  */
 export const PERSONAS = {
-    average: { name: "Average", about: "Plays for the best mean of all answers: it trusts in your mistakes." },
-    swindler: { name: "Swindler", about: "Sees what there is, and picks the move after which you can go most wrong." },
+    average: { name: "Average", about: "Expects you to play any move, good or bad, and plays for the best average." },
+    swindler: { name: "Swindler", about: "Picks, among the good moves, the one after which you can err most." },
     random: { name: "Random", about: "Plays any legal move." },
 };
 
 /**
- * The AI of a seat, from a level's number or the name of a persona.
+ * The fields of a command that name an AI, from the number of a level or the id of a persona.
  * @param {string} level
  * @returns {Pick<AddAi, "level" | "persona">}
  */
-export function aiOf(level) {
+export function aiFields(level) {
     return level in PERSONAS ? { persona: /** @type {AddAi["persona"]} */ (level) } : { level: Number(level) };
 }
 
 /**
- * The kind of AI on a seat.
+ * The level or the persona of an AI, as a tooltip.
  * @param {Occupant} occupant
  */
 export function aiTitle({ level, persona }) {
@@ -115,7 +116,7 @@ export function resultText(over, board) {
 }
 
 /**
- * The result as points of the sides: "1 – 0"; empty for a match without a result.
+ * The result as points: "1 – 0"; a dash for a match without a result.
  * @param {MatchResult} over
  */
 export function scoreLine(over) {
@@ -123,10 +124,11 @@ export function scoreLine(over) {
     return isDraw(over) ? "½ – ½" : "–";
 }
 
+/** How a match without a winner ended if it is a draw. */
 const DRAWS = new Set(["board", "claim", "agreement"]);
 
 /**
- * Whether a match ended with half a point for each side; an aborted one did not.
+ * Whether a match is a draw; an aborted match is not.
  * @param {MatchResult} over
  */
 export function isDraw(over) {
@@ -134,7 +136,7 @@ export function isDraw(over) {
 }
 
 /**
- * A move in its notation; a pass that the server played for lack of moves says so.
+ * A move in its notation, with "(forced)" after a pass that the server played.
  * @param {Played | undefined} played
  */
 export function moveText(played) {
@@ -143,8 +145,7 @@ export function moveText(played) {
 }
 
 /**
- * The number of a move as its game counts: "3.", "3..."; the ply's number where the log has none,
- * because its game is gone.
+ * The number of a move as its game counts, "3." or "3..."; else the ply, counted from 1.
  * @param {Played | undefined} played
  * @param {number} ply of the position before the move
  */
@@ -162,7 +163,7 @@ export function numberedMove(played, ply) {
 }
 
 /**
- * The options of a room in a few words: "1-3-5-7", "swap", "no flying".
+ * The options of a room: "1-3-5-7", "swap", "no flying".
  * @param {Record<string, string>} options
  */
 export function optionsText(options) {
@@ -175,10 +176,10 @@ export function optionsText(options) {
 /**
  * A count with its noun: "1 move", "5 moves".
  * @param {number} count
- * @param {string} one
+ * @param {string} noun
  */
-export function plural(count, one) {
-    return `${count} ${one}${count === 1 ? "" : "s"}`;
+export function plural(count, noun) {
+    return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /**

@@ -34,7 +34,7 @@ enum {
     BUFFERS = COUNTER_MOVES + HISTORY_MOVES,
     MAX_MOVES = 7
 };
-enum { CANCEL, SEQUENCE, SEEN_NODES, SEEN_DEPTH, SEEN_SCORE, SEEN_PV_LENGTH, SEEN_PV };
+enum { CANCEL, SEQUENCE, PUBLISHED_NODES, PUBLISHED_DEPTH, PUBLISHED_SCORE, PUBLISHED_PV_LENGTH, PUBLISHED_PV };
 
 #define BOTTOM 0x0040810204081ull
 #define BOARD (BOTTOM * 63)
@@ -97,7 +97,7 @@ static i8 end_value(i8 result, i8 ply) {
 }
 
 static i8 poll(i8 *W, i8 *C) {
-    __atomic_store_n(&C[SEEN_NODES], W[NODES], __ATOMIC_SEQ_CST);
+    __atomic_store_n(&C[PUBLISHED_NODES], W[NODES], __ATOMIC_SEQ_CST);
     int out_of_budget = W[EXPIRED] != 0 || W[NODES] >= W[NODE_LIMIT];
     if (C[CANCEL] != 0 || (W[MAY_STOP] != 0 && out_of_budget)) W[STOP] = 1;
     W[POLL] = W[NODES] + POLL_NODES;

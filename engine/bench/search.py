@@ -32,6 +32,7 @@ from engine.game import GameError, Position
 from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import ALL, BASIC, FEATURE, SOUND
 from engine.search.job import Limit
 from engine.search.report import Report
 
@@ -74,7 +75,7 @@ CASES = (
 )
 
 
-def node_counts(features: int = layout.ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
+def node_counts(features: int = ALL, table_bits: int = TABLE_BITS) -> dict[str, int]:
     """The signature: nodes by game, where each search starts with an empty table."""
     searchers: dict[str, Searcher] = {}
     counts: dict[str, int] = {}
@@ -102,8 +103,8 @@ def ablation(table_bits: int) -> dict[str, tuple[int, int]]:
         return node_counts(features, table_bits)["connect-four"]
 
     return {
-        name: (nodes(layout.ALL & ~bit), nodes(layout.SOUND & ~bit))
-        for name, bit in {"nothing": 0, **layout.FEATURE}.items()
+        name: (nodes(ALL & ~bit), nodes(SOUND & ~bit))
+        for name, bit in {"nothing": 0, **FEATURE}.items()
     }
 
 
@@ -179,7 +180,7 @@ def lap(root: Root, cases: list[tuple[Position, int]], work: Any, table: Any, co
         table.fill(0)
         control.fill(0)
         work[layout.KILLERS : layout.HISTORY] = -1
-        work[layout.FEATURES] = layout.BASIC
+        work[layout.FEATURES] = BASIC
         work[layout.NODE_LIMIT] = 1 << 62
         work[layout.TABLE_SHIFT] = 64 - TABLE_BITS
         order = position.moves()
@@ -351,7 +352,7 @@ def signature_and_speed(args: argparse.Namespace) -> int:
         "python": platform.python_version(),
         "numba": sys.modules["numba"].__version__,
     }
-    every, basic = node_counts(layout.ALL), node_counts(layout.BASIC)
+    every, basic = node_counts(ALL), node_counts(BASIC)
     if not args.json:
         print(f"{versions['machine']}, Python {versions['python']}, numba {versions['numba']}")
         print(signature_text(every, basic), flush=True)

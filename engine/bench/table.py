@@ -23,7 +23,7 @@ from engine.bench import search as bench
 from engine.bench.rows import LeftOut, Missing, Row
 from engine.command_line import count, positive
 from engine.game import GameError
-from engine.search import layout
+from engine.search import features
 
 #: Runs that each median is taken over.
 ROUNDS = {"files": 31, "speed": 9, "alpha-beta": 15, "othello": 3, "draughts": 5, "chess": 3}
@@ -252,7 +252,7 @@ def main(arguments: list[str] | None = None) -> int:
     # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
     added = read_added(args.add)
     context = machine()
-    signature = {"all": bench.node_counts(layout.ALL), "basic": bench.node_counts(layout.BASIC)}
+    signature = {"all": bench.node_counts(features.ALL), "basic": bench.node_counts(features.BASIC)}
     if not args.json:
         print(
             f"{context['machine']}, Python {context['python']}, numba {context['numba']},"

@@ -1,8 +1,9 @@
 """The cache of compiled searches on disk: a private folder, one lock for each game, checksums, and
 removal of old versions.
 
-The files are numba's own and hold machine code in pickles, which numba would run. So the folder
-must be private, and a file that changed since it was written is discarded.
+The files are numba's own: pickles with machine code, which numba runs when it loads them. So the
+folder must be private, and a file that changed since it was written is discarded. The seal of a
+version is a JSON file beside the code, with the checksums of its files.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-#: The versions of one game's code that stay on disk, the one in use included.
+#: The most versions of one game's code on disk, including the one in use.
 KEPT_VERSIONS = 3
 #: The key in a seal that lists the steps whose code is complete.
 READY = "ready"
@@ -28,11 +29,11 @@ def cache_folder() -> Path:
     """A private, writable folder: PLYROOM_CACHE, NUMBA_CACHE_DIR, the user's cache, or else a
     temporary one.
     """
-    named = os.environ.get("PLYROOM_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
+    configured = os.environ.get("PLYROOM_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    wanted = Path(named) if named else Path(home) / "plyroom" / "engine"
-    shared = Path(tempfile.gettempdir()) / f"plyroom-engine-{_user()}"
-    for folder in (wanted, shared):
+    wanted = Path(configured) if configured else Path(home) / "plyroom" / "engine"
+    fallback = Path(tempfile.gettempdir()) / f"plyroom-engine-{_user()}"
+    for folder in (wanted, fallback):
         if _is_usable(folder):
             return folder
     return _own_folder()
@@ -49,7 +50,7 @@ def _user() -> int | str:
 
 
 def _is_usable(folder: Path) -> bool:
-    """Makes the folder; True if it is private to this user and writable."""
+    """Creates the folder if it is missing; True if it is private to this user and writable."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid"):
@@ -66,7 +67,7 @@ def _is_usable(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def locked(folder: Path, name: str) -> Iterator[None]:
-    """Holds the lock of one game's files; others wait, and the end of a process releases it."""
+    """Holds the lock of one game's files while others wait. The end of the process releases it."""
     with open(folder / f"{name}.lock", "a+b") as file:
         if sys.platform == "win32":
             import msvcrt
@@ -94,8 +95,8 @@ def tag_of(scope: str, digest: str) -> str:
 def scope_of(game_id: str, part: str = "") -> str:
     """The name under which a part of a game's code is locked, sealed and pruned.
 
-    The search itself is the part "". Each part has its own name, so that a process that loads the
-    search does not wait for one that compiles a solver.
+    The search itself is the part "". Each part has a lock of its own, so that a process that loads
+    the search does not wait for one that compiles a solver.
     """
     return f"{game_id}@{part}" if part else game_id
 
@@ -111,12 +112,12 @@ def note_ready(game_id: str, digest: str, step: str) -> None:
 
 
 def is_ready(game_id: str, digest: str, step: str) -> bool:
-    """True if the cache claims all code of a step of these rules; loading it checks the files."""
+    """True if the cache has recorded all code of a step as complete; loading checks the files."""
     return step in _sealed(cache_folder(), tag_of(game_id, digest)).get(READY, ())
 
 
 def has_search(game_id: str, digest: str) -> bool:
-    """True if the search of these rules loads without compiling; removes a damaged one."""
+    """True if the search of these rules can be loaded without compiling; removes a damaged one."""
     if not is_ready(game_id, digest, "search"):
         return False
     folder, tag = cache_folder(), tag_of(game_id, digest)
@@ -142,7 +143,7 @@ def discard(folder: Path, tag: str) -> None:
 
 
 def discard_damaged(folder: Path, tag: str) -> bool:
-    """Removes a version whose files differ from its seal; True if it did.
+    """Removes a version whose files differ from its seal; True if it has removed one.
 
     Call it under the lock.
     """
@@ -156,7 +157,7 @@ def discard_damaged(folder: Path, tag: str) -> bool:
 
 
 def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
-    """Records the checksums of a version's files, and the floats seen when they were compiled.
+    """Records the checksums of a version's files, and the float variables found in compiling them.
 
     Call it under the lock, after every change.
     """
@@ -172,7 +173,7 @@ def _write(folder: Path, tag: str, content: dict[str, Any]) -> None:
 
 
 def sealed_floats(folder: Path, tag: str) -> list[str]:
-    """The floats seen when the files of a version were compiled."""
+    """The float variables found when the files of a version were compiled."""
     return list(_sealed(folder, tag).get("floats", ()))
 
 

@@ -2,9 +2,9 @@
 
 `interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine
 code: it copies the functions of a template (the kernel, by default) and puts a game's rules in
-place of the stubs. There is one source, so the search visits the same nodes and returns the same
-score and move, about a thousand times slower. A game is played this way until its machine code is
-compiled. This module does not import numba.
+place of the stand-ins. The source is the same, so the search visits the same nodes and returns the
+same score and move, about a thousand times slower. A game is played this way until its machine code
+is compiled. This module does not import numba.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.compiler.inlining import template_functions
 from engine.game import Game
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
@@ -22,23 +23,23 @@ from engine.rules.parts import names_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
-#: The required hooks, which take the place of stubs as in `engine.compiler.native`.
+#: The required hooks, which replace the stand-ins as in `engine.compiler.native`.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-#: The optional hooks, which do the same where a game has them.
+#: The optional hooks, which replace the stand-ins where a game has them.
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
     "pass_turn", "probe", "evasions",
 )  # fmt: skip
 
 #: The hooks whose second argument is memory.
-TAKE_MEMORY = ("moves", "evaluate", "count", "tactical", "evasions", "probe")
+MEMORY_HOOKS = ("moves", "evaluate", "count", "tactical", "evasions", "probe")
 
-#: Nodes from one poll to the next, fewer than in compiled code because this search is slow. The
-#: node count stays the same, and a node limit is met exactly.
+#: Nodes from one poll to the next, fewer than in compiled code because this search is slow. It does
+#: not change the node count.
 POLL_NODES = 16
 
 
-class Bound(Protocol):
+class BoundTemplate(Protocol):
     """A template bound to a game, compiled or not."""
 
     @property
@@ -50,7 +51,7 @@ class Bound(Protocol):
 
 
 class Array:
-    """Memory that the search takes: an array, as the `Memory` of compiled code is."""
+    """Memory for the uncompiled search: an array, where compiled code takes a `Memory`."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -58,9 +59,7 @@ class Array:
 
 @dataclass(frozen=True)
 class InterpretedGame:
-    """The template bound to one game; `function` returns its functions by name, which are called
-    like compiled ones.
-    """
+    """The template bound to one game. Its functions are called like compiled ones."""
 
     game: Game
     data: Array
@@ -85,8 +84,8 @@ def _plain(argument: Any) -> Any:
 
 
 def _with_array(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that gets its memory as an array, whose items wrap when they become words, as they do
-    for rules that the server calls.
+    """A rule that gets its memory as an array, as the rules that the server calls do, so that
+    64-bit numbers wrap.
     """
 
     def call(s: Any, memory: Any) -> Any:
@@ -102,23 +101,22 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     they were loaded.
     """
     parts = (*getattr(template, "PARTS", ()), template)
-    names = names_of(game.rules)  # type: ignore[arg-type]
+    names = names_of(game.module)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
     hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
-    hooks.update({name: _with_array(hooks[name]) for name in TAKE_MEMORY if name in hooks})
+    hooks.update({name: _with_array(hooks[name]) for name in MEMORY_HOOKS if name in hooks})
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), POLL_NODES=POLL_NODES)
     namespace.update(
-        REPEATS=int(game.repetition_times != 0 or game.claim_repetition != 0),
+        REPEATS=int(game.rules.counts_repetitions),
         HAS_TACTICAL=int("tactical" in names),
         HAS_UNSTABLE=int("unstable" in names),
         HAS_PROBE=int("probe" in names),
-        MARGIN=int(getattr(game.rules, "MARGIN", 0)),
+        MARGIN=game.rules.MARGIN,
     )  # fmt: skip
     functions = {
         name: FunctionType(f.__code__, namespace, name, f.__defaults__)
-        for part in parts
-        for name, f in vars(part).items()
-        if isinstance(f, FunctionType) and f.__module__ == part.__name__ and name not in hooks
+        for name, f in template_functions(template).items()
+        if name not in hooks
     }
     namespace.update(functions)
     data = Array(load_data(game))
@@ -127,8 +125,8 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 
 
 def _check_unchanged(game: Game) -> None:
-    """Raises RulesChanged if the files changed: the data was read later than the rules."""
-    if isinstance(game.rules, ModuleType) and (found := rules_digest(game.rules)) != game.digest:
+    """Raises RulesChanged if the files changed between reading the rules and reading the data."""
+    if isinstance(game.module, ModuleType) and (found := rules_digest(game.module)) != game.digest:
         raise RulesChanged(
             f"the files of {game.id} have changed since they were loaded: "
             f"{game.digest} became {found}"

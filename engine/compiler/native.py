@@ -3,13 +3,12 @@
 on disk.
 
 `compile_game` copies the marked functions of a game's module and the functions of
-`engine.search.kernel`, puts the game's hooks into the globals of the kernel's copy and lets numba
-compile that. The game's module does not change: compiled and uncompiled rules exist side by side.
-Each copy has the digest of the rules in its name, so that an edited game never meets old code.
+`engine.search.kernel`, puts the game's hooks into the globals of the kernel's copy, and has numba
+compile the copies. The game's module does not change: its rules still run as plain Python. Each
+copy has the digest of the rules in its name, so that an edited game never runs with old code.
 
-Only this module, `engine.compiler.native_lanes` and `engine.tune.traced` import numba; a server
-never imports this module. Compiled code does not check indexes: a game's MAX_MOVES sets the size of
-the buffers.
+A server never imports this module. Compiled code does not check indexes: a game's MAX_MOVES sets
+the size of the buffers.
 """
 
 import inspect
@@ -26,6 +25,7 @@ import numpy as np
 
 from engine import jit
 from engine.compiler import code_cache
+from engine.compiler.inlining import template_functions
 from engine.game import Game, GameFault
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
@@ -35,7 +35,7 @@ from engine.search import kernel
 from engine.search.job import RulesChanged
 
 CACHE = code_cache.cache_folder()
-# numba reads it when it is imported, and again when its environment changes
+# Numba reads the variable when it is imported, and again when its environment changes.
 os.environ["NUMBA_CACHE_DIR"] = str(CACHE)
 
 import numba  # noqa: E402
@@ -75,7 +75,8 @@ INT, WORD = types.int64, types.uint64
 _I64 = ir.IntType(64)
 
 
-# --- memory: one machine word per argument; arrays would cost reference counts at each recursion
+# --- memory: one machine word per argument, because arrays would cost reference counts at each
+# recursion
 
 
 class Pointer(types.Type):
@@ -114,7 +115,7 @@ def _unbox_pointer(typ: Any, value: Any, c: Any) -> Any:
     return NativeValue(word, is_error=c.pyapi.c_api_error())
 
 
-def _slot(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> Any:
+def _element_address(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> Any:
     """The machine address of an element."""
     address = builder.add(pointer, builder.shl(index, ir.Constant(_I64, 3)))
     return builder.inttoptr(address, context.get_value_type(dtype).as_pointer())
@@ -123,7 +124,7 @@ def _slot(builder: Any, context: Any, pointer: Any, dtype: Any, index: Any) -> A
 @intrinsic
 def _store_ordered(typing_context, pointer, index, value):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        slot = _slot(builder, context, arguments[0], pointer.dtype, arguments[1])
+        slot = _element_address(builder, context, arguments[0], pointer.dtype, arguments[1])
         builder.store_atomic(arguments[2], slot, "seq_cst", 8)
         return context.get_dummy_value()
 
@@ -163,13 +164,15 @@ infer_global(operator.setitem)(type("_Setitem", (_Item,), {}))
 @lower_builtin(operator.getitem, Pointer, INT)
 def _getitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
     pointer, index = arguments
-    return builder.load(_slot(builder, context, pointer, signature.args[0].dtype, index))
+    return builder.load(_element_address(builder, context, pointer, signature.args[0].dtype, index))
 
 
 @lower_builtin(operator.setitem, Pointer, INT, types.Integer)
 def _setitem(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
     pointer, index, value = arguments
-    builder.store(value, _slot(builder, context, pointer, signature.args[0].dtype, index))
+    builder.store(
+        value, _element_address(builder, context, pointer, signature.args[0].dtype, index)
+    )
     return context.get_dummy_value()
 
 
@@ -190,7 +193,7 @@ def _put(memory, index, value):  # type: ignore[no-untyped-def]
 @intrinsic
 def _prefetch(typing_context, pointer, index):  # type: ignore[no-untyped-def]
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        slot = _slot(builder, context, arguments[0], pointer.dtype, arguments[1])
+        slot = _element_address(builder, context, arguments[0], pointer.dtype, arguments[1])
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [slot.type, number, number, number])
         instruction = builder.module.declare_intrinsic("llvm.prefetch", [slot.type], kind)
@@ -245,7 +248,7 @@ def _msb(x):  # type: ignore[no-untyped-def]
 
 
 def _recursive_call(function: FunctionType, signature: Any) -> Any:
-    """The stand-in that a function with a known signature calls to call itself.
+    """The function that a function with a known signature calls in place of itself.
 
     By default numba infers the type of a recursive call by inferring the whole function again, for
     each such call and three times over, which is most of the cost of compiling the search.
@@ -280,7 +283,7 @@ CALLEES = "compile_callees"
 
 
 class _NoEnvironment:
-    """The stand-in for the code generator of inner code, which needs no environment."""
+    """The code generator of inner code, which needs no environment."""
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
@@ -290,8 +293,8 @@ class _InnerLibrary(JITCodeLibrary):
     """The code of a function that only other compiled code calls: simplified, not yet machine code.
 
     It is linked into each function that Python calls, and is optimised and compiled there. By
-    default numba would also do both for each such function and its callees alone, which is nearly
-    half of the cost of compiling.
+    default numba would also optimise and compile each such function by itself, which is nearly half
+    of the cost of compiling.
     """
 
     codegen = _NoEnvironment()
@@ -339,14 +342,14 @@ class _InnerCompiler(_CalleesFirst):
     """Compiles a function that only other compiled code calls."""
 
     def define_pipelines(self) -> Any:
-        for pipeline in (found := super().define_pipelines()):
+        for pipeline in (pipelines := super().define_pipelines()):
             pipeline.passes[:] = [
                 (_InnerLowering if step is NativeLowering else step, text)
                 for step, text in pipeline.passes
             ]
             pipeline._finalized = False
             pipeline.finalize()
-        return found
+        return pipelines
 
 
 # --- compiling a game
@@ -357,7 +360,7 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "pipeline_class": _CalleesFirst,
 }
-#: For functions that only compiled code calls: an entry for Python would cost compile time.
+#: For functions that only compiled code calls: a wrapper for Python would cost compile time.
 _INNER_OPTIONS = {**_OPTIONS, "no_cpython_wrapper": True, "pipeline_class": _InnerCompiler}
 
 
@@ -381,10 +384,10 @@ class NativeGame:
         return self._ready[name]
 
     def float_typed(self) -> list[str]:
-        """Variables that are floating point in compiled functions, by line: always a mix-up of
-        signed and unsigned.
+        """The variables of compiled functions that are floating point, by line. Each is a mix-up of
+        signed and unsigned numbers.
 
-        They are seen when a function is compiled, and recorded beside its code in the cache.
+        They are found when a function is compiled, and recorded beside its code in the cache.
         """
         return sorted({*self._fresh_floats(), *code_cache.sealed_floats(CACHE, self.tag)})
 
@@ -401,7 +404,7 @@ class NativeGame:
             except GameFault:
                 raise
             except Exception:
-                # A damaged cache may raise anything; a defect of the rules raises again below.
+                # A damaged cache may raise any exception; a defect of the rules raises again below.
                 code_cache.discard(CACHE, self.tag)
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
@@ -410,7 +413,7 @@ class NativeGame:
         return self._kernel[name]
 
     def _compile_checked(self, name: str) -> None:
-        """Compiles a function; numba's objections to the rules become a GameFault."""
+        """Compiles a function; an error of numba about the rules becomes a GameFault."""
         try:
             self._compile(name)
         except NumbaError as error:
@@ -438,8 +441,8 @@ def _compile_callees(
     rules: Mapping[str, Any],
     words: int,
 ) -> None:
-    """Compiles the callees of a template's function, and the recursive rules, whose mark gives
-    their signature.
+    """Compiles the callees of a template's function, and the recursive rules, which have their
+    signature in their mark.
     """
     for rule in rules.values():
         if text := getattr(getattr(rule, "py_func", None), jit.RULE, ""):
@@ -476,34 +479,34 @@ def _lines_of(annotation: Any) -> dict[str, int]:
 
 
 def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
-    """The search bound to a game's rules. It is cheap: functions are compiled or loaded at their
-    first use.
+    """The search bound to a game's rules. It takes no time: functions are compiled or loaded at
+    their first use.
 
     Raises RulesChanged when the game's files have changed since they were loaded.
     """
-    module = sys.modules.get(getattr(game.rules, "__name__", ""))
-    if not isinstance(module, ModuleType) or module is not game.rules:
+    module = sys.modules.get(getattr(game.module, "__name__", ""))
+    if not isinstance(module, ModuleType) or module is not game.module:
         raise GameFault(f"the rules of {game.id} are not a module that was imported by its name")
     part = "" if template is kernel else template.__name__.rpartition(".")[2]
     scope = code_cache.scope_of(game.id, part)
     tag = code_cache.tag_of(scope, game.digest)
-    rules = _compiled_rules(module, tag)
+    rules = _compiled_rules(game, module, tag)
     namespace = {
         name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
     }
     namespace.update(vars(template))
     wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
     hooks = {name: rules[name] for name in wanted if name in rules}
-    repeats = int(game.repetition_times != 0 or game.claim_repetition != 0)
+    repeats = int(game.rules.counts_repetitions)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(
         HAS_TACTICAL=int("tactical" in rules),
         HAS_UNSTABLE=int("unstable" in rules),
         HAS_PROBE=int("probe" in rules),
     )
-    namespace.update(MARGIN=int(getattr(module, "MARGIN", 0)))
+    namespace.update(MARGIN=game.rules.MARGIN)
     inner = _inner(template)
-    functions = {name: f for name, f in _own_functions(template).items() if name not in hooks}
+    functions = {name: f for name, f in template_functions(template).items() if name not in hooks}
     signatures = {
         name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()
     }
@@ -526,10 +529,10 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
     return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
-def _compiled_rules(module: ModuleType, tag: str) -> dict[str, Any]:
+def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
     namespace = names_of(module)
-    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if hasattr(module, name)))
+    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
     rules = marked(namespace)
     missing = [name for name in known if name not in rules]
     if missing:
@@ -551,8 +554,8 @@ def _namespaces(
 ) -> dict[str, dict[str, Any]]:
     """The globals of each function's copy.
 
-    They are the common ones, except that a recursive function has its own, in which its name is its
-    stand-in.
+    They are the common ones, except that a recursive function has its own, where its name is that
+    of its `_recursive_call`.
     """
     return {
         name: {name: _recursive_call(f, signatures[name])}
@@ -574,7 +577,7 @@ def _fill_namespaces(
 def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping[str, str]) -> None:
     """Raises GameFault for a recursive rule without a signature.
 
-    Numba would crash when it loads such a rule from the cache, or compile it forever.
+    Numba would crash when it loads such a rule from the cache, or never finish compiling it.
     """
     calls = {name: {*f.__code__.co_names} & {*rules} for name, f in rules.items()}
     for name, f in rules.items():
@@ -588,16 +591,6 @@ def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping
 def _inner(template: ModuleType) -> set[str]:
     """The functions of a template that only its other functions call."""
     return {callee for callees in template.CALLS.values() for callee in callees}
-
-
-def _own_functions(template: ModuleType) -> dict[str, FunctionType]:
-    """The functions of a template and of the modules that it names in PARTS."""
-    return {
-        name: f
-        for module in (*getattr(template, "PARTS", ()), template)
-        for name, f in vars(module).items()
-        if isinstance(f, FunctionType) and f.__module__ == module.__name__
-    }
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:
@@ -632,6 +625,6 @@ def _signature(text: str, words: int) -> Any:
 
 
 def _summary(error: Exception) -> str:
-    """The first lines of numba's message, which say what is wrong."""
+    """The first lines of numba's message, which name the fault."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " | ".join(lines[:6])[:600]

@@ -63,7 +63,7 @@ RULES_LENGTH = range(100, 8001)
 
 def check_style(game: Game) -> None:
     """The style check finds no code that would behave differently when compiled."""
-    module: Any = game.rules
+    module: Any = game.module
     faults = [
         f"{fault.file}:{fault.line}: {fault.what}; {fault.fix}" for fault in style_faults(module)
     ]
@@ -246,7 +246,7 @@ def damaged(text: str, rng: random.Random, count: int = 30) -> Iterator[str]:
 
 def check_notation(game: Game) -> None:
     """The notation of a move is short and printable, and is read back as that move."""
-    if not hasattr(game.rules, "notation"):
+    if game.rules.notation is None:
         return
     for position in spread(list(positions(game)), NOTATION_POSITIONS):
         where = position.text()
@@ -279,14 +279,14 @@ def parse_or_none(position: Position, text: str) -> int | None:
 def check_keys(game: Game) -> None:
     """Different positions have different keys, and no key is 0."""
     states: dict[int, Any] = {}
-    rules: Any = game.rules
+    rules = game.rules
     with np.errstate(over="ignore"):
         for position in positions(game, 3 * PLAYOUTS):
             state = position.state
             key = int(rules.key(state))
             expect(0 < key < 1 << 64, "a key is a word other than 0", position.text(), key)
             # States that differ only in their move counters may share a key.
-            identity = int(rules.repetition(state)) if hasattr(rules, "repetition") else state
+            identity = state if rules.repetition is None else int(rules.repetition(state))
             expect(
                 states.setdefault(key, identity) == identity,
                 "different positions have different keys",

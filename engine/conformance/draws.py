@@ -22,8 +22,8 @@ EVERY_POSITION = 512
 
 def check_draws(game: Game) -> None:
     """`drawn` is 0 or 1; without legal moves it is 0, unless `no_moves_result` is also a draw."""
-    rules: Any = game.rules
-    if not hasattr(rules, "drawn"):
+    rules = game.rules
+    if rules.drawn is None:
         return
     with np.errstate(over="ignore"):
         for position in positions(game):
@@ -61,7 +61,7 @@ def check_repetition(game: Game) -> None:
     and the declared occurrence ends the match.
     """
     rules: Any = game.rules
-    if not hasattr(rules, "repetition"):
+    if rules.repetition is None:
         return
     seen: dict[tuple[object, int], tuple[object, ...]] = {}
     for line in playouts(game):
@@ -100,7 +100,7 @@ def check_repetition(game: Game) -> None:
                 earlier,
                 identity,
             )
-    if game.repetition_times or game.claim_repetition:
+    if rules.counts_repetitions:
         check_repetition_ends(game)
 
 
@@ -123,17 +123,17 @@ def check_repetition_ends(game: Game) -> None:
     if cycle is None:
         return
     start, moves = cycle
-    position = start
-    for ply in range(1, len(moves) * max(game.repetition_times, game.claim_repetition) + 1):
+    position, rules = start, game.rules
+    for ply in range(1, len(moves) * max(rules.REPETITION, rules.CLAIM_REPETITION) + 1):
         position = position.play(moves[(ply - 1) % len(moves)])
         times = 1 + ply // len(moves) if ply % len(moves) == 0 else 0
         outcome = position.outcome()
         where = f"{start.text()}, then {' '.join(map(str, moves))} repeatedly"
-        if times and times == game.claim_repetition and outcome is None:
+        if times and times == rules.CLAIM_REPETITION and outcome is None:
             expect(
                 position.claim(), "a draw may be claimed at the declared occurrence", where, times
             )
-        if times and times == game.repetition_times:
+        if times and times == rules.REPETITION:
             expect(
                 outcome is not None,
                 "the declared occurrence of a position ends the match",
@@ -207,7 +207,7 @@ def _reversible_moves(
     rules: Any, state: State, rng: random.Random, count: int
 ) -> list[tuple[int, State]]:
     """Returns up to `count` random reversible moves with the states that they lead to."""
-    if int(rules.status(state)) != ONGOING or (hasattr(rules, "drawn") and rules.drawn(state)):
+    if int(rules.status(state)) != ONGOING or (rules.drawn is not None and rules.drawn(state)):
         return []
     buffer = [0] * rules.MAX_MOVES
     moves = [int(move) for move in buffer[: int(rules.moves(state, buffer))]]

@@ -49,7 +49,9 @@ class RulesPair:
         self.buffer = np.zeros(game.rules.MAX_MOVES, np.int64)
         self.memory = Memory(self.buffer)
         self.optional_hooks = [
-            name for name in OPTIONAL_HOOKS if name != "count" and hasattr(game.rules, name)
+            name
+            for name in OPTIONAL_HOOKS
+            if name != "count" and getattr(game.rules, name) is not None
         ]
         required = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
         self.compiled = {
@@ -88,7 +90,7 @@ class RulesPair:
             text,
             count,
         )
-        if hasattr(self.rules, "count"):
+        if self.rules.count is not None:
             hook_count = int(self.rules.count(state, [0] * self.rules.MAX_MOVES))
             expect(
                 hook_count == count,
@@ -342,7 +344,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
     with np.errstate(over="ignore"):
         result = int(rules.status(state))
         if result == ONGOING:
-            if position.game.drawn is not None and position.game.drawn(state):
+            if rules.drawn is not None and rules.drawn(state):
                 return 0
             if depth == 0:
                 return int(rules.evaluate(state, cached_data(position.game)))

@@ -80,7 +80,7 @@ class CallWatchdog:
 
 
 def game_files(game: Game) -> set[str]:
-    module: Any = game.rules
+    module: Any = game.module
     return {str(file.__file__) for file in files_of(module)}
 
 

@@ -29,7 +29,7 @@ NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/connect_four_book.bin",)
 SOLVER = "engine.solvers.connect_four"
-PATIENCE_MS = 3000
+TOP_LEVEL_TIME_MS = 3000
 DISABLED = ("iir", "mate-distance")  # see docs/reference/ablations.md
 RULES = """Red and Yellow take turns to drop a disc into a column; it falls to the lowest free cell.
 Red begins. The first player with four discs in a row, across, up or diagonally, wins.

@@ -24,7 +24,7 @@ from engine.match.openings import default_plies, longest_plies
 from engine.match.run import MAX_PROCESSES, WorkerLost, openings_of, run_match
 from engine.match.statistics import Sprt, Summary, elo_text, summarise
 from engine.rules.registry import load_game
-from engine.search import layout
+from engine.search import features
 from engine.search.driver import default_features
 
 #: The folder of the logs.
@@ -46,7 +46,7 @@ FULL_TABLE = ("buckets",)
 
 def is_in_use(game: Game, feature: str) -> bool:
     """Whether the feature is one of the game's usual ones."""
-    return bool(default_features(game) & layout.FEATURE[feature])
+    return bool(default_features(game) & features.FEATURE[feature])
 
 
 def header_of(game: Game, feature: str, nodes: int) -> Header:

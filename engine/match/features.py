@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from engine.game import Game
 from engine.match.description import Description, DescriptionError
-from engine.search import layout
+from engine.search import features
 
-#: The names in a rules file without which a feature has no effect.
+#: The names in a rules file (see OptionalRules) without which a feature has no effect.
 NEEDS = {
     "repetition": ("repetition",),
     "rank": ("rank",),
@@ -27,8 +27,8 @@ def usable_features(game: Game) -> tuple[str, ...]:
     """The features that have an effect in a game: the general ones and those its hooks allow."""
     return tuple(
         name
-        for name in layout.FEATURE
-        if all(getattr(game.rules, need, None) for need in NEEDS.get(name, ()))
+        for name in features.FEATURE
+        if all(getattr(game.rules, need) for need in NEEDS.get(name, ()))
     )
 
 
@@ -59,10 +59,10 @@ def _bits(names: Iterable[str]) -> int:
     """The bit mask of the features with these names."""
     bits = 0
     for name in names:
-        if name not in layout.FEATURE and name != "basic":
-            known = ", ".join(layout.FEATURE)
+        if name not in features.FEATURE and name != "basic":
+            known = ", ".join(features.FEATURE)
             raise DescriptionError(
                 f"the search has no feature {name!r}; it has {known}, and basic for the first three"
             )
-        bits |= layout.BASIC if name == "basic" else layout.FEATURE[name]
+        bits |= features.BASIC if name == "basic" else features.FEATURE[name]
     return bits

@@ -13,8 +13,8 @@ from engine.match.description import Clock, Description, DescriptionError, ponde
 from engine.match.features import SETTINGS, check_usable, features_of
 from engine.match.play import Choice, PlayerFailed, Situation
 from engine.match.pondering import Pondering, Timer
-from engine.search import layout
 from engine.search.driver import Control, Running, Searcher, Table, answer
+from engine.search.features import PROBE
 from engine.search.job import PERSONAS, Job, Limit, Persona, RootMove, SearchError
 from engine.search.levels import Level, choose
 from engine.search.persona import Personas
@@ -53,7 +53,7 @@ class SearchPlayer:
         if "probe" in (*description.names("with"), *description.names("only")):
             searcher.prepare()
         else:
-            self._features &= ~layout.PROBE  # another player of this process may have loaded them
+            self._features &= ~PROBE  # another player of this process may have loaded them
         self._bits = number("table_bits", TABLE_BITS)
         self._threads = number("threads", 1)
         self._contempt = number("contempt", 0)
@@ -113,7 +113,7 @@ class SearchPlayer:
         return self._searcher.search(
             position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
             features=self._features, contempt=self._contempt, threads=self._threads,
-            pondering=pondering, around=around,
+            pondering=pondering, timer=around,
         )  # fmt: skip
 
     def _ponder(

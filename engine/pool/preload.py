@@ -9,7 +9,9 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches the
 
 from numba.core.registry import cpu_target  # noqa: E402
 
-from engine.search import driver  # noqa: E402, F401
+from engine.compiler.inlining import template_functions  # noqa: E402
+from engine.search import driver, kernel  # noqa: E402, F401
 
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()
+template_functions(kernel)

@@ -293,7 +293,7 @@ class Warmer:
         except Exception as error:  # a plug-in's file may raise anything while it is imported
             self._settle(key, SearchFailed(f"{type(error).__name__}: {error}"))
             return True
-        has_no_solver = step == "solver" and not getattr(game.rules, "SOLVER", "")
+        has_no_solver = step == "solver" and not game.rules.SOLVER
         if not has_no_solver and not code_cache.is_ready(game_id, game.digest, step):
             return False
         self._settle(key, None)

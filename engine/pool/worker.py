@@ -219,9 +219,8 @@ class Worker:
         """
         if command.uncompiled or searcher.solver is not None or command.job.persona is not None:
             return
-        if command.job.level not in (None, searcher.game.levels) or not getattr(
-            searcher.game.rules, "SOLVER", ""
-        ):
+        game = searcher.game
+        if command.job.level not in (None, game.levels) or not game.rules.SOLVER:
             return
         if code_cache.is_ready(searcher.game.id, searcher.game.digest, "solver"):
             searcher.add_solver()

@@ -64,7 +64,7 @@ def number_files(game: Game) -> list[NumberFile]:
 
 def data_paths(game: Game) -> list[Path]:
     """Returns the paths of a game's DATA files, whose names are relative to its rules file."""
-    folder = Path(str(getattr(game.rules, "__file__", "."))).parent
+    folder = Path(str(getattr(game.module, "__file__", "."))).parent
     return [folder / name for name in game.rules.DATA]
 
 

@@ -13,7 +13,7 @@ def move_number(game: Game, ply: int, seat: int) -> str:
 
     A match that the second side begins starts with "1...".
     """
-    if game.numbering == "ply":
+    if game.rules.NUMBERING == "ply":
         return f"{ply + 1}."
     offset = (seat - ply) % 2  # 1 if the second side began
     return f"{(ply + offset) // 2 + 1}{'...' if seat else '.'}"
@@ -26,5 +26,5 @@ def length_text(game: Game | None, plies: int, first: int = 0) -> str:
     """
     if game is None:
         return f"{plies} pl{'y' if plies == 1 else 'ies'}"
-    count = plies if game.numbering == "ply" or not plies else (plies + first + 1) // 2
+    count = plies if game.rules.NUMBERING == "ply" or not plies else (plies + first + 1) // 2
     return f"{count} move{'' if count == 1 else 's'}"

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 _NO_CHANGE: AbstractContextManager[object] = nullcontext()
-_overflow_ignored = False
+#: True after `ignore_overflow`.
+is_ignored = False
 
 
 def ignore_overflow() -> None:
@@ -14,11 +15,11 @@ def ignore_overflow() -> None:
     Call it in the main thread before the event loop starts, and only in a process that uses numpy
     for nothing else. It saves a server four changes of numpy's error state for each move.
     """
-    global _overflow_ignored
+    global is_ignored
     np.seterr(over="ignore")
-    _overflow_ignored = True
+    is_ignored = True
 
 
 def wrapping() -> AbstractContextManager[object]:
     """Returns the context in which uncompiled rules run: words wrap without a warning."""
-    return _NO_CHANGE if _overflow_ignored else np.errstate(over="ignore")
+    return _NO_CHANGE if is_ignored else np.errstate(over="ignore")

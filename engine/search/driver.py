@@ -1,7 +1,7 @@
-"""Iterative deepening around the compiled kernel: one `Searcher` for each game and thread.
+"""The driver of the compiled kernel: `Searcher` deepens iteratively, and `answer` runs a job.
 
 A search runs in the thread that calls it. Meanwhile another thread may call `expire`, and another
-process may set the control block's CANCEL word.
+process may set the control block's CANCEL word. A thread needs a `Searcher` of its own.
 """
 
 import time
@@ -20,6 +20,7 @@ from engine.compiler.interpreted import interpret_game
 from engine.compiler.native import Memory, compile_game
 from engine.game import Game, GameFault, Position
 from engine.search import kernel, layout
+from engine.search.features import ALL, FEATURE, PROBE
 from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import (
@@ -33,19 +34,20 @@ from engine.search.report import (
 )
 from engine.search.threads import helper_threads
 from engine.search.timeman import Pace, budget
-from engine.search.uncompiled import LOOK_MS, plays_in_full
+from engine.search.uncompiled import WARMING_MS, plays_in_full
 from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
 from engine.solvers.base import Solution, TableSolver, named_solver
 
-#: Table size of searches that must be repeatable, in bits.
+#: The table of a search that must be repeatable has 2**16 entries.
 SMALL_TABLE_BITS = 16
-#: A bucket must not straddle two cache lines; their size, in 64-bit words.
+#: The size of a cache line, in 64-bit words. A bucket must not straddle two lines.
 CACHE_LINE_WORDS = 8
 #: The ages that a table entry can hold: search numbers wrap around after this many.
 AGES = 64
-#: The longest time for a solver, in milliseconds, unless its game's PATIENCE_MS is longer. A solver
-#: shows no progress; a search does.
+#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer.
+#: It is short
+#: because a solver reports no progress.
 SOLVER_MS = 1000
 #: The share of that time after which a search takes over from a solver without a result.
 SOLVER_SHARE = 0.8
@@ -76,7 +78,9 @@ class Table:
 
 
 class Control:
-    """The control block: words shared with the process that requests searches, or private ones."""
+    """The control block: memory shared with the process that requests searches, or by default
+    memory of its own.
+    """
 
     def __init__(self, words: Any = None) -> None:
         block = (
@@ -90,31 +94,31 @@ class Control:
     def cancelled(self) -> bool:
         return bool(self.memory.array[layout.CANCEL])
 
-    def clear_shown(self) -> None:
+    def clear_published(self) -> None:
         """Clears what an earlier search published; CANCEL belongs to the requesting process."""
         self.memory.array[layout.CANCEL + 1 :] = 0
 
-    def shown(self) -> tuple[int, int, int, tuple[int, ...]]:
-        """Nodes, depth, score and line of the running search; the line is empty until the first one
-        is found.
+    def published(self) -> tuple[int, int, int, tuple[int, ...]]:
+        """Nodes, depth, score and best line of the running search; the line is empty until the
+        search has published one.
         """
         while True:
             before = int(self.memory.array[layout.SEQUENCE])
             words = self.memory.array.tolist()
             if before % 2 == 0 and before == int(self.memory.array[layout.SEQUENCE]):
-                line = words[layout.SEEN_PV :][: words[layout.SEEN_PV_LENGTH]]
+                line = words[layout.PUBLISHED_PV :][: words[layout.PUBLISHED_PV_LENGTH]]
                 return (
-                    words[layout.SEEN_NODES],
-                    words[layout.SEEN_DEPTH],
-                    words[layout.SEEN_SCORE],
+                    words[layout.PUBLISHED_NODES],
+                    words[layout.PUBLISHED_DEPTH],
+                    words[layout.PUBLISHED_SCORE],
                     tuple(line),
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A search that is under way, as a companion thread sees it: its time limit in seconds, how to
-    end it, and its progress.
+    """A running search for a companion thread: its time limit in seconds, a function that ends it,
+    and one that returns its progress.
     """
 
     seconds: float | None
@@ -131,20 +135,20 @@ def unwatched(running: Running) -> AbstractContextManager[None]:
 
 def default_features(game: Game) -> int:
     """The bits of all features but those that the game's rules file names in DISABLED."""
-    bits = layout.ALL
-    for name in getattr(game.rules, "DISABLED", ()):
-        if name not in layout.FEATURE:
+    bits = ALL
+    for name in game.rules.DISABLED:
+        if name not in FEATURE:
             raise GameFault(
-                f"{game.id} names {name!r} in DISABLED; features are {', '.join(layout.FEATURE)}"
+                f"{game.id} names {name!r} in DISABLED; features are {', '.join(FEATURE)}"
             )
-        bits &= ~layout.FEATURE[name]
+        bits &= ~FEATURE[name]
     return bits
 
 
 class Searcher:
     """The search of one game: its kernel, and work memory for each thread of a search.
 
-    With `compiled` False the kernel runs as plain Python, ready at once but slow, and without a
+    With `compiled` False the kernel runs as plain Python: ready at once, but slow and without a
     solver. With `with_solver` False there is no solver until `add_solver` is called.
     """
 
@@ -158,7 +162,7 @@ class Searcher:
     ) -> None:
         self.game = game
         self.is_compiled = compiled
-        # a NativeGame or an InterpretedGame; the checks use parts of NativeGame
+        # a NativeGame or an InterpretedGame
         self.native: Any = (
             compile_game(game, template) if compiled else interpret_game(game, template)
         )
@@ -167,7 +171,7 @@ class Searcher:
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
-        self._counts_from: float | None = None
+        self._time_starts: float | None = None
 
     def prepare(self) -> None:
         """Compiles the search and the game's solver, or loads them from the cache."""
@@ -181,7 +185,7 @@ class Searcher:
             note_ready(self.game.id, self.game.digest, "search")
 
     def add_solver(self) -> None:
-        """Compiles the game's solver, if it has one, or loads it from the cache; later answers use
+        """Compiles the game's solver, if it has one, or loads it from the cache. Later answers use
         it.
         """
         solver = self.solver if self.solver is not None else named_solver(self.game)
@@ -200,11 +204,11 @@ class Searcher:
         self._works[0].expire()
 
     def ponderhit(self) -> None:
-        """Starts the limit's time, because the expected move was played.
+        """Starts to count the limit's time, because the opponent played the expected move.
 
         Another thread may call it. That thread also enforces the hard bound by calling `expire`.
         """
-        self._counts_from = self._clock()
+        self._time_starts = self._clock()
 
     def search(
         self,
@@ -218,41 +222,42 @@ class Searcher:
         features: int | None = None,
         lines: int = 1,
         contempt: int = 0,
-        among: Sequence[int] = (),
+        searchmoves: Sequence[int] = (),
         threads: int = 1,
         pondering: bool = False,
         on_depth: Callable[[Report], None] = lambda report: None,
-        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+        timer: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Report:
         """The report of the last completed depth within the limit; depth 1 always completes.
 
-        When one best move is wanted and the unfinished depth has found a better one, that move
-        takes its place. Raises Cancelled when the control block says so.
+        When one best move is wanted and the unfinished depth has found a better one, the report has
+        that move in its place. Raises Cancelled when the control block says so.
 
-        The caller enforces the hard bound of the limit's time (`engine.search.timeman`): it calls
-        `expire` from within `around`. `among` restricts the root moves, by default to all; raises
-        SearchFailed when one of them is not legal, or the position has no moves. A pondering search
-        counts no time until `ponderhit`. Several threads search the same position with one table;
-        their result is not repeatable. The features are by default those of the game. The other
-        arguments are described in Settings.
+        The search runs within the context `timer`. The caller enforces the hard bound of the
+        limit's time (`engine.search.timeman`) there, by calling `expire` from another thread.
+        `searchmoves` are the root moves to search, by default all; raises SearchFailed when one of
+        them is not legal, or the position has no moves. A pondering search counts no time until
+        `ponderhit`. Several threads search the same position with one table; their result is not
+        repeatable. The features are by default those of the game. The other arguments are described
+        in Settings.
         """
         self.native.function("root")
         chosen = self.features if features is None else features
         settings = Settings(margin, lines, exact_depth, chosen, contempt)
         if threads < 1:
             raise ValueError(f"threads are 1 or more, not {threads}")
-        moves = _root_moves(position, among)
+        moves = _root_moves(position, searchmoves)
         while len(self._works) < threads:
             self._works.append(Work(int(self.game.rules.MAX_MOVES)))
         age = table.next_age()
         for work in self._works[:threads]:
             work.begin(position, moves, table.bits, age, settings)
-        control.clear_shown()
+        control.clear_published()
         self._clock = clock
-        self._counts_from = None if pondering else clock()
+        self._time_starts = None if pondering else clock()
         with (
-            around(),
+            timer(),
             helper_threads(self.native, self._works[1:threads], position, table.memory, self._data),
         ):
             return self._deepen(position, limit, table, control, margin, threads, on_depth)
@@ -281,24 +286,25 @@ class Searcher:
             score = self.native.function("root")(state, depth, margin, *memories)
             if control.cancelled:
                 raise Cancelled
-            nodes = sum(one.nodes for one in self._works[:threads])
+            nodes = sum(each.nodes for each in self._works[:threads])
             if work.is_stopped:
-                report = self._better(report, control, nodes, self._clock() - begun, on_depth)
+                seconds = self._clock() - begun
+                report = self._with_better_move(report, control, nodes, seconds, on_depth)
                 break
             report = work.report(
                 depth, int(score), self._clock() - begun, work.horizons == horizons, nodes
             )
             on_depth(report)
-            if _is_enough(report, limit) or pace.is_enough(
-                self._counted_ms(), report.moves[0][0], report.score
+            if _is_final(report, limit) or pace.is_enough(
+                self._used_ms(), report.moves[0][0], report.score
             ):
                 break
-            work.order([move for move, _, _ in report.moves])
+            work.set_root_moves([move for move, _, _ in report.moves])
             work.allow_stop(None if limit.nodes is None else -(-limit.nodes // threads))
         assert report is not None, "depth 1 cannot be stopped"
         return report
 
-    def _better(
+    def _with_better_move(
         self,
         report: Report | None,
         control: Control,
@@ -306,12 +312,12 @@ class Searcher:
         seconds: float,
         on_depth: Callable[[Report], None],
     ) -> Report | None:
-        """The report amended by an unfinished depth that found a better move than the depth before.
+        """The report, with the better move in front if the unfinished depth has found one.
 
-        The best move of the depth before is searched first, so a new one has beaten it.
+        The best move of the completed depth is searched first, so a new one has beaten it.
         """
         work = self._works[0]
-        _, depth, score, line = control.shown()
+        _, depth, score, line = control.published()
         if (
             report is None
             or not work.wants_best_only
@@ -323,31 +329,32 @@ class Searcher:
         on_depth(report)
         return report
 
-    def _counted_ms(self) -> float:
-        """The limit's time used so far, in milliseconds: none while the search ponders."""
-        return 0.0 if self._counts_from is None else (self._clock() - self._counts_from) * 1000
+    def _used_ms(self) -> float:
+        """The used part of the limit's time, in milliseconds: 0 while the search ponders."""
+        return 0.0 if self._time_starts is None else (self._clock() - self._time_starts) * 1000
 
 
-def _root_moves(position: Position, among: Sequence[int]) -> list[int]:
-    """The legal moves, or those in `among`, in the order of the rules.
+def _root_moves(position: Position, searchmoves: Sequence[int]) -> list[int]:
+    """The legal moves, or those in `searchmoves`, in the order of the rules.
 
-    Raises SearchFailed when there are none, or one in `among` is not legal.
+    Raises SearchFailed when there are none, or one in `searchmoves` is not legal.
     """
     legal = position.moves()
     if not legal:
         raise SearchFailed("the match is over: there is no move to search")
-    wrong = [move for move in among if move not in legal]
+    wrong = [move for move in searchmoves if move not in legal]
     if wrong:
         raise SearchFailed(
             f"not all of the moves to search are legal: {', '.join(map(str, wrong))}"
         )
-    return [move for move in legal if not among or move in among]
+    return [move for move in legal if not searchmoves or move in searchmoves]
 
 
-def _is_enough(report: Report, limit: Limit) -> bool:
+def _is_final(report: Report, limit: Limit) -> bool:
     """True if a deeper search cannot change the result, or has no nodes left.
 
-    A score within the depth is a forced end; with features that reduce, a nearer one may exist.
+    A win or loss within the depth is a forced end; with features that reduce, a nearer one may
+    exist.
     """
     end_seen = layout.MATE - abs(report.score) <= report.depth
     out_of_nodes = limit.nodes is not None and report.nodes >= limit.nodes
@@ -368,11 +375,11 @@ def answer(
 ) -> Result:
     """Runs a job, within `time_ms` where that is less than the job's own time.
 
-    A repeatable level uses one thread, an empty table and no endgame tables. When time is the only
-    limit, the game's solver goes first where the position is within its reach. `table` returns the
-    room's table and is called only when the level need not be repeatable. An uncompiled search
-    plays a level in full, however long that takes, or its answer is `warming`
-    (see `engine.search.uncompiled`).
+    A repeatable level, or an uncompiled search, uses one thread, an empty table and no endgame
+    tables; otherwise `table` returns the room's table. When time is the only limit, the game's
+    solver is tried first where the position is within its reach. An uncompiled search plays a level
+    in full, however long that takes, or marks its answer as `warming` (see
+    `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
@@ -392,7 +399,7 @@ def answer(
         )
     latest: list[Info] = []
 
-    def found(report: Report) -> None:
+    def report_depth(report: Report) -> None:
         latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_short)]
         on_info(latest[0])
 
@@ -409,10 +416,10 @@ def answer(
         margin=level.margin,
         exact_depth=level.plain,
         # PROBE is off because not every worker has the endgame tables
-        features=searcher.features & ~layout.PROBE if is_alone else searcher.features,
+        features=searcher.features & ~PROBE if is_alone else searcher.features,
         threads=1 if is_alone else threads,
-        on_depth=found,
-        around=lambda: watch(running),
+        on_depth=report_depth,
+        timer=lambda: watch(running),
         clock=clock,
     )
     info = latest[0]
@@ -420,14 +427,15 @@ def answer(
 
 
 def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
-    """The limit of a job with `time_ms` left. A job that is played in full uncompiled has no time
-    limit, because its nodes are few.
+    """The limit of a job with `time_ms` left.
+
+    A job that is played in full uncompiled has no time limit, because its node limit is low.
     """
     if not is_compiled and not is_short:
         return msgspec.structs.replace(limit, time_ms=None)
     times = [
         given
-        for given in (limit.time_ms, time_ms, LOOK_MS if is_short else None)
+        for given in (limit.time_ms, time_ms, WARMING_MS if is_short else None)
         if given is not None
     ]
     return msgspec.structs.replace(limit, time_ms=min(times, default=None))
@@ -436,15 +444,15 @@ def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool)
 def _solved(
     position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch
 ) -> Solution | None:
-    """The solution of the game's solver, or None if it has none that is surely in time."""
+    """The solution of the game's solver, or None if there is none in time."""
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
     if _may_be_drawn_by_the_past(position):
         return None
     bounds = budget(limit)
-    patience_ms = max(SOLVER_MS, int(getattr(position.game.rules, "PATIENCE_MS", 0)))
-    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), patience_ms)
+    longest_ms = max(SOLVER_MS, position.game.rules.TOP_LEVEL_TIME_MS)
+    given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), longest_ms)
     time_ms = round(given_ms * SOLVER_SHARE)
     if not solver.reaches(position, time_ms):
         return None
@@ -454,19 +462,19 @@ def _solved(
 
 
 def _may_be_drawn_by_the_past(position: Position) -> bool:
-    """True if some position occurred so often that its next occurrence ends the match.
+    """True if another occurrence of some past position would end the match.
 
     A solver ignores the history of the match; a search does not.
     """
-    times = position.game.repetition_times
+    times = position.game.rules.REPETITION
     return times > 0 and max(Counter(position.past).values(), default=0) >= times - 1
 
 
 def _live_info(position: Position, latest: Info, control: Control, seconds: float) -> Info:
-    """The latest completed depth with live counts, and with the best line of the unfinished depth
-    as soon as there is one.
+    """The latest completed depth with the current node count, and with the best line of the
+    unfinished depth as soon as there is one.
     """
-    nodes, depth, score, line = control.shown()
+    nodes, depth, score, line = control.published()
     # The published count lags behind: the search may have completed a depth since.
     nodes = max(nodes, latest.nodes)
     info = msgspec.structs.replace(

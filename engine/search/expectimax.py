@@ -1,11 +1,12 @@
 """The expectimax search of the personas: average min-max over a game's rules.
 
-The side at the root picks its best move. Its opponent may play any move with equal chance, so that
-the opponent's moves count by their arithmetic mean. Such a tree has no cutoffs: each move counts.
+The side at the root plays its best move. Its opponent plays every move with the same probability,
+so an opponent's node has the mean of its moves' values. No move can be pruned, because every move
+counts.
 
 `engine.compiler.native` compiles these functions for each game, with the game's rules in place of
-the stubs. They use words W of their own (counters and limits, then a move buffer for each ply), the
-control block C and the game's data D, as the kernel does.
+the stand-ins. They use a work memory W of their own (counters and limits, then a move buffer for
+each ply), and the control block C and the game's data D as the kernel does.
 """
 
 from typing import Any
@@ -13,19 +14,29 @@ from typing import Any
 from engine.game import DRAWN, ONGOING, WON, State
 from engine.jit import at, put
 from engine.search import hooks
-from engine.search.hooks import drawn, evaluate, moves, no_moves_result, play, status
-from engine.search.layout import CANCEL, MATE, MAX_MOVES, POLL_NODES, SEEN_NODES
+from engine.search.hooks import (
+    MAX_MOVES,
+    drawn,
+    evaluate,
+    moves,
+    no_moves_result,
+    play,
+    status,
+)
+from engine.search.layout import CANCEL, MATE, PUBLISHED_NODES
+from engine.search.parameters import POLL_NODES
 
-#: The other module that is compiled with this one: the stubs of a game's rules.
+#: The other module that is compiled with this one: the stand-ins for a game's rules.
 PARTS = (hooks,)
 
-#: One point of score in the search's own unit, because means lie between scores. Each ply rounds
-#: down by less than one unit.
+#: The units in one point of score: means are fixed-point numbers. Each ply rounds down by less than
+#: one unit.
 UNIT = 1 << 20
 #: The lowest score, in units.
-LEAST = -MATE * UNIT
+LOWEST = -MATE * UNIT
 #: The deepest search, in plies.
 MAX_DEPTH = 32
+# W: counters and limits, then the move buffers
 NODES, POLL, NODE_LIMIT, EXPIRED, STOP = range(5)
 #: The word of W at which the move buffers begin.
 BUFFERS = 8
@@ -40,7 +51,7 @@ def work_words(max_moves: int) -> int:
 
 
 def end_value(result: int, ply: int) -> int:
-    """The score of a finished state for the side to move, in units of UNIT."""
+    """The score of a finished state for the side to move, in units of 1 / UNIT point."""
     if result == DRAWN:
         return 0
     if result == WON:
@@ -48,9 +59,9 @@ def end_value(result: int, ply: int) -> int:
     return (ply - MATE) * UNIT
 
 
-def look(W: Any, C: Any) -> int:
+def poll(W: Any, C: Any) -> int:
     """Publishes the node count, checks every reason to stop and returns W[STOP]."""
-    put(C, SEEN_NODES, W[NODES])
+    put(C, PUBLISHED_NODES, W[NODES])
     W[POLL] = W[NODES] + POLL_NODES
     if C[CANCEL] != 0 or W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]:
         W[STOP] = 1
@@ -58,13 +69,13 @@ def look(W: Any, C: Any) -> int:
 
 
 def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
-    """The value of s for the side to move, in units of UNIT, `depth` plies deep.
+    """The value of s for the side to move, searched `depth` plies deep, in units of 1 / UNIT point.
 
-    At an even ply it is the value of the best move, at an odd ply the mean of all moves. It means
-    nothing once W[STOP] is set.
+    At an even ply it is the value of the best move, at an odd ply the mean of all moves. Once
+    W[STOP] is set, the returned value means nothing.
     """
     W[NODES] += 1
-    if W[NODES] >= W[POLL] and look(W, C) != 0:
+    if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
     result = status(s)
     if result != ONGOING:
@@ -77,7 +88,7 @@ def expectimax(s: State, depth: int, ply: int, W: Any, C: Any, D: Any) -> int:
     n = moves(s, buffer)
     if n == 0:
         return end_value(no_moves_result(s), ply)
-    best = LEAST
+    best = LOWEST
     total = 0
     for i in range(n):
         v = -expectimax(play(s, buffer[i]), depth - 1, ply + 1, W, C, D)

@@ -1,11 +1,22 @@
-"""The hooks that the search calls by name: stubs, which the compiler replaces by a game's own."""
+"""The hooks that the search calls and the constants that it reads: stand-ins, which
+`engine.compiler` replaces with a game's own.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from engine.game import ONGOING, State
-from engine.search.layout import U
+from engine.jit import U
+
+#: The greatest number of moves in a state.
+MAX_MOVES = 1
+#: 1 where the game has a rule about repeated positions.
+REPEATS = 0
+#: 1 where the game has the hook of that name. Code that a game does not need is not compiled.
+HAS_TACTICAL = HAS_UNSTABLE = HAS_PROBE = 0
+#: The futility margin of a ply, in the units of the game's evaluation; 0 for none.
+MARGIN = 0
 
 
 def status(s: State) -> int:
@@ -32,7 +43,7 @@ def evaluate(s: State, data: Any) -> int:
     raise NotImplementedError
 
 
-# --- optional hooks with their defaults: see engine.game.MoreRules
+# --- optional hooks with their defaults: see engine.game.OptionalRules
 
 
 def drawn(s: State) -> int:

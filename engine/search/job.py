@@ -10,16 +10,16 @@ Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
 PERSONAS: tuple[Persona, ...] = get_args(Persona)
 
-#: A won position scores MATE minus the plies to its end; every evaluation stays far below.
+#: A won position scores MATE minus the plies to its end; evaluations stay far below.
 MATE = 30_000
 
 
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """When to stop: at the limit that is reached first, but never before depth 1 is complete.
+    """When a search stops: at the first limit reached, but never before depth 1 is complete.
 
-    None is no limit. Raises ValueError for a depth or nodes below 1. `clock_ms` is the time that
-    the side to move has left for `moves_to_go` moves (None: for the rest of the match), and
-    `increment_ms` is the time that it gains after each move: see `engine.search.timeman`.
+    None is no limit. `clock_ms` is the time that the side to move has left for `moves_to_go` moves
+    (None: for the rest of the match), and `increment_ms` is the time that it gains after each move:
+    see `engine.search.timeman`. Raises ValueError for a depth or nodes below 1.
     """
 
     depth: int | None = None
@@ -38,11 +38,11 @@ class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One search: a start position as text and the moves since, under the rules of this digest.
 
-    `level` sets the limit and the choice among moves; a `persona` has its own. Without either,
-    `limit` applies and the best move is played. `seed` makes the random choices of the weaker
-    levels repeatable. Jobs with the same `affinity` (a room) share a worker's table when they can.
-    `digest`, when given, is the digest of the position to search; a worker that arrives at another
-    position refuses the job.
+    A `level`, or a `persona`, sets the limit and chooses among the moves. Without either, `limit`
+    applies and the best move is played. `seed` makes the random choices of the weaker levels
+    repeatable. Jobs with the same `affinity` (a room) share a worker's table when they can.
+    `digest`, when given, is the digest of the position to search: a worker refuses the job if the
+    moves lead to another position.
     """
 
     game: str
@@ -69,8 +69,9 @@ class RootMove(Struct, frozen=True, omit_defaults=True):
 
 
 class Info(Struct, frozen=True, omit_defaults=True):
-    """The progress of a search, after a completed depth or within one; `pv` begins with the best
-    move. `warming` means that the search is not compiled yet and searches less deep than its level.
+    """The progress of a search, after a completed depth or during one; `pv` begins with the best
+    move. `warming` means that the game is not compiled yet, so the search is less deep than its
+    level.
     """
 
     depth: int
@@ -95,7 +96,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
 class Load(Struct, frozen=True):
     """The load of a pool: searches running and waiting, and the workers that are ready.
 
-    `other_rules` counts games that workers elsewhere offer with other rules than this server's.
+    `other_rules` counts the games that remote workers offer with other rules than this server's.
     """
 
     running: int

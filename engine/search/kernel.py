@@ -2,17 +2,17 @@
 null windows (principal variation search).
 
 The functions of this file and of PARTS are written once. `engine.compiler.native` compiles a copy
-of them for each game, with the game's rules in place of the stubs in `hooks` and with its
-MAX_MOVES. They use 64-bit memory only (see `layout`):
+of them for each game, with the game's functions and constants in place of the stand-ins in `hooks`.
+They use 64-bit memory only (see `layout`), through inlined accessors (see `stack` and `tt`):
 
 - W, the work memory of one thread (`work_words`): counters, limits, principal variation, killer
   moves, history, the positions on the path, move buffers
 - T, the transposition table: two words an entry
 - C, the control block shared with the process that requested the search: that process writes
-  CANCEL and nothing else; the search writes the rest
+  CANCEL and nothing else; the search publishes its progress in the other words
 - D, the game's data
 
-The bits of W[FEATURES] (see `layout.FEATURE`) switch the features of the search on and off. BASIC
+The bits of W[FEATURES] (see `features`) switch the features of the search on and off. BASIC
 features change how soon a value is found; the others change which tree is searched.
 
 The contract of `alpha_beta`: with the game's rules and `depth` more plies, it returns v for the
@@ -35,14 +35,32 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, ONGOING, State
-from engine.jit import at, prefetch
-from engine.search import hooks, reference, steps
-from engine.search import tt as entries
+from engine.search import hooks, movepick, reference, stack, steps, tt
+from engine.search.features import (
+    BAD_CAPTURES,
+    EXTENSIONS,
+    FUTILITY,
+    IIR,
+    IMPROVING,
+    LMR,
+    MATE_DISTANCE,
+    NULL_MOVE,
+    PROBE,
+    QUIESCENCE,
+    QUIET_TABLE,
+    REPETITION,
+    TABLE,
+    TABLE_GUESS,
+)
 from engine.search.hooks import (
+    HAS_PROBE,
+    HAS_TACTICAL,
+    HAS_UNSTABLE,
+    MARGIN,
+    REPEATS,
     drawn,
     evaluate,
     evasions,
-    key,
     may_pass,
     moves,
     no_moves_result,
@@ -53,80 +71,70 @@ from engine.search.hooks import (
     status,
     tactical,
     unstable,
-)  # fmt: skip
+)
 from engine.search.layout import (
-    BAD_CAPTURES,
-    BUFFERS,
-    COMPLETE,
-    COUNTER_MOVE_ORDER,
-    COUNTER_MOVES,
-    CURRENT_MOVE,
     EXACT,
     EXACT_DEPTH,
-    EXTENSIONS,
     FEATURES,
-    FUTILITY,
-    FUTILITY_DEPTH,
-    GOLDEN,
-    HAS_PROBE,
-    HAS_TACTICAL,
-    HAS_UNSTABLE,
-    HISTORY,
-    HISTORY_MOVES,
-    HISTORY_ORDER,
     HORIZONS,
-    IIR,
-    IIR_DEPTH,
-    IMPROVING,
     INF,
-    KILLERS,
-    KILLERS_FIRST,
-    LATE_MOVES,
     LINES,
-    LMR,
-    LMR_DEPTH,
-    LMR_MOVES,
-    LOW_8,
-    LOW_16,
     LOWER,
-    MARGIN,
     MATE,
     MATE_BOUND,
-    MATE_DISTANCE,
     MAX_LINES,
-    MAX_MOVES,
     MAX_PLY,
     MAY_STOP,
-    NO_INDEX,
+    NO_LIMIT,
     NO_MOVE,
     NODES,
-    NULL_DEPTH,
     NULL_FROM,
-    NULL_MOVE,
     POLL,
-    PROBE,
-    PV_LENGTH,
-    QUIESCENCE,
     QUIET_END,
-    QUIET_NODES,
-    QUIET_TABLE,
-    RANKS,
-    REPEATS,
-    REPETITION,
     ROOT_COUNT,
     ROOT_DEPTH,
     ROOT_DONE,
-    SALT,
-    STATIC_EVAL,
     STOP,
-    TABLE,
-    TABLE_GUESS,
-    TABLE_SHIFT,
-    TOP,
-    UNBOUNDED,
     UPPER,
+)
+from engine.search.movepick import (
+    COUNTER_MOVE_SCORE,
+    PRUNED,
+    index_in,
+    is_quiet,
+    pick_move,
+    score_in,
+    score_moves,
+    score_tactical,
+    sort_moves,
+)
+from engine.search.parameters import (
+    FUTILITY_DEPTH,
+    IIR_DEPTH,
+    LATE_MOVES,
+    LMR_DEPTH,
+    LMR_MOVES,
+    MAX_NULL_EXTRA,
+    NULL_DEPTH,
+    NULL_DIVISOR,
+    NULL_REDUCTION,
+    QUIET_NODES,
     VERIFY_DEPTH,
-    U,
+)
+from engine.search.stack import (
+    current_move,
+    history_index,
+    move_buffer,
+    move_order,
+    root_best,
+    root_bounds,
+    root_moves,
+    root_scores,
+    set_current_move,
+    set_pv_length,
+    set_static_eval,
+    side_history,
+    static_eval,
 )
 from engine.search.steps import (
     end_value,
@@ -135,83 +143,69 @@ from engine.search.steps import (
     publish_pv,
     record_root_line,
     reduction,
-    sort_moves,
     update_history,
     update_pv,
 )
-from engine.search.tt import cuts_off, tt_probe, tt_store, value_from_tt
+from engine.search.tt import (
+    COMPLETE,
+    NO_INDEX,
+    cuts_off,
+    entry_at,
+    entry_depth,
+    entry_move,
+    has_key,
+    prefetch_entry,
+    table_key,
+    tt_probe,
+    tt_store,
+    value_from_tt,
+)
 
 #: The other modules that are compiled with this one.
-PARTS = (hooks, entries, steps, reference)
+PARTS = (hooks, stack, tt, movepick, steps, reference)
 
+#: The signature of each compiled function; `engine.compiler.native` defines their words.
 SIGNATURES = {
-    "end_value": "i8(i8, i8, i8*)",
-    "replacement_value": "i8(u8, i8*)",
-    "add_history_bonus": "void(i8*, i8, i8)",
-    "sort_moves": "void(i8*, i8*, i8, i8)",
-    "poll": "i8(i8*, i8*)",
-    "is_repeated": "i8(state, i8, i8*)",
-    "publish_pv": "void(i8, i8, i8*, i8*)",
-    "record_root_line": "void(i8, i8, i8, i8*)",
-    "update_pv": "void(i8, i8, i8*)",
-    "update_history": "void(i8*, i8*, i8, i8, i8, i8*)",
-    "tt_probe": "i8(u8, i8*, u8*)",
-    "value_from_tt": "i8(u8, i8)",
-    "cuts_off": "i8(i8, u8, i8, i8)",
-    "tt_store": "void(i8, u8, i8, i8, i8, i8, i8, i8*, u8*)",
-    "reduction": "i8(i8, i8, i8, i8, i8)",
+    **tt.SIGNATURES,
+    **movepick.SIGNATURES,
+    **steps.SIGNATURES,
+    **reference.SIGNATURES,
     "quiesce": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "alpha_beta": "i8(state, i8, i8, i8, i8, i8*, u8*, i8*, i8*)",
     "root": "i8(state, i8, i8, i8*, u8*, i8*, i8*)",
-    "perft": "i8(state, i8, i8, i8*)",
-    "plain": "i8(state, i8, i8, i8*, i8*)",
-    "rule_status": "i8(state)",
-    "rule_moves": "i8(state, i8*)",
-    "rule_play": "state(state, i8)",
-    "rule_no_moves_result": "i8(state)",
-    "rule_key": "u8(state)",
-    "rule_evaluate": "i8(state, i8*)",
-    "rule_drawn": "i8(state)",
-    "rule_repetition": "u8(state)",
-    "rule_reversible": "i8(state)",
-    "rule_count": "i8(state, i8*)",
-    "rule_tactical": "i8(state, i8*)",
-    "rule_probe": "i8(state, i8*)",
-    "rule_unstable": "i8(state)",
-    "rule_evasions": "i8(state, i8*)",
-    "rule_rank": "i8(state, i8)",
-    "rule_may_pass": "i8(state)",
-    "rule_pass_turn": "state(state)",
 }
 #: The functions of SIGNATURES that each function calls. Callees are compiled first, each with its
 #: one signature.
 CALLS = {
-    "tt_store": ("replacement_value",),
-    "update_history": ("add_history_bonus",),
+    **tt.CALLS,
+    **steps.CALLS,
     "quiesce": (
         "end_value", "poll", "tt_probe", "value_from_tt", "cuts_off", "tt_store", "update_pv",
+        "score_tactical", "pick_move",
     ),
     "alpha_beta": (
         "end_value", "poll", "is_repeated", "tt_probe", "value_from_tt", "cuts_off", "tt_store",
-        "reduction", "update_pv", "update_history", "sort_moves", "quiesce",
+        "reduction", "update_pv", "update_history", "score_moves", "sort_moves", "quiesce",
     ),
     "root": (
         "alpha_beta", "publish_pv", "record_root_line", "update_pv", "is_repeated", "reduction",
     ),
-    "plain": ("end_value",),
+    **reference.CALLS,
 }  # fmt: skip
 
 
 def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> int:
-    """Searches the root moves, at W[root_offset], in order to a depth; returns the best score.
+    """Searches the root moves in their order to a depth; returns the best score.
 
     The W[LINES] best moves, and all moves that score more than the best one minus `margin`, get an
     exact score and a line; the others get an upper bound. Margin 0 and one line is the ordinary
     search for one best move. The search publishes each new best line in C at once.
     """
-    moves_at = BUFFERS + 2 * MAX_PLY * MAX_MOVES
-    scores_at = moves_at + MAX_MOVES
-    bounds_at = scores_at + MAX_MOVES
+    buffer = root_moves(W)
+    scores = root_scores(W)
+    bounds = root_bounds(W)
+    best_scores = root_best(W)
+    history = side_history(W, 0)
     best = -INF
     if REPEATS != 0:
         is_repeated(s, 0, W)
@@ -224,27 +218,26 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         and unstable(s) == 0
     ):
         may_reduce = 1
-    history = at(W, HISTORY)
     W[ROOT_DONE] = 0
-    W[QUIET_END] = UNBOUNDED if W[MAY_STOP] != 0 else W[NODES] + QUIET_NODES
+    W[QUIET_END] = NO_LIMIT if W[MAY_STOP] != 0 else W[NODES] + QUIET_NODES
     W[ROOT_DEPTH] = depth
     W[NULL_FROM] = 0
     for t in range(MAX_LINES):
-        W[TOP + t] = -INF
+        best_scores[t] = -INF
     for i in range(W[ROOT_COUNT]):
-        move = W[moves_at + i]
-        W[CURRENT_MOVE] = move
+        move = buffer[i]
+        set_current_move(W, 0, move)
         child = play(s, move)
         floor = best - margin
         if W[LINES] > 1:
-            floor = min(floor, W[TOP + W[LINES] - 1])
+            floor = min(floor, best_scores[W[LINES] - 1])
         # 1. While there is no floor, a move is searched with the open window. Later moves must
         # first beat the floor in a null window; late quiet ones do so at a reduced depth.
         v = floor + 1
         if floor > -INF:
             reduced: Any = np.int64(0)
             if may_reduce != 0 and i >= LMR_MOVES and rank(s, move) <= 0 and unstable(child) == 0:
-                reduced = reduction(depth, i, history[move & (HISTORY_MOVES - 1)], 1, 1)
+                reduced = reduction(depth, i, history[history_index(move)], 1, 1)
             v = -alpha_beta(child, depth - 1 - reduced, -floor - 1, -floor, 1, W, T, C, D)
             if reduced > 0 and v > floor and W[STOP] == 0:
                 v = -alpha_beta(child, depth - 1, -floor - 1, -floor, 1, W, T, C, D)
@@ -252,8 +245,8 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
             v = -alpha_beta(child, depth - 1, -INF, -max(floor, -INF), 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
-        W[scores_at + i] = v
-        W[bounds_at + i] = EXACT if v > floor else UPPER
+        scores[i] = v
+        bounds[i] = EXACT if v > floor else UPPER
         W[ROOT_DONE] = i + 1
         # 2. A move with an exact score records its line and enters the list of the best scores. A
         # new best line is published.
@@ -276,16 +269,16 @@ def quiesce(
     searched, or only the game's `evasions`. Tactical moves that the game ranks below 0 are pruned.
     """
     # 1. A finished state has its exact value.
-    W[PV_LENGTH + ply] = 0
+    set_pv_length(W, ply, 0)
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (W[FEATURES] & PROBE) != 0:
-        known_end = probe(s, D)
-        if known_end != ONGOING:
-            return end_value(known_end & 3, ply + (known_end >> 2), W)
+        probed = probe(s, D)
+        if probed != ONGOING:
+            return end_value(probed & 3, ply + (probed >> 2), W)
 
     # 2. A side that may stand pat starts from the static evaluation. It is computed before the
     # table probe so that the prefetch has time to arrive.
@@ -301,22 +294,22 @@ def quiesce(
     # moves generated here.
     low = alpha
     table_move: Any = np.int64(-1)
-    k = U(0)
+    k = np.uint64(0)
     slot: Any = np.int64(0)
     uses_table = (W[FEATURES] & (TABLE | QUIET_TABLE)) == TABLE | QUIET_TABLE
     if uses_table:
-        k = key(s) ^ U(W[SALT])
+        k = table_key(s, W)
         slot = tt_probe(k, W, T)
-        entry = T[slot + 1]
-        if T[slot] ^ entry == k:
+        entry = entry_at(T, slot)
+        if has_key(T, slot, entry, k):
             tt_value = value_from_tt(entry, ply)
             if cuts_off(tt_value, entry, alpha, beta) != 0:
                 return tt_value
-            if (entry >> U(16)) & LOW_8 == U(0):
-                table_move = np.int64((entry >> U(32)) & LOW_16)
+            if entry_depth(entry) == 0:
+                table_move = entry_move(entry)
 
     # 4. Stand pat. Once the quiescence nodes are used up, nothing else is tried.
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    buffer = move_buffer(W, ply)
     n: Any = np.int64(0)
     if may_stand:
         if best >= beta or is_last:
@@ -332,31 +325,21 @@ def quiesce(
             return end_value(no_moves_result(s), ply, W)
 
     # 5. Search the moves, the best ordered first.
-    order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
+    order = move_order(W, ply)
     best_index: Any = np.int64(NO_INDEX)
+    score_tactical(s, buffer, order, n, table_move)
     for i in range(n):
-        move_score: Any = np.int64(rank(s, buffer[i]))
-        if i == table_move:
-            move_score = 1 << 44
-        order[i] = move_score * 65536 + (65535 - i)
-    for i in range(n):
-        j = i
-        for t in range(i + 1, n):
-            if order[t] > order[j]:
-                j = t
-        if is_unstable == 0 and order[j] < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
+        pick_move(buffer, order, i, n)
+        move = buffer[i]
+        sort_key = order[i]
+        if is_unstable == 0 and sort_key < 0 and (W[FEATURES] & BAD_CAPTURES) != 0:
             break  # bad captures: the game ranks the remaining moves below quiet ones
-        move = buffer[j]
-        sort_key = order[j]
-        order[j] = order[i]
-        buffer[j] = buffer[i]
         W[NODES] += 1
         if W[NODES] >= W[POLL] and poll(W, C) != 0:
             return 0
         child = play(s, move)
         if uses_table:
-            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
-            prefetch(T, next_slot)
+            prefetch_entry(child, W, T)
         v = -quiesce(child, -1, -beta, -low, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -364,7 +347,7 @@ def quiesce(
             best = v
             if v > low:
                 low = v
-                best_index = 65535 - (sort_key & 65535)
+                best_index = index_in(sort_key)
                 update_pv(move, ply, W)
             if v >= beta:
                 break
@@ -382,29 +365,30 @@ def alpha_beta(
     s: State, depth: int, alpha: int, beta: int, ply: int, W: Any, T: Any, C: Any, D: Any
 ) -> int:
     """The value of s to a depth within a window, alpha < beta; the contract is stated above."""
-    # 1. Count the node, and poll for a stop now and then.
+    # 1. Count the node, and poll for a stop every POLL_NODES nodes.
     W[NODES] += 1
     if W[NODES] >= W[POLL] and poll(W, C) != 0:
         return 0
-    W[PV_LENGTH + ply] = 0
+    set_pv_length(W, ply, 0)
     features = W[FEATURES]
 
-    # 2. A finished state has its exact value. So has a draw by rule; a repetition counts as a draw,
-    # because the side that can repeat a position can draw.
+    # 2. A finished state has its exact value, and so has a draw by rule. A repetition counts as a
+    # draw, because the side that can repeat a position can draw.
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
     if drawn(s) != 0:
         return end_value(DRAWN, ply, W)
     if REPEATS != 0 and (features & REPETITION) != 0 and is_repeated(s, ply, W) != 0:
-        # The value depends on this path: no table entry above may be stored as COMPLETE.
+        # The value depends on the path: no node above may store a COMPLETE entry.
         W[HORIZONS] += 1
         return end_value(DRAWN, ply, W)
     if HAS_PROBE != 0 and (features & PROBE) != 0:
-        known_end = probe(s, D)
-        if known_end != ONGOING:
-            return end_value(known_end & 3, ply + (known_end >> 2), W)
-    # Mate distance: no score is below a loss here or above a win with the next move.
+        probed = probe(s, D)
+        if probed != ONGOING:
+            return end_value(probed & 3, ply + (probed >> 2), W)
+    # Mate distance: the score is at least that of a loss here, and at most that of a win with the
+    # next move.
     if (features & MATE_DISTANCE) != 0:
         alpha = max(alpha, ply - MATE)
         beta = min(beta, MATE - ply - 1)
@@ -427,27 +411,27 @@ def alpha_beta(
         W[HORIZONS] += 1
         return evaluate(s, D)
 
-    # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where the
-    # improving flag needs the static evaluation in any case, it is computed before the probe so
+    # 4. Table probe: a value, a bound that cuts off, or at least the move to try first. Where
+    # `is_improving` needs the static evaluation in any case, it is computed before the probe so
     # that the prefetch has time to arrive.
     estimate: Any = np.int64(-INF)
     uses_improving = MARGIN != 0 and (features & IMPROVING) != 0 and is_unstable == 0
     if uses_improving:
         estimate = evaluate(s, D)
-    k = key(s) ^ U(W[SALT])
+    k = table_key(s, W)
     slot = tt_probe(k, W, T)
-    entry = T[slot + 1]
+    entry = entry_at(T, slot)
     table_move: Any = np.int64(-1)
     tt_value: Any = np.int64(-INF)
-    is_hit = (features & TABLE) != 0 and T[slot] ^ entry == k
+    is_hit = (features & TABLE) != 0 and has_key(T, slot, entry, k)
     if is_hit:
         tt_value = value_from_tt(entry, ply)
-        known_depth: Any = np.int64((entry >> U(16)) & LOW_8)
-        if known_depth != 0 and (entry >> U(32)) & LOW_16 != U(NO_INDEX):
-            table_move = np.int64((entry >> U(32)) & LOW_16)
-        is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)
-        if is_deep and cuts_off(tt_value, entry, alpha, beta) != 0:
-            if known_depth != COMPLETE:
+        entry_plies: Any = entry_depth(entry)
+        if entry_plies != 0 and entry_move(entry) != NO_INDEX:
+            table_move = entry_move(entry)
+        is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)
+        if is_deep_enough and cuts_off(tt_value, entry, alpha, beta) != 0:
+            if entry_plies != COMPLETE:
                 W[HORIZONS] += 1
             return int(tt_value)
 
@@ -455,18 +439,18 @@ def alpha_beta(
     # near the horizon, when that estimate exceeds beta by a margin per ply, return it.
     may_prune = 0
     is_improving = 1
-    is_free: Any = np.int64(0)
-    W[STATIC_EVAL + ply] = -INF
+    can_pass: Any = np.int64(0)
+    set_static_eval(W, ply, -INF)
     if is_unstable == 0:
         if beta - alpha == 1 and -MATE_BOUND < beta < MATE_BOUND:
-            is_free = may_pass(s)
+            can_pass = may_pass(s)
             if MARGIN != 0 and (features & FUTILITY) != 0 and depth <= FUTILITY_DEPTH:
                 may_prune = 1
-        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and is_free != 0):
+        if uses_improving or may_prune != 0 or (depth >= NULL_DEPTH and can_pass != 0):
             if not uses_improving:
                 estimate = evaluate(s, D)
-            W[STATIC_EVAL + ply] = estimate
-            if uses_improving and ply >= 3 and estimate <= W[STATIC_EVAL + ply - 2]:
+            set_static_eval(W, ply, estimate)
+            if uses_improving and ply >= 3 and estimate <= static_eval(W, ply - 2):
                 is_improving = 0
             may_refine = (
                 is_hit and (features & TABLE_GUESS) != 0 and -MATE_BOUND < tt_value < MATE_BOUND
@@ -475,29 +459,29 @@ def alpha_beta(
                 estimate = tt_value
     if (
         may_prune != 0
-        and is_free != 0
+        and can_pass != 0
         and ply >= W[NULL_FROM]
         and estimate - MARGIN * depth >= beta
     ):
         W[HORIZONS] += 1
         return int(estimate)
 
-    # 6. Null move: when even passing the turn does not bring the score below beta, no move needs to
-    # be tried. From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm
-    # it, because passing may be better than any move (zugzwang).
-    previous_move = W[CURRENT_MOVE + ply - 1]
+    # 6. Null move: if the score stays at or above beta even when the side to move passes, prune.
+    # From VERIFY_DEPTH on, a reduced search without null moves near its root must confirm it,
+    # because passing may be better than any move (zugzwang).
+    previous_move = current_move(W, ply - 1)
     if (
         (features & NULL_MOVE) != 0
         and depth >= NULL_DEPTH
         and previous_move != NO_MOVE
-        and is_free != 0
+        and can_pass != 0
         and ply >= W[NULL_FROM]
         and estimate >= beta
     ):
-        W[CURRENT_MOVE + ply] = NO_MOVE
-        null_depth = depth - 4 - depth // 4
+        set_current_move(W, ply, NO_MOVE)
+        null_depth = depth - NULL_REDUCTION - depth // NULL_DIVISOR
         if MARGIN != 0:
-            null_depth -= min((estimate - beta) // (2 * MARGIN), 3)
+            null_depth -= min((estimate - beta) // (2 * MARGIN), MAX_NULL_EXTRA)
         v = -alpha_beta(pass_turn(s), null_depth, -beta, 1 - beta, ply + 1, W, T, C, D)
         if W[STOP] != 0:
             return 0
@@ -505,21 +489,20 @@ def alpha_beta(
             W[HORIZONS] += 1
             if depth < VERIFY_DEPTH:
                 return beta if v > MATE_BOUND else v
-            kept = W[NULL_FROM]
+            outer_null_from = W[NULL_FROM]
             W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4
-            checked = alpha_beta(s, null_depth, alpha, beta, ply, W, T, C, D)
-            W[NULL_FROM] = kept
+            verified = alpha_beta(s, null_depth, alpha, beta, ply, W, T, C, D)
+            W[NULL_FROM] = outer_null_from
             if W[STOP] != 0:
                 return 0
-            if checked >= beta:
+            if verified >= beta:
                 return beta if v > MATE_BOUND else v
 
-    # 7. Generate and score the moves: table move, moves that the game ranks above 0, killer moves,
-    # the counter move, then quiet moves by history, and moves ranked below 0 last. Internal
-    # iterative reduction: without a table move a deep node is searched one ply shallower.
+    # 7. Generate and score the moves (`movepick`). Internal iterative reduction: without a table
+    # move a deep node is searched one ply shallower.
     if (features & IIR) != 0 and table_move < 0 and depth >= IIR_DEPTH:
         depth -= 1  # this search stores a move for the next iteration
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    buffer = move_buffer(W, ply)
     n: Any = np.int64(0)
     if is_unstable != 0:
         n = evasions(s, buffer)
@@ -527,50 +510,13 @@ def alpha_beta(
         n = moves(s, buffer)
     if n == 0:
         return end_value(no_moves_result(s), ply, W)
-    order = at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
-    history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
-    killers = at(W, KILLERS + 2 * ply)
-    killer_1 = killers[0]
-    killer_2 = killers[1]
-    counter_move = (
-        W[COUNTER_MOVES + (previous_move & (HISTORY_MOVES - 1))]
-        if (features & COUNTER_MOVE_ORDER) != 0
-        else NO_MOVE
-    )
-    first: Any = np.int64(0)
-    for i in range(n):
-        move = buffer[i]
-        move_score: Any = np.int64(0)
-        if (features & HISTORY_ORDER) != 0:
-            move_score = history[move & (HISTORY_MOVES - 1)]
-        ranked: Any = np.int64(0)
-        if (features & RANKS) != 0:
-            ranked = rank(s, move)
-        if i == table_move:
-            move_score = 1 << 44
-        elif ranked > 0:
-            move_score = (3 << 42) + ranked
-        elif (features & KILLERS_FIRST) != 0 and move == killer_1:
-            move_score = 1 << 43
-        elif (features & KILLERS_FIRST) != 0 and move == killer_2:
-            move_score = 1 << 42
-        elif move == counter_move:
-            move_score = 1 << 41
-        elif ranked < 0:
-            move_score = ranked - (1 << 40)
-        order[i] = move_score * (1 << 17) + (65536 if ranked == 0 else 0) + (65535 - i)
-        if order[i] > order[first]:
-            first = i
-    move = buffer[first]
-    sort_key = order[first]
-    buffer[first] = buffer[0]
-    order[first] = order[0]
-    buffer[0] = move
-    order[0] = sort_key
+    order = move_order(W, ply)
+    score_moves(s, buffer, order, n, table_move, ply, W)
 
     # 8. Search the moves in order: the first with the full window, the others with a null window,
-    # late quiet ones at a reduced depth, and again at full depth or window when they beat it. The
-    # first move often cuts off, so the rest is sorted only after it did not.
+    # late quiet ones at a reduced depth. A move that beats alpha is searched again at full depth,
+    # then with the full window. The first move often causes a cut-off, so the other moves are
+    # sorted only after it did not.
     horizons = W[HORIZONS]
     best = -INF
     best_index: Any = np.int64(0)
@@ -580,20 +526,20 @@ def alpha_beta(
             sort_moves(buffer, order, 1, n)
         move = buffer[i]
         sort_key = order[i]
-        W[CURRENT_MOVE + ply] = move
+        set_current_move(W, ply, move)
         child = play(s, move)
-        if may_prune != 0 and i > 0 and best > -MATE_BOUND and (sort_key >> 17) < 1 << 41:
+        may_skip = may_prune != 0 and i > 0 and best > -MATE_BOUND
+        if may_skip and score_in(sort_key) < COUNTER_MOVE_SCORE:
             # 9. Futility and late move pruning: skip a quiet move that would have to gain too much,
             # or comes late, unless it leaves the opponent unstable (gives check).
-            is_hopeless = estimate + MARGIN * (depth + 1) <= low
+            is_futile = estimate + MARGIN * (depth + 1) <= low
             is_late = i >= (LATE_MOVES + depth * depth) >> (1 - is_improving)
-            if (is_hopeless or is_late) and unstable(child) == 0:
+            if (is_futile or is_late) and unstable(child) == 0:
                 W[HORIZONS] += 1
-                order[i] = 0  # it was not searched, so it gets no malus
+                order[i] = PRUNED
                 continue
         if (features & TABLE) != 0:
-            next_slot: Any = np.int64(((key(child) ^ U(W[SALT])) * GOLDEN) >> U(W[TABLE_SHIFT])) * 2
-            prefetch(T, next_slot)
+            prefetch_entry(child, W, T)
         if i == 0:
             v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1, W, T, C, D)
         else:
@@ -601,8 +547,8 @@ def alpha_beta(
             may_reduce = (
                 (features & LMR) != 0 and depth >= LMR_DEPTH and i >= LMR_MOVES and is_unstable == 0
             )
-            if may_reduce and (sort_key >> 17) < 1 << 41 and unstable(child) == 0:
-                move_score = (sort_key >> 17) if (sort_key & 65536) != 0 else 0
+            if may_reduce and score_in(sort_key) < COUNTER_MOVE_SCORE and unstable(child) == 0:
+                move_score = score_in(sort_key) if is_quiet(sort_key) else 0
                 reduced = reduction(
                     depth, i, move_score, 1 if beta - alpha > 1 else 0, is_improving
                 )
@@ -614,22 +560,22 @@ def alpha_beta(
         if W[STOP] != 0:
             return 0
 
-        # 10. A better move raises alpha. When it reaches beta, a quiet move is recorded as killer
-        # move, counter move and in the history.
+        # 10. A better move raises alpha. A quiet move that reaches beta becomes a killer move and
+        # the counter move, and gets a history bonus.
         if v > best:
             best = v
-            best_index = 65535 - (sort_key & 65535)
+            best_index = index_in(sort_key)
             if v > low:
                 low = v
                 update_pv(move, ply, W)
             if v >= beta:
                 # Moves that the game ranks are ordered by their rank and need no history.
-                if (sort_key & 65536) != 0:
+                if is_quiet(sort_key):
                     update_history(buffer, order, i, depth, ply, W)
                 break
 
-    # 11. Store the value with its bound. When every move failed low there is no best move: keep the
-    # table's move.
+    # 11. Store the value with its bound. When every move failed low there is no best move, so the
+    # entry keeps the table's move.
     if (features & TABLE) == 0:
         return best
     bound = EXACT

@@ -3,21 +3,19 @@ often it is careless.
 
 A level is three numbers:
 
-- nodes: the positions that it searches. The deepest completed depth counts; depth 1 always
-  completes.
+- nodes: the node limit of its search. The deepest completed depth counts; depth 1 always completes.
 - margin: moves that score less than this much below the best one are candidates, and the job's seed
   picks one of them.
-- slip: the moves of a thousand that it plays carelessly, as the seed decides: after a search of one
-  ply without quiescence. A level that never searches further (1 node) plays such a move at random.
+- slip: how many moves in a thousand it plays carelessly, that is after a search of one ply without
+  quiescence. The seed picks these moves. A level with 1 node, which never searches further, plays
+  them at random.
 
-So a weak level errs as people do. It overlooks the answer to its move, and it does not know small
-differences. But as far as it can see it gives away no more than its margin, it wins at once where
-it can, and it plays no line that it sees to be lost while it sees another. Levels differ in how
-often they are careless more than in how far they search: the weaker of two wins now and then, and
-the level below the top searches far as well. docs/reference/levels.md shows the gain of the top
-level's
-second. Careless moves of a level of 1 node are random: without them the first level could not lose
-to an opponent who looks one ply ahead. No level is slow, or resigns, to be weak.
+So a weak level errs as people do: it overlooks the answer to its move, and it misjudges small
+differences. Within its depth it gives away no more than its margin, wins at once where it can, and
+avoids a lost line while there is another. Levels differ more in how often they are careless than in
+how far they search, so that the weaker of two wins now and then; docs/reference/levels.md has the
+measured strengths. Without random moves, the first level could not lose to an opponent that
+searches one ply. No level becomes weak by moving slowly or by resigning.
 
 Levels below the top start each move with an empty table, so that a job gives the same move on every
 machine and in every run. Only the top level uses its time in full, and the table of its room.
@@ -34,7 +32,7 @@ from engine.search.job import Limit, RootMove
 
 #: The thinking time of a level, in milliseconds: the top level uses it, the others rarely reach it.
 TIME_MS = 1000
-#: The moves of which a level's slip is a share.
+#: A level's slip is a number of moves in this many.
 SLIPS_OF = 1000
 #: A margin wider than any difference of two scores.
 ANY_MARGIN = 1 << 17
@@ -44,8 +42,8 @@ ANY_MARGIN = 1 << 17
 class Level:
     """The play of one level; by default the best move within its limit.
 
-    A repeatable level starts with an empty table, and its nodes run out long before its time. A
-    plain one takes the static evaluation at its depth, without quiescence.
+    A repeatable level starts with an empty table, and reaches its node limit long before its time
+    limit. A plain one takes the static evaluation at its depth, without quiescence.
     """
 
     limit: Limit
@@ -55,10 +53,8 @@ class Level:
     plain: bool = False
 
     def at(self, seed: int, position: str) -> "Level":
-        """The level's play in one position (a digest): its usual play, or the careless one that the
-        seed picks.
-        """
-        if not self.slip or lot(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
+        """The level in one position (a digest): itself, or its careless play, as the seed picks."""
+        if not self.slip or random_below(f"slip:{seed}:{position}", SLIPS_OF) >= self.slip:
             return self
         margin = ANY_MARGIN if self.limit.nodes == 1 else self.margin
         return replace(self, limit=structs.replace(self.limit, depth=1), margin=margin, plain=True)
@@ -84,15 +80,15 @@ def level_of(game: Game, level: int) -> Level:
     if not 1 <= level <= levels:
         raise ValueError(f"levels are 1 to {levels}, not {level}")
     if level == levels:
-        patience_ms = int(getattr(game.rules, "PATIENCE_MS", TIME_MS))
-        return TOP if patience_ms <= TIME_MS else Level(Limit(time_ms=patience_ms))
-    if game.level_table:
-        return level_from(*game.level_table[level - 1])
+        time_ms = game.rules.TOP_LEVEL_TIME_MS
+        return TOP if time_ms <= TIME_MS else Level(Limit(time_ms=time_ms))
+    if game.rules.LEVEL_TABLE:
+        return level_from(*game.rules.LEVEL_TABLE[level - 1])
     return level_from(*LADDER[(level - 1) * len(LADDER) // (levels - 1)])
 
 
 def level_from(nodes: int, margin: int, slip: int) -> Level:
-    """The level with these three numbers, as they appear in a table."""
+    """The level with these three numbers, in the order of LADDER and of a game's LEVEL_TABLE."""
     return Level(
         Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1
     )
@@ -106,9 +102,9 @@ def choose(moves: Sequence[RootMove], margin: int, seed: int, position: str) -> 
     candidates = [
         move for move in moves if move.bound == "exact" and move.score > best - margin
     ] or [moves[0]]
-    return candidates[lot(f"{seed}:{position}", len(candidates))]
+    return candidates[random_below(f"{seed}:{position}", len(candidates))]
 
 
-def lot(text: str, count: int) -> int:
-    """A number below count, drawn from a hash: always the same for the same text."""
+def random_below(text: str, count: int) -> int:
+    """A pseudo-random number below `count`: a hash, always the same for the same text."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") % count

@@ -1,10 +1,9 @@
 """Personas: ways of playing other than levels. A job gives the same move on every machine and in
 every run.
 
-- `average` takes its opponent for a player who may err: it plays the move with the best mean over
-  all answers.
-- `swindler` searches, and among the moves that give little away it plays the one after which the
-  opponent has most to lose by an error. In a lost position it chooses among all moves.
+- `average` expects an opponent that errs: it plays the move with the best mean over all answers.
+- `swindler` searches, and among the moves that give little away it plays the one after which an
+  error costs the opponent most. In a lost position it chooses among all moves.
 - `random` plays a random move.
 """
 
@@ -18,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.compiler.code_cache import note_ready
-from engine.compiler.interpreted import Bound, interpret_game
+from engine.compiler.interpreted import BoundTemplate, interpret_game
 from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
 from engine.search import expectimax as expectimax
@@ -34,28 +33,29 @@ from engine.search.driver import (
     Watch,
     unwatched,
 )
+from engine.search.features import PROBE
 from engine.search.job import PERSONAS, Info, Job, Limit, Result, RootMove, SearchFailed
-from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, lot
+from engine.search.levels import ANY_MARGIN, TIME_MS, level_of, random_below
 from engine.search.report import Report, nodes_per_second, resolve, to_info
 from engine.search.uncompiled import plays_in_full
 
-#: Nodes of `average`: it deepens as far as they suffice, and one ply in any case.
+#: The node limit of `average`, which completes at least one ply.
 AVERAGE_NODES = 200_000
-#: Nodes of the swindler's search.
+#: The node limit of the swindler's search.
 SWINDLER_NODES = 50_000
-#: The plies in which the swindler looks for the opponent's errors: its answers, our replies, and
-#: its next answers.
+#: The plies in which the swindler expects errors of the opponent: its answers, our replies, and its
+#: next answers.
 TRAP_DEPTH = 3
-#: Nodes of that search for each move; when they do not suffice, all moves are searched a ply less
-#: deep.
+#: The node limit of that search, for each move. When it does not suffice, all moves are searched
+#: one ply less deep.
 TRAP_NODES = 50_000
 
 
 class Expectimax:
-    """Average min-max for one game, compiled or not."""
+    """The expectimax search of one game, compiled or not."""
 
     def __init__(self, game: Game, compiled: bool = True) -> None:
-        self._native: Bound = (
+        self._native: BoundTemplate = (
             compile_game(game, expectimax) if compiled else interpret_game(game, expectimax)
         )
         self._words: Any = np.zeros(expectimax.work_words(int(game.rules.MAX_MOVES)), np.int64)
@@ -70,7 +70,7 @@ class Expectimax:
         self._words[: expectimax.BUFFERS] = 0
 
     def expire(self) -> None:
-        """Ends what is running; may be called from another thread."""
+        """Ends the running search. Another thread may call it."""
         self._words[expectimax.EXPIRED] = 1
 
     @property
@@ -83,8 +83,8 @@ class Expectimax:
     ) -> Fraction | None:
         """The value of a position for the side to move, with an opponent that errs at odd plies.
 
-        None if the nodes or the time do not suffice. With `nodes` None nothing stops the search:
-        that is for a single ply. Raises Cancelled when the control block says so.
+        None if the nodes or the time do not suffice. With `nodes` None there is no limit, which
+        only a search of a single ply may use. Raises Cancelled when the control block says so.
         """
         words = self._words
         words[expectimax.STOP] = 0
@@ -103,7 +103,9 @@ class Expectimax:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One search: its position, the seed that decides between equals, and the receiver of infos."""
+    """One search: its position, the seed that decides between equal moves, and the callback for
+    infos.
+    """
 
     position: Position
     seed: str
@@ -112,18 +114,18 @@ class _Request:
     clock: Callable[[], float]
     begun: float
 
-    def pick(self, worth: dict[int, Fraction]) -> int:
+    def pick(self, values: dict[int, Fraction]) -> int:
         """The best move; among equals the seed decides."""
-        best = max(worth.values())
-        equal = [move for move, value in worth.items() if value == best]
-        return equal[lot(self.seed, len(equal))]
+        best = max(values.values())
+        equal = [move for move, value in values.items() if value == best]
+        return equal[random_below(self.seed, len(equal))]
 
 
 class Personas:
-    """The personas of one game, around its search.
+    """The personas of one game, which use its search.
 
-    Uncompiled, the personas that search ahead answer with what they complete in their time, and
-    mark it as `Info.warming`.
+    Uncompiled, the personas that search ahead answer with the deepest result that they complete in
+    time, and mark it as `Info.warming`.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -162,7 +164,7 @@ class Personas:
             latest[:] = [replace(info, warming=is_short)]
             on_info(latest[0])
 
-        control.clear_shown()
+        control.clear_published()
         self._expectimax.begin()
         request = _Request(
             position, f"{job.seed}:{position.digest()}", control, report_info, clock, clock()
@@ -183,12 +185,12 @@ class Personas:
         self._expectimax.expire()
 
     def _average(self, request: _Request) -> str:
-        """Deepens until the nodes do not suffice for another ply or the tree has ended."""
-        worth: dict[int, Fraction] = {}
+        """The move to play: deepens until the nodes do not suffice or the tree has ended."""
+        values: dict[int, Fraction] = {}
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
         for depth in range(1, expectimax.MAX_DEPTH):
             before = self._expectimax.nodes
-            found = self._worth(
+            found = self._values(
                 request,
                 request.position.moves(),
                 depth,
@@ -196,8 +198,8 @@ class Personas:
             )
             if found is None:
                 break
-            worth = found
-            info = self._info(request, worth, depth)
+            values = found
+            info = self._info(request, values, depth)
             request.on_info(info)
             if self._expectimax.nodes - before == nodes:
                 break  # the tree ends above this depth
@@ -205,10 +207,10 @@ class Personas:
         return info.pv[0]
 
     def _swindle(self, request: _Request, seconds: float) -> str:
-        """Plays the move that expectimax prefers among those that the search finds good enough.
+        """The move that expectimax prefers among those that the search finds good enough.
 
-        Uncompiled, each of the two has half of the time, and the search's best move is played when
-        expectimax has no result.
+        Uncompiled, each of the two searches has half of the time, and the answer is the best move
+        of the first when expectimax has no result.
         """
         seconds = seconds if self._is_compiled else seconds / 2
         game = self._searcher.game
@@ -228,11 +230,11 @@ class Personas:
             return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
             is_sure = depth == 1 and self._is_compiled
-            worth = self._worth(
+            values = self._values(
                 request, good, depth + 1, None if is_sure else TRAP_NODES * len(good)
             )
-            if worth is not None:
-                return request.position.format_move(request.pick(worth))
+            if values is not None:
+                return request.position.format_move(request.pick(values))
         if not self._is_compiled:
             return info.pv[0]
         raise AssertionError("nothing stops a search of one ply")
@@ -240,7 +242,7 @@ class Personas:
     def _search(self, request: _Request, margin: int, seconds: float) -> Report:
         limit = Limit(nodes=SWINDLER_NODES, time_ms=max(1, round(seconds * 1000)))
         table = Table(SMALL_TABLE_BITS)
-        features = self._searcher.features & ~layout.PROBE
+        features = self._searcher.features & ~PROBE
         return self._searcher.search(
             request.position,
             limit,
@@ -251,13 +253,13 @@ class Personas:
             clock=request.clock,
         )
 
-    def _worth(
+    def _values(
         self, request: _Request, moves: Sequence[int], depth: int, nodes: int | None
     ) -> dict[int, Fraction] | None:
         """The value of each move against an opponent that errs; None if the nodes or the time do
         not suffice.
         """
-        worth = {}
+        values: dict[int, Fraction] = {}
         allowed = None if nodes is None else self._expectimax.nodes + nodes
         for move in moves:
             left = None if allowed is None else allowed - self._expectimax.nodes
@@ -266,14 +268,14 @@ class Personas:
             )
             if value is None:
                 return None
-            worth[move] = -value
-        return worth
+            values[move] = -value
+        return values
 
-    def _info(self, request: _Request, worth: dict[int, Fraction], depth: int) -> Info:
-        best = request.pick(worth)
-        ordered = sorted(worth, key=lambda move: (-worth[move], move != best))
+    def _info(self, request: _Request, values: dict[int, Fraction], depth: int) -> Info:
+        best = request.pick(values)
+        ordered = sorted(values, key=lambda move: (-values[move], move != best))
         scores = tuple(
-            RootMove(request.position.format_move(move), round(worth[move])) for move in ordered
+            RootMove(request.position.format_move(move), round(values[move])) for move in ordered
         )
         seconds = request.clock() - request.begun
         nodes = self._expectimax.nodes
@@ -291,7 +293,7 @@ class Personas:
 
 def _random(request: _Request) -> Result:
     tokens = request.position.tokens()
-    move = tokens[lot(request.seed, len(tokens))]
+    move = tokens[random_below(request.seed, len(tokens))]
     info = Info(0, 0, 0, 0, 0, (move,))
     request.on_info(info)
     return Result(move, info)

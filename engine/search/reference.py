@@ -1,11 +1,12 @@
-"""Reference functions for checks and figures: perft, plain minimax, and the rules themselves."""
+"""Reference functions for checks and measurements: perft, plain minimax, and the game's rules, so
+that Python can call each one compiled.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from engine.game import DRAWN, ONGOING, State
-from engine.jit import at
 from engine.search.hooks import (
     count,
     drawn,
@@ -25,20 +26,46 @@ from engine.search.hooks import (
     tactical,
     unstable,
 )  # fmt: skip
-from engine.search.layout import BUFFERS, INF, MAX_MOVES
+from engine.search.layout import INF
+from engine.search.stack import move_buffer
 from engine.search.steps import end_value
+
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
+SIGNATURES = {
+    "perft": "i8(state, i8, i8, i8*)",
+    "plain": "i8(state, i8, i8, i8*, i8*)",
+    "rule_status": "i8(state)",
+    "rule_moves": "i8(state, i8*)",
+    "rule_play": "state(state, i8)",
+    "rule_no_moves_result": "i8(state)",
+    "rule_key": "u8(state)",
+    "rule_evaluate": "i8(state, i8*)",
+    "rule_drawn": "i8(state)",
+    "rule_repetition": "u8(state)",
+    "rule_reversible": "i8(state)",
+    "rule_count": "i8(state, i8*)",
+    "rule_tactical": "i8(state, i8*)",
+    "rule_probe": "i8(state, i8*)",
+    "rule_unstable": "i8(state)",
+    "rule_evasions": "i8(state, i8*)",
+    "rule_rank": "i8(state, i8)",
+    "rule_may_pass": "i8(state)",
+    "rule_pass_turn": "state(state)",
+}
+#: The part of `engine.search.kernel.CALLS` for this module.
+CALLS = {"plain": ("end_value",)}
 
 
 def perft(s: State, depth: int, ply: int, W: Any) -> int:
-    """The number of move sequences of a length.
+    """The number of move sequences of `depth` plies.
 
-    A finished game has no moves; a position drawn by rule still has them.
+    A finished match has no moves; a position drawn by rule still has them.
     """
     if depth == 0:
         return 1
     if status(s) != ONGOING:
         return 0
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    buffer = move_buffer(W, ply)
     if depth == 1:
         return count(s, buffer)
     n = moves(s, buffer)
@@ -49,7 +76,7 @@ def perft(s: State, depth: int, ply: int, W: Any) -> int:
 
 
 def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
-    """The value that `alpha_beta` promises, by a minimax without pruning: for checks."""
+    """The value that `alpha_beta` promises, computed by minimax without pruning."""
     result = status(s)
     if result != ONGOING:
         return end_value(result, ply, W)
@@ -57,7 +84,7 @@ def plain(s: State, depth: int, ply: int, W: Any, D: Any) -> int:
         return end_value(DRAWN, ply, W)
     if depth <= 0:
         return evaluate(s, D)
-    buffer = at(W, BUFFERS + 2 * ply * MAX_MOVES)
+    buffer = move_buffer(W, ply)
     n = moves(s, buffer)
     if n == 0:
         return end_value(no_moves_result(s), ply, W)

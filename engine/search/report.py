@@ -12,16 +12,17 @@ from engine.search.job import Bound, Info, Job, Limit, Result, RootMove, RulesCh
 from engine.search.levels import TIME_MS, Level, choose, level_of
 from engine.solvers.base import Solution
 
+#: The bounds of scores by their number in the kernel.
 BOUNDS: dict[int, Bound] = {layout.EXACT: "exact", layout.LOWER: "lower", layout.UPPER: "upper"}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A completed depth. `moves` hold (move, score, bound), the best first; `solved` means that no
-    deeper search can differ.
+    """A completed depth. `moves` hold (move, score, bound), the best first; `solved` means that a
+    deeper search has the same result.
 
-    `lines` run parallel to `moves`: the line that begins with each move that has an exact score, as
-    far as it was recorded.
+    `lines` has for each of `moves` the line that begins with it, as far as it was recorded; it is
+    empty for a move without an exact score.
     """
 
     depth: int
@@ -35,9 +36,10 @@ class Report:
 
 
 def level_for(job: Job, game: Game) -> Level:
-    """The level of a job, or its own limit as a level; SearchFailed if the game lacks the level.
+    """The level of a job, or its own limit as a level.
 
-    A persona has the time of a level and is repeatable.
+    A persona has the time of a level and is repeatable. Raises SearchFailed if the game lacks the
+    level.
     """
     if job.persona is not None:
         return Level(Limit(time_ms=TIME_MS), repeatable=True)
@@ -50,7 +52,7 @@ def level_for(job: Job, game: Game) -> Level:
 
 
 def resolve(job: Job, game: Game) -> Position:
-    """The position of a job; RulesChanged or SearchFailed when it cannot be searched here."""
+    """The position of a job; raises RulesChanged or SearchFailed if it cannot be searched here."""
     if job.rules != game.digest:
         raise RulesChanged(
             f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
@@ -67,7 +69,7 @@ def resolve(job: Job, game: Game) -> Position:
 
 
 def best_so_far(job: Job, game: Game, info: Info) -> Result:
-    """The answer of a search that ends here: the move that the level chooses by the last info."""
+    """The answer of a search that ended early: the move that the level chooses by the last info."""
     if job.level is None:
         return Result(info.pv[0], info)
     position = resolve(job, game).digest()
@@ -79,16 +81,16 @@ def best_so_far(job: Job, game: Game, info: Info) -> Result:
 
 
 def line_tokens(position: Position, line: Sequence[int]) -> tuple[str, ...]:
-    """A line of play in tokens, cut before the first illegal move: two states may share a table
-    key.
+    """A line of play in tokens, cut off before the first illegal move, which the table can suggest
+    because two states may share a key.
     """
     tokens = []
-    here = position
+    current = position
     for move in line:
-        if move not in here.moves():
+        if move not in current.moves():
             break
-        tokens.append(here.format_move(move))
-        here = here.play(move)
+        tokens.append(current.format_move(move))
+        current = current.play(move)
     return tuple(tokens)
 
 

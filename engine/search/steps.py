@@ -1,5 +1,5 @@
-"""Small steps of the search: values of ended games, late move reductions, history, move sorting,
-polling for a stop, repetition, and the publication of the principal variation.
+"""Small steps of the search: values of ended games, late move reductions, history, polling for a
+stop, repetition, and the publication of the principal variation.
 """
 
 from typing import Any
@@ -7,47 +7,62 @@ from typing import Any
 import numpy as np
 
 from engine.game import DRAWN, WON, State
-from engine.jit import at, put
+from engine.jit import put
+from engine.search.features import MALUS
 from engine.search.hooks import repetition, reversible
 from engine.search.layout import (
-    BUFFERS,
     CANCEL,
-    COUNTER_MOVES,
-    CURRENT_MOVE,
     DRAW_VALUE,
     EXPIRED,
     FEATURES,
-    HISTORY,
-    HISTORY_MOVES,
-    KILLERS,
     LINE_WORDS,
     LINES,
-    MALUS,
     MATE,
-    MAX_HISTORY,
-    MAX_MOVES,
-    MAX_PLY,
     MAY_STOP,
     NO_MOVE,
     NODE_LIMIT,
     NODES,
     PAST,
-    PATH,
-    PLY,
     POLL,
-    POLL_NODES,
-    PV,
-    PV_LENGTH,
-    REDUCTIONS,
-    SEEN_DEPTH,
-    SEEN_NODES,
-    SEEN_PV,
-    SEEN_PV_LENGTH,
-    SEEN_SCORE,
+    PUBLISHED_DEPTH,
+    PUBLISHED_NODES,
+    PUBLISHED_PV,
+    PUBLISHED_PV_LENGTH,
+    PUBLISHED_SCORE,
     SEQUENCE,
     STOP,
-    TOP,
 )
+from engine.search.movepick import is_quiet
+from engine.search.parameters import MAX_HISTORY, MAX_HISTORY_BONUS, PLY, POLL_NODES, REDUCTIONS
+from engine.search.stack import (
+    current_move,
+    history_index,
+    killer_moves,
+    path_key,
+    pv_length,
+    pv_moves,
+    root_best,
+    root_line,
+    set_counter_move,
+    set_path_key,
+    set_pv_length,
+    side_history,
+)
+
+#: The part of `engine.search.kernel.SIGNATURES` for this module.
+SIGNATURES = {
+    "end_value": "i8(i8, i8, i8*)",
+    "reduction": "i8(i8, i8, i8, i8, i8)",
+    "add_history_bonus": "void(i8*, i8, i8)",
+    "update_history": "void(i8*, i8*, i8, i8, i8, i8*)",
+    "update_pv": "void(i8, i8, i8*)",
+    "poll": "i8(i8*, i8*)",
+    "is_repeated": "i8(state, i8, i8*)",
+    "record_root_line": "void(i8, i8, i8, i8*)",
+    "publish_pv": "void(i8, i8, i8*, i8*)",
+}
+#: The part of `engine.search.kernel.CALLS` for this module.
+CALLS = {"update_history": ("add_history_bonus",)}
 
 
 def end_value(result: int, ply: int, W: Any) -> int:
@@ -59,85 +74,71 @@ def end_value(result: int, ply: int, W: Any) -> int:
     return ply - MATE
 
 
-def reduction(depth: int, number: int, move_score: int, is_open: int, is_improving: int) -> int:
+def reduction(
+    depth: int, move_number: int, history_score: int, is_open: int, is_improving: int
+) -> int:
     """The plies by which a late move is reduced.
 
-    An open window and a good history reduce less; a side to move that is not improving on its
-    evaluation two plies before reduces more.
+    The reduction is smaller in an open window and for a move with a good history, and greater when
+    the side to move has not improved its static evaluation since its last move.
     """
-    parts: Any = np.int64(REDUCTIONS[min(depth, 63), min(number, 63)])
+    amount: Any = np.int64(REDUCTIONS[min(depth, 63), min(move_number, 63)])
     if is_open != 0:
-        parts -= PLY
+        amount -= PLY
     if is_improving == 0:
-        parts += PLY // 2
-    parts -= 2 * PLY * max(min(move_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
-    return int(max(min(parts // PLY, depth - 2), 0))
+        amount += PLY // 2
+    amount -= 2 * PLY * max(min(history_score, MAX_HISTORY), -MAX_HISTORY) // MAX_HISTORY
+    return int(max(min(amount // PLY, depth - 2), 0))
 
 
 def add_history_bonus(history: Any, move: int, depth: int) -> None:
     """Moves the history score of a move towards MAX_HISTORY, or, with a negative depth, towards
     -MAX_HISTORY.
     """
-    at_move = move & (HISTORY_MOVES - 1)
-    bonus = min(16 * depth * depth + 64 * abs(depth), 1600)
+    index = history_index(move)
+    bonus = min(16 * depth * depth + 64 * abs(depth), MAX_HISTORY_BONUS)
     if depth < 0:
         bonus = -bonus
-    history[at_move] += bonus - history[at_move] * abs(bonus) // MAX_HISTORY
+    history[index] += bonus - history[index] * abs(bonus) // MAX_HISTORY
 
 
 def update_history(buffer: Any, order: Any, i: int, depth: int, ply: int, W: Any) -> None:
-    """Records the i-th move at this ply, a quiet move that cut off.
+    """Records the i-th move at this ply, a quiet move that caused a cut-off.
 
-    It becomes a killer move and the counter move to the move before, and gets a history bonus. The
-    quiet moves that were searched before it get a malus.
+    It becomes a killer move and the counter move to the opponent's last move, and gets a history
+    bonus. The quiet moves that were searched before it get a malus.
     """
     move = buffer[i]
-    history = at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
+    history = side_history(W, ply)
     if (W[FEATURES] & MALUS) != 0:
         for t in range(i + 1):
-            if (order[t] & 65536) != 0:
+            if is_quiet(order[t]):
                 add_history_bonus(history, buffer[t], depth if t == i else -depth)
-    elif history[move & (HISTORY_MOVES - 1)] < 1 << 40:
-        history[move & (HISTORY_MOVES - 1)] += depth * depth
-    W[COUNTER_MOVES + (W[CURRENT_MOVE + ply - 1] & (HISTORY_MOVES - 1))] = move
-    killers = at(W, KILLERS + 2 * ply)
+    elif history[history_index(move)] < 1 << 40:
+        history[history_index(move)] += depth * depth
+    set_counter_move(W, current_move(W, ply - 1), move)
+    killers = killer_moves(W, ply)
     if killers[0] != move:
         killers[1] = killers[0]
         killers[0] = move
 
 
 def update_pv(move: int, ply: int, W: Any) -> None:
-    """Makes a move, followed by the best line of the next ply, the best line at this ply."""
-    line = PV + ply * MAX_PLY
-    W[line] = move
-    length = W[PV_LENGTH + ply + 1]
-    for t in range(length):
-        W[line + 1 + t] = W[line + MAX_PLY + t]
-    W[PV_LENGTH + ply] = length + 1
-
-
-def sort_moves(buffer: Any, order: Any, first: int, n: int) -> None:
-    """Sorts the moves from index `first` on by their order, best first.
-
-    It is an insertion sort, because quiet moves are nearly in order already.
-    """
-    for t in range(first + 1, n):
-        sort_key = order[t]
-        move = buffer[t]
-        u: Any = np.int64(t)
-        while u > first and order[u - 1] < sort_key:
-            order[u] = order[u - 1]
-            buffer[u] = buffer[u - 1]
-            u -= 1
-        order[u] = sort_key
-        buffer[u] = move
+    """Sets the principal variation at this ply: a move, then that of the next ply."""
+    line = pv_moves(W, ply)
+    child_line = pv_moves(W, ply + 1)
+    child_length = pv_length(W, ply + 1)
+    line[0] = move
+    for t in range(child_length):
+        line[t + 1] = child_line[t]
+    set_pv_length(W, ply, child_length + 1)
 
 
 def poll(W: Any, C: Any) -> int:
-    """Publishes the node count, checks every reason to stop, sets the node of the next poll and
-    returns W[STOP].
+    """Publishes the node count, checks every reason to stop and returns W[STOP]; the next poll is
+    POLL_NODES nodes later, or at the node limit.
     """
-    put(C, SEEN_NODES, W[NODES])
+    put(C, PUBLISHED_NODES, W[NODES])
     out_of_budget = W[EXPIRED] != 0 or W[NODES] >= W[NODE_LIMIT]
     if C[CANCEL] != 0 or (W[MAY_STOP] != 0 and out_of_budget):
         W[STOP] = 1
@@ -148,44 +149,45 @@ def poll(W: Any, C: Any) -> int:
 
 
 def is_repeated(s: State, ply: int, W: Any) -> int:
-    """1 if the position occurred before on the path or in the match; records it on the path."""
-    here = np.int64(repetition(s))
-    W[PATH + ply] = here
-    back = reversible(s)
-    if back > ply + W[PAST]:
-        back = ply + W[PAST]
-    for i in range(2, back + 1, 2):
+    """Records the position on the path; 1 if it occurred before, on the path or in the match."""
+    repetition_key: Any = np.int64(repetition(s))
+    set_path_key(W, ply, repetition_key)
+    plies_back = min(reversible(s), ply + W[PAST])
+    for i in range(2, plies_back + 1, 2):
         if i <= ply and (
-            W[CURRENT_MOVE + ply - i] == NO_MOVE or W[CURRENT_MOVE + ply - i + 1] == NO_MOVE
+            current_move(W, ply - i) == NO_MOVE or current_move(W, ply - i + 1) == NO_MOVE
         ):
             return 0  # a repetition across a null move does not count
-        if i >= 4 and W[PATH + ply - i] == here:
+        if i >= 4 and path_key(W, ply - i) == repetition_key:
             return 1
     return 0
 
 
 def record_root_line(i: int, move: int, v: int, W: Any) -> None:
-    """Records the line of the i-th root move and inserts its score into the best scores."""
-    line: Any = np.int64(BUFFERS + 2 * MAX_PLY * MAX_MOVES + 3 * MAX_MOVES + i * LINE_WORDS)
-    length = min(W[PV_LENGTH + 1], LINE_WORDS - 2)
-    W[line] = length + 1
-    W[line + 1] = move
-    for t in range(length):
-        W[line + 2 + t] = W[PV + MAX_PLY + t]
+    """Records the line of the i-th root move and inserts its score v into the best scores."""
+    line = root_line(W, i)
+    child_line = pv_moves(W, 1)
+    child_length = min(pv_length(W, 1), LINE_WORDS - 2)
+    line[0] = child_length + 1
+    line[1] = move
+    for t in range(child_length):
+        line[t + 2] = child_line[t]
+    best_scores = root_best(W)
     place: Any = np.int64(W[LINES])
-    while place > 0 and W[TOP + place - 1] < v:
-        W[TOP + place] = W[TOP + place - 1]
+    while place > 0 and best_scores[place - 1] < v:
+        best_scores[place] = best_scores[place - 1]
         place -= 1
-    W[TOP + place] = v
+    best_scores[place] = v
 
 
 def publish_pv(depth: int, score: int, W: Any, C: Any) -> None:
-    """Publishes the best line. SEQUENCE is odd while the line changes, as a mark for readers."""
+    """Publishes the best line. SEQUENCE is odd meanwhile: a reader then tries again (seqlock)."""
     put(C, SEQUENCE, C[SEQUENCE] + 1)
-    put(C, SEEN_NODES, W[NODES])
-    put(C, SEEN_DEPTH, depth)
-    put(C, SEEN_SCORE, score)
-    put(C, SEEN_PV_LENGTH, W[PV_LENGTH])
-    for t in range(W[PV_LENGTH]):
-        put(C, SEEN_PV + t, W[PV + t])
+    put(C, PUBLISHED_NODES, W[NODES])
+    put(C, PUBLISHED_DEPTH, depth)
+    put(C, PUBLISHED_SCORE, score)
+    put(C, PUBLISHED_PV_LENGTH, pv_length(W, 0))
+    line = pv_moves(W, 0)
+    for t in range(pv_length(W, 0)):
+        put(C, PUBLISHED_PV + t, line[t])
     put(C, SEQUENCE, C[SEQUENCE] + 1)

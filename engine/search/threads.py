@@ -1,9 +1,9 @@
 """Lazy SMP: helper threads search the same position with the same table, each with its own work
 memory.
 
-The threads share nothing but the table, whose entries carry their own check (key XOR data). An
-entry that one thread stores saves the others a search. The compiled kernel runs without the GIL, so
-threads of one process use several cores.
+The threads share only the table, whose entries detect torn writes (key XOR data). An entry that one
+thread stores saves the others a search. The compiled kernel runs without the GIL, so threads of one
+process use several cores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from engine.compiler.interpreted import Bound
+from engine.compiler.interpreted import BoundTemplate
 from engine.compiler.native import Memory
 from engine.game import Position
 from engine.search import layout
@@ -21,9 +21,9 @@ from engine.search.work import Work
 
 @contextmanager
 def helper_threads(
-    native: Bound, works: Sequence[Work], position: Position, table: Memory, data: Memory
+    native: BoundTemplate, works: Sequence[Work], position: Position, table: Memory, data: Memory
 ) -> Iterator[None]:
-    """Runs a helper thread for each of `works`, whose position is set, until the block ends."""
+    """Runs a helper thread for each of `works` until the block ends; their position is set."""
     if not works:
         yield
         return
@@ -40,16 +40,19 @@ def helper_threads(
         finally:
             for work in works:
                 work.expire()
-    for one in running:
-        one.result()  # raises the helper's exception
+    for helper in running:
+        helper.result()  # raises the helper's exception
 
 
 def _run_helper(
-    native: Bound, work: Work, state: tuple[int, ...], table: Memory, data: Memory, first_depth: int
+    native: BoundTemplate,
+    work: Work,
+    state: tuple[int, ...],
+    table: Memory,
+    data: Memory,
+    first_depth: int,
 ) -> None:
-    """Deepens as the main thread does, but from another first depth, so that the threads search
-    different depths.
-    """
+    """Deepens from a first depth of its own, so that the threads search different depths."""
     root = native.function("root")
     own_control = Memory(np.zeros(layout.CONTROL_WORDS, np.int64))
     for depth in range(first_depth, layout.MAX_PLY - 1):
@@ -57,5 +60,5 @@ def _run_helper(
         if work.is_stopped:
             return
         report = work.report(depth, int(score), 0.0, False, 0)
-        work.order([move for move, _, _ in report.moves])
+        work.set_root_moves([move for move, _, _ in report.moves])
         work.allow_stop(None)

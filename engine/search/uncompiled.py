@@ -1,10 +1,10 @@
 """Play before a game's machine code is compiled: its search runs uncompiled
 (`engine.compiler.interpreted`).
 
-The low levels are played in full: they visit the same nodes and choose the same move. Every other
+The low levels are played in full: they visit the same nodes and choose the same move. Any other
 level, and a persona that searches ahead, answers with the deepest depth that it completes in
-LOOK_MS, and marks the answer as `Info.warming`. A table says which levels are played in full, not a
-measured speed, so that it is the same on every machine.
+WARMING_MS, and marks the answer as `Info.warming`. A table, not a measured speed, decides which
+levels are played in full, so they are the same on every machine.
 """
 
 from engine.game import Game
@@ -12,10 +12,10 @@ from engine.search.job import Job
 from engine.search.levels import level_of
 
 #: The time for a level that is not played in full, in milliseconds.
-LOOK_MS = 1000
+WARMING_MS = 1000
 #: Levels up to this one are played in full in every game.
 LOW_LEVELS = 2
-#: Levels with at most this many nodes are played in full too: about a second's work
+#: Levels with at most this many nodes are played in full too: they take about a second
 #: (docs/notes/measurements.md).
 FULL_NODES = {
     "breakthrough": 3_000,
@@ -30,7 +30,7 @@ FULL_NODES = {
     "tic-tac-toe": 100,
 }
 
-#: Processor time to compile a game's search, in seconds, measured once: for a progress bar.
+#: The processor time that compiling a game's search takes, in seconds: for a progress bar.
 CPU_S = {
     "breakthrough": 5.6,
     "chess": 9.1,
@@ -65,7 +65,7 @@ def plays_in_full(game: Game, job: Job) -> bool:
 def may_answer_uncompiled(job: Job) -> bool:
     """True if a job may be answered uncompiled.
 
-    A job with its own limit waits for the compiled search: its depth or nodes are a promise.
+    A job with its own limit waits for the compiled search, which can keep its depth or nodes.
     """
     return job.level is not None or job.persona is not None
 

@@ -1,4 +1,4 @@
-"""The work memory of a searching thread: how numbers enter and leave it.
+"""The work memory of a searching thread: its settings before a search, its results after it.
 
 No compiled code is called here.
 """
@@ -12,30 +12,30 @@ import numpy as np
 from engine.compiler.native import Memory
 from engine.game import Position
 from engine.search import layout
+from engine.search.features import ALL, BASIC
+from engine.search.layout import NO_LIMIT as NO_LIMIT
 from engine.search.report import Report
 
-#: No limit of nodes.
-NO_LIMIT = 1 << 62
-#: The bound of `Settings.contempt`, either way.
+#: The bound of `Settings.contempt`, either way, in the evaluation's units.
 MAX_CONTEMPT = 1000
-#: The bits that a salt may have.
+#: The mask of a salt: it is stored as a signed 64-bit number.
 SALT_WORD = (1 << 62) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to search: the `lines` best moves, and those less than `margin` below the best one, get
-    exact scores.
+    """The settings of a search: the `lines` best moves, and those less than `margin` below the best
+    one, get exact scores.
 
     `exact_depth` is the profile whose score is that of a plain minimax to the same depth.
-    `features` are bits of layout.FEATURE. `contempt` is the cost of a draw for the side to move at
-    the root.
+    `features` are bits of `engine.search.features`. `contempt` is the cost of a draw for the side
+    to move at the root.
     """
 
     margin: int = 0
     lines: int = 1
     exact_depth: bool = False
-    features: int = layout.ALL
+    features: int = ALL
     contempt: int = 0
 
     def __post_init__(self) -> None:
@@ -45,8 +45,10 @@ class Settings:
             raise ValueError(f"contempt is at most {MAX_CONTEMPT} either way, not {self.contempt}")
 
     def salt(self, turn: int) -> int:
-        """The word that keeps values with contempt apart in the table: they are valid for one side
-        at the root and this contempt only. 0 without contempt.
+        """The word that is XORed into the table's keys: 0 without contempt.
+
+        It keeps values with contempt apart, which are valid for one side at the root and for this
+        contempt only.
         """
         if not self.contempt:
             return 0
@@ -71,7 +73,7 @@ class Work:
         age: int,
         settings: Settings,
     ) -> None:
-        """Clears the previous search; the first depth of the new one cannot be stopped."""
+        """Clears the previous search and sets up a new one, whose first depth cannot be stopped."""
         words = self.words
         past = position.past[-layout.MAX_PAST :]
         is_exact = settings.exact_depth
@@ -80,7 +82,7 @@ class Work:
         words[layout.CURRENT_MOVE : layout.BUFFERS] = layout.NO_MOVE
         words[layout.NODE_LIMIT] = NO_LIMIT
         words[layout.EXACT_DEPTH] = is_exact
-        words[layout.FEATURES] = settings.features & layout.BASIC if is_exact else settings.features
+        words[layout.FEATURES] = settings.features & BASIC if is_exact else settings.features
         words[layout.TABLE_SHIFT] = 64 - table_bits
         words[layout.AGE] = age
         words[layout.LINES] = min(settings.lines, len(moves))
@@ -90,9 +92,9 @@ class Work:
         words[layout.PATH - len(past) : layout.PATH] = np.array(past, np.uint64).view(np.int64)
         words[layout.ROOT_COUNT] = len(moves)
         self.wants_best_only = settings.lines == 1 and settings.margin == 0
-        self.order(moves)
+        self.set_root_moves(moves)
 
-    def order(self, moves: Sequence[int]) -> None:
+    def set_root_moves(self, moves: Sequence[int]) -> None:
         """Sets the root's moves, in the order in which to search them."""
         self.words[self._root_at :][: len(moves)] = moves
 
@@ -134,7 +136,7 @@ class Work:
     ) -> Report:
         """The report with the best move of an unfinished depth in front.
 
-        The other moves have their latest scores, capped at the score of the best move.
+        The other moves have their latest scores, at most the score of the best move.
         """
         words, done = self.words, int(self.words[layout.ROOT_DONE])
         columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
@@ -146,7 +148,7 @@ class Work:
         ]
         capped = sorted(
             ((move, min(found, score), bound) for move, found, bound in others),
-            key=lambda one: -one[1],
+            key=lambda each: -each[1],
         )
         moves = ((line[0], score, layout.EXACT), *capped)
         lines = (line, *(() for _ in capped))

@@ -163,7 +163,7 @@ class BookSolver(Solver, Protocol):
 
 def named_solver(game: Game) -> Solver | None:
     """Returns the solver that a game's rules name, or None; GameFault if it cannot be loaded."""
-    name = str(getattr(game.rules, "SOLVER", ""))
+    name = game.rules.SOLVER
     if not name:
         return None
     try:

@@ -300,7 +300,7 @@ class ConnectFourSolver:
         work[kernel.MAX_BITS] = self._bits
         work[kernel.TABLE_SHIFT] = 64 - kernel.SMALL_BITS
         work[kernel.GROW_AT] = kernel.NODES_PER_ENTRY << kernel.SMALL_BITS
-        control.clear_shown()
+        control.clear_published()
 
     def _clear_table(self) -> None:
         """Clears the used part of the table.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from engine.jit import U, at, lsb, popcount, prefetch, put
-from engine.search.layout import CANCEL, SEEN_NODES
+from engine.search.layout import CANCEL, PUBLISHED_NODES
 
 #: Counters in A. Another thread writes EXPIRED. 64 - TABLE_SHIFT is the number of index bits in
 #: use, MAX_BITS the maximum for which the memory has room.
@@ -196,7 +196,7 @@ def slot_of(key: np.uint64, count: int, A: Any) -> int:
 
 def poll(A: Any, C: Any) -> int:
     """Publishes the node count, checks all limits, sets the next poll and returns A[STOP]."""
-    put(C, SEEN_NODES, int(A[NODES]))
+    put(C, PUBLISHED_NODES, int(A[NODES]))
     if C[CANCEL] != 0 or A[EXPIRED] != NO_BITS or A[NODES] >= A[NODE_LIMIT]:
         A[STOP] = ONE
     if A[NODES] >= A[GROW_AT]:

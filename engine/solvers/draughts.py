@@ -38,7 +38,7 @@ class DraughtsSolver:
 
     def __init__(self, game: Game, tables: Any = None) -> None:
         self.game = game
-        rules: Any = game.rules
+        rules: Any = game.module
         self._rules = rules
         self.max_pieces = int(rules.TABLE_PIECES)
         self._data = None if tables is None else self._join_data(tables)

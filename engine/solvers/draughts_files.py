@@ -55,7 +55,7 @@ def slice_entries(code: int, starts: Any, total: int) -> int:
 
 def table_bytes(game: Game, pieces: int) -> int:
     """The number of entries, one byte each, of the tables of up to `pieces` pieces."""
-    rules: Any = game.rules
+    rules: Any = game.module
     return sum(
         slice_entries(code, rules.SLICES, rules.TABLE_BYTES)
         for pair in slice_pairs(pieces)
@@ -71,7 +71,7 @@ def make_tables(game: Game, pieces: int, progress: Progress = no_progress) -> An
     from engine.compiler.native import Memory, compile_game
     from engine.solvers import draughts_tables
 
-    rules: Any = game.rules
+    rules: Any = game.module
     build = compile_game(game, draughts_tables).function("build")
     pairs = slice_pairs(pieces)
     total = table_bytes(game, pieces)
@@ -119,7 +119,7 @@ def load_or_make_tables(game: Game) -> Any:
     with code_cache.locked(code_cache.cache_folder(), f"{game.id}.tables"):
         words = load_tables(tables_file(game))
         if words is None:
-            rules: Any = game.rules
+            rules: Any = game.module
             words = make_tables(game, int(rules.TABLE_PIECES))
             store_tables(tables_file(game), words)
     return words

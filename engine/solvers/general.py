@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from engine.game import Game, Position
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import SOUND
 from engine.search.job import MATE, Limit
 from engine.search.report import BOUNDS, Report
 from engine.solvers.base import Batch, Problem, Solution, SolvedMove, Timer
@@ -115,8 +116,8 @@ class SearchSolver:
             self._table,
             control,
             margin=margin,
-            features=layout.SOUND,
-            around=self._expire_if_late,
+            features=SOUND,
+            timer=self._expire_if_late,
         )
 
     @contextmanager

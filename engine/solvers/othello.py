@@ -82,7 +82,7 @@ class EndgameSolver:
         self.prepare()
         start = time.perf_counter()
         self._start_search(limit)
-        control.clear_shown()
+        control.clear_published()
         with timer():
             result = self._find_result(position, limit, control)
             if result is None:

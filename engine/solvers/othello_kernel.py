@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from engine.jit import at, lsb, popcount, put
-from engine.search.layout import CANCEL, SEEN_NODES
+from engine.search.layout import CANCEL, PUBLISHED_NODES
 from engine.solvers import othello_last
 from engine.solvers.othello_last import (
     BEST,
@@ -289,7 +289,7 @@ def tt_store(
 
 def poll(M: Any, C: Any) -> int:
     """Publishes the node count, checks all limits, sets the next poll and returns M[STOP]."""
-    put(C, SEEN_NODES, np.int64(M[NODES]))
+    put(C, PUBLISHED_NODES, np.int64(M[NODES]))
     M[POLL] = M[NODES] + U(POLL_NODES)
     if C[CANCEL] != 0 or M[EXPIRED] != ZERO or M[NODES] >= M[NODE_LIMIT]:
         M[STOP] = ONE

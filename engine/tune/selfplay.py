@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -104,12 +103,12 @@ def is_decided(leads: list[int], decided: int) -> bool:
 
 def is_quiet(position: Position, best: int) -> bool:
     """Whether a static evaluation is meaningful: a stable position with a quiet best move."""
-    rules: Any = position.game.rules
+    rules = position.game.rules
     state = position.state
     with np.errstate(over="ignore"):
-        if hasattr(rules, "unstable") and rules.unstable(state):
+        if rules.unstable is not None and rules.unstable(state):
             return False
-        if hasattr(rules, "tactical"):
+        if rules.tactical is not None:
             buffer = [0] * int(rules.MAX_MOVES)
             return best not in buffer[: rules.tactical(state, buffer)]
     return True

@@ -24,6 +24,7 @@ class Followers:
     __slots__ = (
         "_followers",
         "_get_room",
+        "_joined_with",
         "_last_presence",
         "_on_change",
         "_ports",
@@ -48,6 +49,8 @@ class Followers:
         self._remote_reports: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last_presence = b""
+        #: The presence frames of the followers that joined after `_last_presence` was sent.
+        self._joined_with: dict[Follower, bytes] = {}
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -81,6 +84,7 @@ class Followers:
         """Removes a follower. Returns whether it was there."""
         if self._followers.pop(follower, None) is None:
             return False
+        self._joined_with.pop(follower, None)
         self.schedule_presence()
         return True
 
@@ -134,6 +138,11 @@ class Followers:
             format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching))
         )
 
+    def presence_at_join(self, follower: Follower, room: Room) -> bytes:
+        """The presence frame for a joining follower, which next receives one that differs."""
+        frame = self._joined_with[follower] = self.presence_frame(room)
+        return frame
+
     def close(self) -> None:
         """Cancels the scheduled presence frame, if any."""
         if self._timer is not None:
@@ -151,13 +160,16 @@ class Followers:
         )
 
     def _send_presence(self) -> None:
-        """Sends the presence frame to this node's followers if it has changed."""
+        """Sends the presence to each follower here that has another one."""
         self._timer = None
         room = self._get_room()
         if room is None:
             return
         frame = self.presence_frame(room)
-        if frame != self._last_presence:
-            self._last_presence = frame
-            self.send_ephemeral_to_all(frame)
+        last, self._last_presence = self._last_presence, frame
+        joined_with, self._joined_with = self._joined_with, {}
+        for follower in tuple(self._followers):
+            if joined_with.get(follower, last) != frame:
+                follower.send_ephemeral(frame)
+        if frame != last:
             self._on_change(self._room_id)

@@ -615,7 +615,7 @@ class RoomRunner:
             self._thinking_frame,
         ]
         self._followers.add(follower, is_player)
-        follower.send(b"".join(parts) + self._followers.presence_frame(room))
+        follower.send(b"".join(parts) + self._followers.presence_at_join(follower, room))
         self._followers.schedule_presence()
 
     async def _events_since(self, v: int) -> list[StoredEvent]:

@@ -181,7 +181,7 @@ class Matches:
         """The moves with their numbers and notation, which old logs lack."""
         try:
             game = self._ports.find_game(match.game)
-            is_incomplete = hasattr(game.rules, "notation") and any(
+            is_incomplete = game.rules.notation is not None and any(
                 move.text is None for move in moves
             )
             position = game.position(match.start, _decode(match.options)) if is_incomplete else None

@@ -1,4 +1,4 @@
-"""Runs each test of the connection in memory and over a real WebSocket."""
+"""The fixture `run`, which runs tests of the connection in memory and over a real WebSocket."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,7 +14,7 @@ Test = Callable[[Backend], Coroutine[Any, Any, None]]
 
 @pytest.fixture(params=["memory", "websocket"])
 def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
-    """Runs a test in memory on virtual time, and again over a real WebSocket."""
+    """Runs a test function: once in memory with virtual time, once over a real WebSocket."""
     if request.param == "memory":
         return lambda test: run_virtual(test(memory))
     return lambda test: asyncio.run(test(websocket))

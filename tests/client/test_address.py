@@ -1,4 +1,4 @@
-"""Addresses and links as people write them."""
+"""Parsing of addresses and links as people write them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from client.address import BadAddress, linked_ply, parse_address, parse_link
 
 
 @pytest.mark.parametrize(
-    ("text", "root", "socket"),
+    ("text", "root", "websocket_url"),
     [
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000", "ws://127.0.0.1:8000/ws"),
         ("http://host:8000/room/abc", "http://host:8000", "ws://host:8000/ws"),
@@ -19,21 +19,21 @@ from client.address import BadAddress, linked_ply, parse_address, parse_link
         ("http://ann:secret@host:8000", "http://host:8000", "ws://host:8000/ws"),
     ],
 )
-def test_addresses(text: str, root: str, socket: str) -> None:
+def test_an_address_may_be_written_in_many_forms(text: str, root: str, websocket_url: str) -> None:
     address = parse_address(text)
-    assert (str(address), address.socket) == (root, socket)
+    assert (str(address), address.websocket_url) == (root, websocket_url)
 
 
 @pytest.mark.parametrize(
     "text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"]
 )
-def test_other_texts_are_no_addresses(text: str) -> None:
+def test_other_texts_are_refused_as_addresses(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_address(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "root", "one_id"),
+    ("text", "root", "expected_id"),
     [
         ("abc123", None, "abc123"),
         ("a-b_C", None, "a-b_C"),
@@ -43,25 +43,25 @@ def test_other_texts_are_no_addresses(text: str) -> None:
         ("host:8000/room/abc/", "http://host:8000", "abc"),
     ],
 )
-def test_links(text: str, root: str | None, one_id: str) -> None:
-    address, found = parse_link(text)
-    assert (str(address) if address else None, found) == (root, one_id)
+def test_a_link_names_a_server_and_an_id(text: str, root: str | None, expected_id: str) -> None:
+    address, parsed_id = parse_link(text)
+    assert (str(address) if address else None, parsed_id) == (root, expected_id)
 
 
 @pytest.mark.parametrize(
     "text", ["", "a b", "http://host:8000", "http://host:8000/", "höhle", "x" * 65]
 )
-def test_other_texts_are_no_links(text: str) -> None:
+def test_other_texts_are_refused_as_links(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_link(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "local"),
+    ("text", "is_local"),
     [("127.0.0.1:1", True), ("localhost", True), ("[::1]:1", True), ("host", False)],
 )
-def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
-    assert parse_address(text).is_local == local
+def test_only_this_machine_is_local(text: str, is_local: bool) -> None:
+    assert parse_address(text).is_local == is_local
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_this_machine_needs_no_proxy(text: str, local: bool) -> None:
     ]
     + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
 )
-def test_a_link_may_name_a_ply(text: str, ply: int | None) -> None:
+def test_a_match_link_may_name_a_ply(text: str, ply: int | None) -> None:
     assert linked_ply(text) == ply

@@ -1,4 +1,4 @@
-"""Boards as text: golden pictures for each game, and the properties of all of them."""
+"""Boards as text: golden pictures of each game, and properties that hold for every position."""
 
 import re
 from typing import Literal
@@ -13,6 +13,7 @@ from engine.game import Position
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Border, Grid, Kind, PositionView, SeatView, Site, Sites
 
+#: Game, options, moves, and the picture of the position after them.
 GOLDEN: list[tuple[str, dict[str, str], str, str]] = [
     ("tic-tac-toe", {}, "", """\
  3  .  .  .
@@ -190,7 +191,9 @@ def position_after(game_id: str, options: dict[str, str], moves: str) -> Positio
 
 
 @pytest.mark.parametrize(("game_id", "options", "moves", "picture"), GOLDEN)
-def test_pictures(game_id: str, options: dict[str, str], moves: str, picture: str) -> None:
+def test_a_position_has_its_golden_picture(
+    game_id: str, options: dict[str, str], moves: str, picture: str
+) -> None:
     position = position_after(game_id, options, moves)
     assert board_text(position.game.board(position.options), position.view()) == picture
 
@@ -200,7 +203,7 @@ def test_every_game_has_a_golden_picture() -> None:
 
 
 @given(st.sampled_from(game_ids()), st.data())
-def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
+def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     game_id: str, data: st.DataObject
 ) -> None:
     """A page has at most 80 by 24 printable characters, and colour codes do not change it."""
@@ -219,20 +222,20 @@ def test_any_position_fits_on_a_page_and_shows_all_its_pieces(
     assert picture.replace("\n", "").isprintable()
     assert picture.endswith(view.text)
     layout = lay_out(board.board)
-    above = -min(0, *(row for row, _, _ in layout.words)) if layout.words else 0
+    above = -min(0, *(row for row, _, _ in layout.labels)) if layout.labels else 0
     height = above + 1 + max(row for row, _ in layout.cells.values())
-    for kind, look in board.kinds.items():
-        count = list(view.pieces.values()).count(kind)
-        drawn = "\n".join(lines[:height])
-        assert drawn.count(look.text or "?") == count
+    drawn_board = "\n".join(lines[:height])
+    for name, kind in board.kinds.items():
+        count = list(view.pieces.values()).count(name)
+        assert drawn_board.count(kind.text or "?") == count
     assert re.sub(r"\x1b\[[0-9;]*m", "", board_text(board, view, colour=True)) == picture
-    spoken = pieces_text(board, view)
-    assert all(f"{cell} {board.kinds[kind].name}" in spoken for cell, kind in view.pieces.items())
+    words = pieces_text(board, view)
+    assert all(f"{cell} {board.kinds[kind].name}" in words for cell, kind in view.pieces.items())
 
 
-# --- boards of games that do not exist yet
+# --- boards made for these tests
 
-CHESSLIKE = BoardView(
+CHESS_BOARD = BoardView(
     Grid(8, 8, style="checker"),
     {
         "K": Kind("white king", 0, text="K"),
@@ -243,7 +246,7 @@ CHESSLIKE = BoardView(
 )
 
 
-def test_check_hands_and_other_marks_are_explained() -> None:
+def test_marks_and_pieces_in_hand_are_explained_below_the_board() -> None:
     view = PositionView(
         {"e1": "K", "e8": "k", "a2": "P"},
         1,
@@ -252,7 +255,7 @@ def test_check_hands_and_other_marks_are_explained() -> None:
         ("a1", "a2"),
         {"P": 2},
     )
-    assert board_text(CHESSLIKE, view).split("\n") == [
+    assert board_text(CHESS_BOARD, view).split("\n") == [
         " 8  .  .  .  . !k! .  . (.)",
         *[f" {row}  .  .  .  .  .  .  .  ." for row in (7, 6, 5, 4, 3)],
         " 2 [W] .  .  .  .  .  .  .",
@@ -271,8 +274,8 @@ def test_the_largest_boards_fit() -> None:
         assert max(map(len, picture)) <= COLS
 
 
-def morris() -> BoardView:
-    """Nine men's morris, which needs points and lines."""
+def morris_board() -> BoardView:
+    """The board of nine men's morris, with points and lines."""
     columns = {1: "adg", 2: "bdf", 3: "cde", 4: "abcefg", 5: "cde", 6: "bdf", 7: "adg"}
     sites = tuple(
         Site(f"{c}{row}", ord(c) - 97, 7 - row, "point")
@@ -287,12 +290,12 @@ def morris() -> BoardView:
     )
 
 
-def test_points_and_lines() -> None:
+def test_a_board_of_points_shows_its_lines() -> None:
     view = PositionView(
         {"a1": "W", "d2": "B", "b4": "W"}, 0, "White to move", {"win": ("a1",)}, ("b4",), {"W": 7}
     )
     assert (
-        board_text(morris(), view)
+        board_text(morris_board(), view)
         == """\
  7  .-----------.-----------.
     |           |           |
@@ -314,8 +317,8 @@ White to move"""
     )
 
 
-def test_lines_and_turned_sticks_are_strokes() -> None:
-    """A kind without a letter of its own is a stroke that leans as its shape does."""
+def test_lines_and_sticks_are_drawn_at_their_angle() -> None:
+    """A kind with a letter of its own shows the letter instead."""
     shapes: tuple[Literal["line", "stick"], ...] = ("line", "stick")
     kinds = {
         f"{shape}{angle}": Kind(shape, 0, shape, angle=angle)
@@ -330,21 +333,21 @@ def test_lines_and_turned_sticks_are_strokes() -> None:
         ["-", "\\", "|", "/"],
         ["|", "/", "-", "\\"],
     ]
-    lettered = BoardView(Grid(1, 1), {"x": Kind("line", 0, "line", text="=")}, ())
-    assert "=" in board_text(lettered, PositionView({"a1": "x"}, 0, "go"))
+    board = BoardView(Grid(1, 1), {"x": Kind("line", 0, "line", text="=")}, ())
+    assert "=" in board_text(board, PositionView({"a1": "x"}, 0, "go"))
 
 
-def test_a_mark_names_cells_labels_and_buttons() -> None:
-    """A label stands for its cells; a button, which has no cell, is spelled out."""
+def test_a_mark_is_shown_on_cells_labels_and_buttons() -> None:
+    """A mark on a label is on all its cells; one on a button, which has no cell, is spelled out."""
     board = BoardView(Grid(2, 2), {}, (), {"a": ("a1", "a2"), "pass": ()})
-    marked = board_text(
+    text = board_text(
         board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
     )
-    assert marked == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
+    assert text == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
 
 
-def test_a_pass_is_named_as_the_last_move() -> None:
-    """Othello: nothing on the board has changed, and the line below it names the pass."""
+def test_a_pass_is_shown_as_the_last_move() -> None:
+    """In Othello a pass changes nothing on the board, so the legend names it."""
     position = load_game("othello").start()
     for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
         position = position.play(position.parse_move(token))
@@ -404,7 +407,7 @@ def test_the_board_is_flipped_for_the_second_seat() -> None:
     assert board_text(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
 
 
-def test_cells_without_a_row_in_their_names_show_them() -> None:
+def test_cells_whose_ids_are_not_column_and_row_show_their_ids() -> None:
     sites = Sites(
         (Site("A", 1, 0), Site("B", 0, 1), Site("C", 2, 1), Site("D", 1, 2)),
         (("A", "B", "D", "C", "A"),),
@@ -423,35 +426,35 @@ go"""
 
 
 def test_a_piece_of_unknown_kind_is_a_question_mark() -> None:
-    assert "?" in board_text(CHESSLIKE, PositionView({"a1": "dragon"}, 0, ""))
+    assert "?" in board_text(CHESS_BOARD, PositionView({"a1": "dragon"}, 0, ""))
 
 
-# --- colour and words
+# --- colours, and pieces in words
 
 
 @pytest.mark.parametrize(
     ("colour", "code"), [("#c0392b", 31), ("#e1a700", 33), ("#2471a3", 36), ("#27ae60", 32)]
 )
-def test_colours_map_to_those_of_a_plain_terminal(colour: str, code: int) -> None:
+def test_a_colour_maps_to_the_nearest_terminal_colour(colour: str, code: int) -> None:
     assert colour_code(colour) == code
 
 
 @pytest.mark.parametrize("colour", ["#ffffff", "#000000", "#808080", "red", "#xyzxyz", ""])
-def test_greys_and_unknown_colours_map_to_the_default(colour: str) -> None:
+def test_greys_and_invalid_colours_map_to_the_default(colour: str) -> None:
     assert colour_code(colour) == 39
 
 
-def test_pieces_in_words() -> None:
+def test_pieces_are_listed_in_words() -> None:
     view = PositionView({"e1": "K", "e8": "k", "a2": "P"}, 1, "")
-    assert pieces_text(CHESSLIKE, view) == "e1 white king, a2 white pawn, e8 black king"
-    assert pieces_text(CHESSLIKE, view, "e") == "e1 white king, e8 black king"
-    assert pieces_text(CHESSLIKE, view, "8") == "e8 black king"
-    assert pieces_text(CHESSLIKE, view, "b") == "b is empty."
-    assert pieces_text(CHESSLIKE, view, "z9") == "There is no cell z9."
-    assert pieces_text(CHESSLIKE, PositionView({}, 0, "")) == "The board is empty."
+    assert pieces_text(CHESS_BOARD, view) == "e1 white king, a2 white pawn, e8 black king"
+    assert pieces_text(CHESS_BOARD, view, "e") == "e1 white king, e8 black king"
+    assert pieces_text(CHESS_BOARD, view, "8") == "e8 black king"
+    assert pieces_text(CHESS_BOARD, view, "b") == "b is empty."
+    assert pieces_text(CHESS_BOARD, view, "z9") == "There is no cell z9."
+    assert pieces_text(CHESS_BOARD, PositionView({}, 0, "")) == "The board is empty."
 
 
 def test_every_cell_has_a_place_of_its_own() -> None:
-    for board in (Grid(26, 19), Grid(8, 8, "top-left"), morris().board):
+    for board in (Grid(26, 19), Grid(8, 8, "top-left"), morris_board().board):
         cells = lay_out(board).cells
         assert len(set(cells.values())) == len(cells)

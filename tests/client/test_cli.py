@@ -1,4 +1,4 @@
-"""The parts of the plyroom command that need no server: wrong usage, help, games, addresses."""
+"""The parts of the plyroom command that need no server: wrong usage, help, the list of games."""
 
 import json
 import subprocess
@@ -19,13 +19,14 @@ def plyroom(*arguments: str, **environ: str) -> Result:
     )
 
 
-#: The client's own commands; the others run a program of the server, which has their help.
-COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
+#: The client's own commands; their help is the client's.
+CLIENT_COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
 
-SERVERS = sorted(set(main.commands) - set(COMMANDS))
+#: The commands that run a program of the server; their help is that program's.
+SERVER_COMMANDS = sorted(set(main.commands) - set(CLIENT_COMMANDS))
 
 
-@pytest.mark.parametrize("command", SERVERS)
+@pytest.mark.parametrize("command", SERVER_COMMANDS)
 def test_every_command_of_the_server_has_help(command: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True
@@ -34,11 +35,11 @@ def test_every_command_of_the_server_has_help(command: str) -> None:
     assert done.stdout.lower().startswith("usage:")
 
 
-def test_the_commands() -> None:
-    assert COMMANDS == ["games", "join", "play", "replay", "serve", "watch"]
+def test_the_client_has_these_commands() -> None:
+    assert CLIENT_COMMANDS == ["games", "join", "play", "replay", "serve", "watch"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", CLIENT_COMMANDS)
 def test_every_command_and_each_of_its_options_has_help(command: str) -> None:
     result = plyroom(command, "--help")
     assert result.exit_code == 0
@@ -48,7 +49,7 @@ def test_every_command_and_each_of_its_options_has_help(command: str) -> None:
             assert parameter.help or parameter.name == "side", parameter.name
 
 
-def test_version_and_help() -> None:
+def test_the_command_prints_its_version_and_its_help() -> None:
     assert plyroom("--version").output.startswith("plyroom, version ")
     assert "play" in plyroom("-h").output
 
@@ -76,7 +77,7 @@ def test_games_lists_all_with_levels_and_options() -> None:
 
 
 def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line says why; the other games are listed."""
+    """A line on stderr gives the reason; the other games are listed."""
     monkeypatch.setattr("engine.rules.registry.game_ids", lambda: ["sticks", "broken"])
     result = plyroom("games", "--json")
     assert result.exit_code == 0
@@ -85,7 +86,7 @@ def test_a_game_that_cannot_be_loaded_is_left_out(monkeypatch: pytest.MonkeyPatc
 
 
 def test_games_as_json_prints_a_line_for_each() -> None:
-    """The lines hold what the registry holds, with the rules for players."""
+    """Each line has the game's data from the registry, with the rules for players."""
     lines = [json.loads(line) for line in plyroom("games", "--json").stdout.splitlines()]
     for line, game in zip(lines, map(load_game, game_ids()), strict=True):
         options = {
@@ -98,8 +99,8 @@ def test_games_as_json_prints_a_line_for_each() -> None:
             for name, option in game.options.items()
         }
         assert {
-            name: {k: v for k, v in o.items() if v is not False}
-            for name, o in line.pop("options").items()
+            name: {key: value for key, value in option.items() if value is not False}
+            for name, option in line.pop("options").items()
         } == options
         assert line == {
             "id": game.id,
@@ -110,7 +111,7 @@ def test_games_as_json_prints_a_line_for_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "explanation"),
     [
         (["play", "tictactoe"], "Did you mean tic-tac-toe?"),
         (["play", "xyz"], "There are: "),
@@ -134,11 +135,11 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         (["play"], "Missing argument 'GAME'"),
     ],
 )
-def test_wrong_usage_is_explained(arguments: list[str], words: str) -> None:
+def test_wrong_usage_is_explained(arguments: list[str], explanation: str) -> None:
     """The exit code is 2, and stdout is empty."""
     result = plyroom(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert words in " ".join(result.stderr.split())
+    assert explanation in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,19 @@
-"""The meaning of typed lines, and the texts of the terminal."""
+"""Parsing of typed lines, and the terminal's texts."""
 
 import pytest
 
 from client.model import Model
 from client.terminal import words
-from client.terminal.commands import Do, Play, Say, Try, Unclear, Word, help_text, read_line
+from client.terminal.commands import (
+    CommandName,
+    PlayMove,
+    RunCommand,
+    SendChat,
+    TryMove,
+    Unclear,
+    help_text,
+    parse_line,
+)
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
 from server.protocol.messages import (
@@ -47,27 +56,31 @@ STICKS = room(
 
 
 @pytest.mark.parametrize("text", ["e2e4", "e4", "E2-E4", "e2 e4", "e2xe4", "  e2e4 "])
-def test_a_move_is_understood_as_people_write_it(text: str) -> None:
-    assert read_line(text, room(CHESS, PAWN, *PROMOTIONS)) == Play(PAWN)
+def test_a_move_may_be_written_in_many_forms(text: str) -> None:
+    assert parse_line(text, room(CHESS, PAWN, *PROMOTIONS)) == PlayMove(PAWN)
 
 
-def test_an_ambiguous_move_is_asked_about() -> None:
+def test_an_ambiguous_move_is_rejected_with_its_meanings() -> None:
     model = room(CHESS, PAWN, *PROMOTIONS)
-    assert read_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
-    assert read_line("a8=r", model) == Play(PROMOTIONS[1])
+    assert parse_line("a7a8", model) == Unclear("a7a8 can be any of: a7a8q (q), a7a8r (r)")
+    assert parse_line("a8=r", model) == PlayMove(PROMOTIONS[1])
 
 
-def test_an_exact_token_takes_precedence_over_a_loose_reading() -> None:
-    """Sticks writes 3x2, although players put x between cells."""
-    assert read_line("3x2", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
-    assert read_line("32", STICKS) == Play(next(m for m in STICKS.moves if m.id == "3x2"))
+def test_an_exact_token_takes_precedence_over_one_without_separators() -> None:
+    """The tokens of Sticks contain an x, which is otherwise a separator between cells."""
+    assert parse_line("3x2", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
+    assert parse_line("32", STICKS) == PlayMove(next(m for m in STICKS.moves if m.id == "3x2"))
 
 
-def test_a_column_b_is_never_the_board() -> None:
-    """Where b is a move, the board command is `board`, even when it is not this player's turn."""
-    assert isinstance(read_line("b", CONNECT_FOUR), Play)
-    assert read_line("b", WAITING) == Unclear("It is not your turn.")
-    assert read_line("board", CONNECT_FOUR) == read_line("BOARD", WAITING) == Do(Word.BOARD)
+def test_a_move_hides_the_short_form_of_a_command() -> None:
+    """Where b is a move, only `board` shows the board, even when it is not this player's turn."""
+    assert isinstance(parse_line("b", CONNECT_FOUR), PlayMove)
+    assert parse_line("b", WAITING) == Unclear("It is not your turn.")
+    assert (
+        parse_line("board", CONNECT_FOUR)
+        == parse_line("BOARD", WAITING)
+        == RunCommand(CommandName.BOARD)
+    )
     assert "board, b" not in help_text(CONNECT_FOUR)
     assert "moves, m" in help_text(CONNECT_FOUR)
 
@@ -77,34 +90,34 @@ def test_a_column_b_is_never_the_board() -> None:
     [
         ("", None),
         ("   ", None),
-        ("b", Do(Word.BOARD)),
-        ("m", Do(Word.MOVES)),
-        ("L", Do(Word.LAST)),
-        ("pieces c", Do(Word.PIECES, "c")),
-        ("?", Do(Word.HELP)),
-        ("q", Do(Word.QUIT)),
-        ("exit", Do(Word.QUIT)),
-        ("resign", Do(Word.RESIGN)),
-        ("Rematch", Do(Word.REMATCH)),
-        ("abort", Do(Word.ABORT)),
-        ("decline", Do(Word.DECLINE)),
-        ("t", Do(Word.THINKING)),
-        ("/hello", Say("hello")),
-        ("/ e4", Say("e4")),
-        ("chat e2e4 was it", Say("e2e4 was it")),
+        ("b", RunCommand(CommandName.BOARD)),
+        ("m", RunCommand(CommandName.MOVES)),
+        ("L", RunCommand(CommandName.LAST)),
+        ("pieces c", RunCommand(CommandName.PIECES, "c")),
+        ("?", RunCommand(CommandName.HELP)),
+        ("q", RunCommand(CommandName.QUIT)),
+        ("exit", RunCommand(CommandName.QUIT)),
+        ("resign", RunCommand(CommandName.RESIGN)),
+        ("Rematch", RunCommand(CommandName.REMATCH)),
+        ("abort", RunCommand(CommandName.ABORT)),
+        ("decline", RunCommand(CommandName.DECLINE)),
+        ("t", RunCommand(CommandName.THINKING)),
+        ("/hello", SendChat("hello")),
+        ("/ e4", SendChat("e4")),
+        ("chat e2e4 was it", SendChat("e2e4 was it")),
     ],
 )
-def test_commands(text: str, action: object) -> None:
-    assert read_line(text, room(CHESS, PAWN)) == action
+def test_a_line_is_a_command_or_chat(text: str, action: object) -> None:
+    assert parse_line(text, room(CHESS, PAWN)) == action
 
 
 @pytest.mark.parametrize("text", ["/", "chat", "chat  ", "resignx", "\x00", "e" * 5000])
-def test_anything_else_is_answered(text: str) -> None:
-    assert isinstance(read_line(text, room(CHESS, PAWN)), Unclear)
-    assert isinstance(read_line(text, Model(room="r")), Unclear)
+def test_any_other_line_is_rejected_with_a_reason(text: str) -> None:
+    assert isinstance(parse_line(text, room(CHESS, PAWN)), Unclear)
+    assert isinstance(parse_line(text, Model(room="r")), Unclear)
 
 
-# --- words
+# --- texts
 
 
 def thinking(state: str = "searching", **more: object) -> Thinking:
@@ -122,11 +135,11 @@ def thinking(state: str = "searching", **more: object) -> Thinking:
         (20000, "+20000"),
     ],
 )
-def test_scores(score: int, text: str) -> None:
+def test_a_score_is_a_signed_number_or_the_distance_to_the_end(score: int, text: str) -> None:
     assert words.score_text(score) == text
 
 
-def test_bounds_are_shown() -> None:
+def test_a_bound_is_put_before_the_score() -> None:
     assert words.score_text(7, "upper") == "at most +7"
 
 
@@ -134,22 +147,22 @@ def test_bounds_are_shown() -> None:
     ("count", "text"),
     [(812, "812"), (4820, "4.82 k"), (48_200, "48.2 k"), (482_000, "482 k"), (3_100_000, "3.10 M")],
 )
-def test_counts(count: int, text: str) -> None:
+def test_a_count_has_three_digits(count: int, text: str) -> None:
     assert words.count_text(count) == text
 
 
-def test_thinking_in_one_line() -> None:
+def test_a_search_is_reported_in_one_line() -> None:
     line = words.thinking_text(
         "AI level 5", thinking(depth=9, score=12, nodes=48_200, pv=tuple("dcdcdcdcdc"))
     )
     assert line == "AI level 5: depth 9, +12, 48.2 k nodes, d c d c d c d c …"
-    warming = words.thinking_text("AI", thinking("warming", ready=42))
-    assert warming == "AI is getting ready, once per installation: [####......] 42 %"
-    early = words.thinking_text(
+    compiling = words.thinking_text("AI", thinking("warming", ready=42))
+    assert compiling == "AI is getting ready, once per installation: [####......] 42 %"
+    line = words.thinking_text(
         "AI", thinking(depth=2, score=1, nodes=60, pv=("d",), warming=True, ready=99)
     )
     assert (
-        early
+        line
         == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
     )
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
@@ -165,17 +178,17 @@ def test_thinking_in_one_line() -> None:
         (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
     ],
 )
-def test_results(over: MatchResult, text: str) -> None:
+def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) -> None:
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
 
 
-def test_moves_carry_their_notation() -> None:
+def test_a_move_is_printed_with_its_number_side_and_notation() -> None:
     assert words.move_line(None, 0, 1, Played("e2e4", "e4")) == "1. Second: e4"
     assert words.move_line(None, 8, 0, Played("pass", forced=True)) == "9. First: pass (forced)"
 
 
 @pytest.mark.parametrize("text", ["Nf3", "exd8=Q+", "O-O", "0-0-0", "e9", "12x19", "Bb5#"])
-def test_possible_notation_is_left_to_the_server(text: str) -> None:
-    assert read_line(text, room(CHESS, PAWN)) == Try(text)
-    assert isinstance(read_line(text, room(CHESS)), Unclear), "not when it is not one's turn"
+def test_text_that_may_be_notation_is_sent_to_the_server(text: str) -> None:
+    assert parse_line(text, room(CHESS, PAWN)) == TryMove(text)
+    assert isinstance(parse_line(text, room(CHESS)), Unclear), "only on the player's turn"

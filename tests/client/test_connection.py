@@ -1,4 +1,4 @@
-"""The promises of client.connection, against a scripted server that cuts at awkward moments."""
+"""client.connection against a scripted server: hello, welcome and commands across reconnects."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,10 +29,12 @@ from tests.support.scripted_server import (
 )
 from tests.support.virtual_time import run_virtual
 
-# --- greeting
+# --- hello and welcome
 
 
-def test_hello_carries_token_and_name_and_the_welcome_is_kept(run: Callable[[Test], None]) -> None:
+def test_hello_has_token_and_name_and_the_connection_has_the_identity(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         hellos: list[Message] = []
 
@@ -47,7 +49,9 @@ def test_hello_carries_token_and_name_and_the_welcome_is_kept(run: Callable[[Tes
     run(test)
 
 
-def test_a_guest_keeps_the_token_it_was_given_after_a_cut(run: Callable[[Test], None]) -> None:
+def test_a_new_guest_reconnects_with_the_token_from_the_welcome(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
             await link.hello(token="given")
@@ -72,7 +76,7 @@ def test_a_guest_keeps_the_token_it_was_given_after_a_cut(run: Callable[[Test], 
         ("name.refused", Refused),
     ],
 )
-def test_a_refused_hello_is_a_typed_error(
+def test_a_refused_hello_raises_the_error_for_its_code(
     run: Callable[[Test], None], code: str, error: type[PlyroomError]
 ) -> None:
     async def test(backend: Backend) -> None:
@@ -88,7 +92,9 @@ def test_a_refused_hello_is_a_typed_error(
     run(test)
 
 
-def test_another_protocol_in_the_welcome_is_a_mismatch(run: Callable[[Test], None]) -> None:
+def test_another_protocol_version_in_the_welcome_is_a_mismatch(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.expect("hello")
@@ -119,7 +125,9 @@ def test_a_frame_that_is_no_message_is_a_mismatch(run: Callable[[Test], None], f
     run(test)
 
 
-def test_unknown_messages_are_ignored(run: Callable[[Test], None]) -> None:
+def test_unknown_messages_are_ignored_and_unknown_codes_are_passed_on(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -139,7 +147,7 @@ def test_unknown_messages_are_ignored(run: Callable[[Test], None]) -> None:
 
 
 async def test_an_address_without_a_server_is_unreachable() -> None:
-    """The error comes at once and names the address."""
+    """The error names the address."""
     with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
         async with connect("http://127.0.0.1:1"):
             pass
@@ -159,21 +167,23 @@ async def test_another_kind_of_server_is_unreachable() -> None:
                 pass
 
 
-def test_a_first_connection_that_is_cut_is_tried_three_times() -> None:
+def test_the_first_connection_is_attempted_three_times() -> None:
     async def main() -> None:
-        async def cut(link: Link) -> None:
+        async def close_after_hello(link: Link) -> None:
             await link.expect("hello")
 
         with pytest.raises(Unreachable, match="cut"):
-            async with memory(cut, cut, cut):
+            async with memory(close_after_hello, close_after_hello, close_after_hello):
                 pass
-        async with memory(cut, cut, greet) as c:
+        async with memory(close_after_hello, close_after_hello, greet) as c:
             assert c.identity == "i1"
 
     run_virtual(main())
 
 
-def test_a_server_that_sends_no_welcome_within_5_s_is_abandoned() -> None:
+def test_a_socket_without_a_welcome_within_5_s_is_dropped() -> None:
+    """After three such sockets the server is unreachable."""
+
     async def main() -> None:
         with pytest.raises(Unreachable):
             async with memory(silent, silent, silent):
@@ -183,7 +193,9 @@ def test_a_server_that_sends_no_welcome_within_5_s_is_abandoned() -> None:
     run_virtual(main())
 
 
-def test_an_exception_of_the_caller_propagates_unchanged(run: Callable[[Test], None]) -> None:
+def test_an_exception_in_the_async_with_block_propagates_unchanged(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         with pytest.raises(ZeroDivisionError):
             async with backend(greet):
@@ -209,7 +221,7 @@ def test_no_task_outlives_the_connection(run: Callable[[Test], None]) -> None:
 # --- commands
 
 
-def test_a_command_is_answered_by_its_ack_or_refused(run: Callable[[Test], None]) -> None:
+def test_a_command_returns_its_ack_or_raises_its_refusal(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -258,9 +270,9 @@ def test_unanswered_commands_are_sent_again_in_order_with_the_same_ids(
     run(test)
 
 
-def test_a_command_made_while_the_connection_is_down_is_sent_once_it_is_back() -> None:
+def test_a_command_without_a_connection_is_sent_after_the_reconnect() -> None:
     async def main() -> None:
-        down = asyncio.Event()
+        lost = asyncio.Event()
 
         async def first(link: Link) -> None:
             await link.hello()
@@ -271,16 +283,16 @@ def test_a_command_made_while_the_connection_is_down_is_sent_once_it_is_back() -
             await link.idle()
 
         async with memory(
-            first, second, on_state=lambda s: down.set() if s is State.LOST else None
+            first, second, on_state=lambda state: lost.set() if state is State.LOST else None
         ) as c:
-            await down.wait()
+            await lost.wait()
             assert (await c.command(chat(c))).v == 9
 
     run_virtual(main())
 
 
-def test_a_command_without_an_answer_moves_to_a_new_socket() -> None:
-    """The client changes sockets within 12 s, although the old one still answers pings."""
+def test_a_command_without_an_answer_is_sent_on_a_new_socket() -> None:
+    """The client drops the old socket after 12 s, although it still answers pings."""
 
     async def main() -> None:
         async def unresponsive(link: Link) -> None:
@@ -299,8 +311,8 @@ def test_a_command_without_an_answer_moves_to_a_new_socket() -> None:
     run_virtual(main())
 
 
-def test_after_a_cut_a_command_has_its_full_time_again() -> None:
-    """A command that the old socket left unanswered does not count against the new one."""
+def test_after_a_reconnect_a_command_has_its_full_time_again() -> None:
+    """The time without an answer on the old socket does not count on the new one."""
 
     async def main() -> None:
         states: list[State] = []
@@ -323,7 +335,9 @@ def test_after_a_cut_a_command_has_its_full_time_again() -> None:
     run_virtual(main())
 
 
-def test_a_busy_server_gets_the_command_again_with_the_same_id(run: Callable[[Test], None]) -> None:
+def test_a_busy_server_receives_the_command_again_with_the_same_id(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         ids: list[str] = []
 
@@ -343,7 +357,9 @@ def test_a_busy_server_gets_the_command_again_with_the_same_id(run: Callable[[Te
     run(test)
 
 
-def test_a_busy_server_is_retried_for_a_minute_and_a_first_too_fast_is_final() -> None:
+def test_a_command_is_retried_for_a_minute_while_the_server_is_busy() -> None:
+    """Other refusals are final, and so is `rate.exceeded` for the first attempt."""
+
     async def main() -> None:
         sent: list[str] = []
 
@@ -355,44 +371,45 @@ def test_a_busy_server_is_retried_for_a_minute_and_a_first_too_fast_is_final() -
                 await link.refuse(command, command["text"])
 
         async with memory(script) as c:
-            for code, times, seconds in (
+            for code, min_attempts, min_duration_s in (
                 ("store.retry", 15, 60),
                 ("rate.exceeded", 1, 0),
                 ("chat.empty", 1, 0),
             ):
                 sent.clear()
-                begun_s = asyncio.get_running_loop().time()
+                started_s = asyncio.get_running_loop().time()
                 with pytest.raises(Refused) as refused:
                     await c.command(chat(c, code))
                 assert refused.value.code == code
                 assert len(set(sent)) == 1
-                assert times <= len(sent) <= 5 * times
-                assert seconds <= asyncio.get_running_loop().time() - begun_s <= seconds + 4
+                assert min_attempts <= len(sent) <= 5 * min_attempts
+                duration_s = asyncio.get_running_loop().time() - started_s
+                assert min_duration_s <= duration_s <= min_duration_s + 4
 
     run_virtual(main())
 
 
-def test_an_outage_of_the_store_for_most_of_a_minute_costs_no_command() -> None:
+def test_a_command_survives_a_store_outage_of_50_s() -> None:
     async def main() -> None:
         async def script(link: Link) -> None:
             await link.hello()
             while True:
                 command = await link.expect("chat")
-                if loop.time() - begun_s < 50:
+                if loop.time() - started_s < 50:
                     await link.refuse(command, "store.retry")
                 else:
                     await link.ack(command, 7)
 
         loop = asyncio.get_running_loop()
-        begun_s = loop.time()
+        started_s = loop.time()
         async with memory(script) as c:
             assert (await c.command(chat(c))).v == 7
-            assert loop.time() - begun_s < 55, "it goes on soon after the store is back"
+            assert loop.time() - started_s < 55, "the retry comes soon after the store is back"
 
     run_virtual(main())
 
 
-def test_a_command_with_a_timeout_ends_unanswered() -> None:
+def test_a_command_raises_unanswered_after_its_timeout() -> None:
     async def main() -> None:
         async with memory(greet) as c:
             with pytest.raises(Unanswered, match="may have executed"):
@@ -404,12 +421,12 @@ def test_a_command_with_a_timeout_ends_unanswered() -> None:
 
 def test_at_most_64_commands_are_in_flight() -> None:
     async def main() -> None:
-        held = asyncio.Event()
+        are_in_flight = asyncio.Event()
 
         async def script(link: Link) -> None:
             await link.hello()
             commands = [await link.receive() for _ in range(64)]
-            held.set()
+            are_in_flight.set()
             for command in commands:
                 await link.ack(command)
             while True:
@@ -418,7 +435,7 @@ def test_at_most_64_commands_are_in_flight() -> None:
         async with memory(script) as c, asyncio.TaskGroup() as tasks:
             for n in range(100):
                 tasks.create_task(c.command(chat(c, str(n))))
-            await held.wait()
+            await are_in_flight.wait()
             assert len(c._pending) == 64
 
     run_virtual(main())

@@ -1,4 +1,4 @@
-"""How client.connection stays alive: pings, silence, restarts, and when it gives up."""
+"""How client.connection keeps a connection: pings, silence, back-off, and final errors."""
 
 import asyncio
 import json
@@ -10,32 +10,30 @@ import pytest
 
 from client.connection import State, connect
 from client.errors import PlyroomError, ProtocolMismatch, Replaced, Unreachable, WrongToken
-from client.transport import Cut
+from client.transport import SocketClosed
 from tests.client.conftest import Test
 from tests.support.scripted_server import Backend, Close, Link, chat, greet, memory, take, welcome
 from tests.support.virtual_time import run_virtual
 
-# --- staying alive
 
-
-def test_a_silent_socket_is_given_up_after_9_s() -> None:
+def test_a_silent_socket_is_dropped_after_9_s() -> None:
     async def main() -> None:
         states: list[tuple[float, State]] = []
 
-        async def falls_silent(link: Link) -> None:
+        async def fall_silent(link: Link) -> None:
             await link.hello()
             await asyncio.Event().wait()
 
         loop = asyncio.get_running_loop()
-        again = asyncio.Event()
+        reconnected = asyncio.Event()
 
-        def note(state: State) -> None:
+        def record(state: State) -> None:
             states.append((loop.time(), state))
             if len(states) == 3:
-                again.set()
+                reconnected.set()
 
-        async with memory(falls_silent, greet, on_state=note):
-            await again.wait()
+        async with memory(fall_silent, greet, on_state=record):
+            await reconnected.wait()
         assert [state for _, state in states] == [State.CONNECTED, State.LOST, State.CONNECTED]
         assert 9 <= states[1][0] <= 9 + 2.5
         assert states[2][0] - states[1][0] == 1.0
@@ -53,13 +51,13 @@ def test_pings_keep_a_quiet_connection_for_hours() -> None:
     run_virtual(main())
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
-def test_reconnecting_backs_off_to_4_s_with_full_jitter(chance: float) -> None:
+@pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
+def test_reconnecting_backs_off_to_4_s_with_full_jitter(jitter: float) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         times: list[float] = []
 
-        async def cut(link: Link) -> None:
+        async def close_after_hello(link: Link) -> None:
             times.append(loop.time())
             await link.hello()
 
@@ -70,10 +68,10 @@ def test_reconnecting_backs_off_to_4_s_with_full_jitter(chance: float) -> None:
             done.set()
             await greet(link)
 
-        async with memory(*[cut] * 6, last, jitter=lambda: chance):
+        async with memory(*[close_after_hello] * 6, last, jitter=lambda: jitter):
             await done.wait()
-        waits = [after - before for before, after in pairwise(times)]
-        assert waits == pytest.approx([chance * s for s in (1, 2, 4, 4, 4, 4)])
+        delays_s = [after - before for before, after in pairwise(times)]
+        assert delays_s == pytest.approx([jitter * limit_s for limit_s in (1, 2, 4, 4, 4, 4)])
 
     run_virtual(main())
 
@@ -81,32 +79,32 @@ def test_reconnecting_backs_off_to_4_s_with_full_jitter(chance: float) -> None:
 def test_a_restarting_server_has_a_state_of_its_own() -> None:
     async def main() -> None:
         states: list[State] = []
-        again = asyncio.Event()
+        reconnected = asyncio.Event()
 
-        async def restarting(link: Link) -> None:
+        async def restart(link: Link) -> None:
             await link.hello()
             raise Close(1012)
 
         async def second(link: Link) -> None:
             await link.hello()
-            again.set()
+            reconnected.set()
             await link.idle()
 
-        async with memory(restarting, second, on_state=states.append):
-            await again.wait()
+        async with memory(restart, second, on_state=states.append):
+            await reconnected.wait()
             await asyncio.sleep(0)
         assert states == [State.CONNECTED, State.RESTARTING, State.CONNECTED]
 
     run_virtual(main())
 
 
-def test_without_a_server_for_longer_than_patience_s_every_call_raises_unreachable() -> None:
+def test_every_call_raises_unreachable_after_the_reconnect_limit() -> None:
     async def main() -> None:
-        async def once(link: Link) -> None:
+        async def first(link: Link) -> None:
             await link.hello()
             await link.joined()
 
-        async with memory(once, patience_s=30) as c:
+        async with memory(first, reconnect_limit_s=30) as c:
             async with aclosing(c.follow("r")) as messages:
                 await take(messages, 2)
                 with pytest.raises(Unreachable):
@@ -121,7 +119,7 @@ def test_without_a_server_for_longer_than_patience_s_every_call_raises_unreachab
 @pytest.mark.parametrize(
     ("code", "error"), [("token.unknown", WrongToken), ("protocol.unsupported", ProtocolMismatch)]
 )
-def test_a_server_that_refuses_the_token_after_a_restart_ends_the_connection(
+def test_a_refused_hello_after_a_reconnect_ends_the_connection(
     code: str, error: type[PlyroomError]
 ) -> None:
     async def main() -> None:
@@ -140,7 +138,7 @@ def test_a_server_that_refuses_the_token_after_a_restart_ends_the_connection(
     run_virtual(main())
 
 
-def test_a_busy_server_after_a_restart_is_retried() -> None:
+def test_a_hello_that_a_busy_server_refuses_is_retried() -> None:
     async def main() -> None:
         async def busy(link: Link) -> None:
             await link.expect("hello")
@@ -176,8 +174,8 @@ def test_a_replaced_connection_does_not_reconnect(run: Callable[[Test], None]) -
     run(test)
 
 
-class BreaksOnCancellation:
-    """A socket that sends a welcome, and breaks at the moment in which its sender is cancelled."""
+class ClosesOnCancellation:
+    """A socket that sends a welcome, and closes when the task that sends on it is cancelled."""
 
     def __init__(self) -> None:
         self.sending = asyncio.Event()
@@ -190,34 +188,34 @@ class BreaksOnCancellation:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            raise Cut(1006) from None
+            raise SocketClosed(1006) from None
 
     async def receive(self) -> bytes:
         if self._frames:
             return self._frames.pop()
         await asyncio.Event().wait()
-        raise AssertionError("nobody sets this event")
+        raise AssertionError("nothing sets this event")
 
 
-def test_a_cut_at_the_moment_of_the_end_does_not_keep_the_connection_alive() -> None:
-    """Leaving ends the connection, although its task group raises the cut, not the cancellation."""
+def test_a_socket_that_closes_during_the_cancellation_does_not_cause_a_reconnect() -> None:
+    """The connection ends, although its task group raises SocketClosed and no CancelledError."""
 
     async def main() -> None:
         dialled = 0
 
         @asynccontextmanager
-        async def dial(url: str) -> AsyncIterator[BreaksOnCancellation]:
+        async def dial(url: str) -> AsyncIterator[ClosesOnCancellation]:
             nonlocal dialled
             dialled += 1
             yield socket
 
-        socket = BreaksOnCancellation()
+        socket = ClosesOnCancellation()
         async with asyncio.timeout(60):
             async with connect("http://plyroom.test", dial=dial) as c:
-                asking = asyncio.create_task(c.command(chat(c)))
+                command = asyncio.create_task(c.command(chat(c)))
                 await socket.sending.wait()
             with pytest.raises(PlyroomError):
-                await asking
+                await command
         assert dialled == 1
 
     run_virtual(main())

@@ -1,4 +1,4 @@
-"""How client.connection follows rooms and the lobby through cuts and gaps."""
+"""How client.connection follows rooms and the lobby across reconnects and gaps."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,8 +21,6 @@ from tests.support.scripted_server import (
     take,
 )
 from tests.support.virtual_time import run_virtual
-
-# --- following a room
 
 
 def test_following_begins_with_joined_and_snapshot_then_events(run: Callable[[Test], None]) -> None:
@@ -61,7 +59,9 @@ def test_an_unknown_room_is_refused(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_after_a_cut_a_room_resumes_at_its_last_event(run: Callable[[Test], None]) -> None:
+def test_after_a_reconnect_a_room_resumes_after_its_last_event(
+    run: Callable[[Test], None],
+) -> None:
     """The client sends its position in `since` and `epoch`, and drops repeated events."""
 
     async def test(backend: Backend) -> None:
@@ -88,8 +88,10 @@ def test_after_a_cut_a_room_resumes_at_its_last_event(run: Callable[[Test], None
     run(test)
 
 
-def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
-    """The client drops the remaining messages of the old join."""
+def test_after_a_gap_the_client_joins_again_and_gets_a_snapshot(
+    run: Callable[[Test], None],
+) -> None:
+    """It drops the remaining messages of the old join."""
 
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
@@ -119,9 +121,11 @@ def test_a_gap_brings_a_fresh_snapshot(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def test_another_epoch_brings_a_fresh_snapshot_although_v_went_back(
+def test_a_welcome_with_another_epoch_makes_the_client_join_from_0(
     run: Callable[[Test], None],
 ) -> None:
+    """A restored backup may have fewer events than the client has seen."""
+
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
             await link.hello(epoch="e1")
@@ -142,7 +146,9 @@ def test_another_epoch_brings_a_fresh_snapshot_although_v_went_back(
     run(test)
 
 
-def test_a_room_with_another_epoch_waits_for_its_snapshot(run: Callable[[Test], None]) -> None:
+def test_after_a_join_with_another_epoch_events_wait_for_the_snapshot(
+    run: Callable[[Test], None],
+) -> None:
     async def test(backend: Backend) -> None:
         async def first(link: Link) -> None:
             await link.hello()
@@ -176,8 +182,8 @@ def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]
     run(test)
 
 
-def test_a_slow_reader_gets_a_snapshot_instead_of_an_endless_backlog() -> None:
-    """Commands are answered meanwhile, and thinking is dropped first."""
+def test_a_slow_reader_gets_a_snapshot_when_its_queue_is_full() -> None:
+    """Commands are answered meanwhile."""
 
     async def main() -> None:
         thinking = {
@@ -215,7 +221,7 @@ def test_a_slow_reader_gets_a_snapshot_instead_of_an_endless_backlog() -> None:
     run_virtual(main())
 
 
-def test_thinking_is_dropped_while_events_queue_up() -> None:
+def test_thinking_is_dropped_when_the_queue_is_half_full() -> None:
     async def main() -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -245,7 +251,7 @@ def test_thinking_is_dropped_while_events_queue_up() -> None:
     run_virtual(main())
 
 
-def test_rooms_are_followed_separately_and_each_only_once(run: Callable[[Test], None]) -> None:
+def test_several_rooms_can_be_followed_but_each_only_once(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
@@ -288,19 +294,19 @@ def test_leaving_and_following_again_starts_from_a_snapshot(run: Callable[[Test]
     run(test)
 
 
-def test_the_lobby_begins_again_after_a_cut(run: Callable[[Test], None]) -> None:
+def test_after_a_reconnect_the_whole_lobby_is_sent_again(run: Callable[[Test], None]) -> None:
     async def test(backend: Backend) -> None:
-        async def script(link: Link) -> None:
+        async def first(link: Link) -> None:
             await link.hello()
             await link.ack(await link.expect("watch_lobby"))
             await link.send({"t": "lobby", "full": True})
             await link.send({"t": "lobby", "full": False, "gone": ["x"]})
 
-        async def again(link: Link) -> None:
-            await script(link)
+        async def second(link: Link) -> None:
+            await first(link)
             await link.idle()
 
-        async with backend(script, again) as c, aclosing(c.lobby()) as lobby:
+        async with backend(first, second) as c, aclosing(c.lobby()) as lobby:
             assert [(await anext(lobby)).full for _ in range(4)] == [True, False, True, False]
 
     run(test)

@@ -1,4 +1,4 @@
-"""Lines from a pipe, and output that keeps its prompt."""
+"""Reading of lines from a pipe, and output around a prompt."""
 
 import asyncio
 import io
@@ -7,63 +7,62 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.terminal.keyboard import LINE_CHARACTERS, LINES_AHEAD, Lines
+from client.terminal.keyboard import MAX_LINE_CHARACTERS, MAX_WAITING_LINES, Lines
 from client.terminal.output import Output, wants_colour
 
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
-    reading, writing = os.pipe()
-    yield reading, writing
-    for end in (reading, writing):
+    read_end, write_end = os.pipe()
+    yield read_end, write_end
+    for end in (read_end, write_end):
         try:
             os.close(end)
         except OSError:
             continue
 
 
-async def test_lines_arrive_one_by_one_however_they_were_written(pipe: tuple[int, int]) -> None:
-    """Lines may be split inside a character, end with CR LF or LF, or be invalid UTF-8."""
-    reading, writing = pipe
-    lines = Lines(reading)
-    os.write(writing, b"one\r\ntwo\nthr\xe2\x99")
+async def test_lines_are_read_one_by_one_from_any_chunks_of_bytes(pipe: tuple[int, int]) -> None:
+    """A chunk may end inside a character; lines may end with CR LF or LF, or be invalid UTF-8."""
+    read_end, write_end = pipe
+    lines = Lines(read_end)
+    os.write(write_end, b"one\r\ntwo\nthr\xe2\x99")
     assert [await lines.next(), await lines.next()] == ["one", "two"]
-    os.write(writing, b"\x9cee\n\n\xff\nlast")
-    os.close(writing)
+    os.write(write_end, b"\x9cee\n\n\xff\nlast")
+    os.close(write_end)
     assert [await lines.next() for _ in range(5)] == ["thr\u265cee", "", "\ufffd", "last", None]
 
 
-async def test_unread_lines_wait(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    lines = Lines(reading)
-    os.write(writing, b"".join(b"%d\n" % n for n in range(LINES_AHEAD * 3)))
-    os.close(writing)
-    assert [await lines.next() for _ in range(LINES_AHEAD * 3 + 1)] == [
-        *map(str, range(LINES_AHEAD * 3)),
+async def test_more_lines_than_the_queue_holds_are_all_read(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
+    lines = Lines(read_end)
+    os.write(write_end, b"".join(b"%d\n" % n for n in range(MAX_WAITING_LINES * 3)))
+    os.close(write_end)
+    assert [await lines.next() for _ in range(MAX_WAITING_LINES * 3 + 1)] == [
+        *map(str, range(MAX_WAITING_LINES * 3)),
         None,
     ]
 
 
-async def test_a_line_without_an_end_is_cut(pipe: tuple[int, int]) -> None:
-    reading, writing = pipe
-    lines = Lines(reading)
-    waiting = asyncio.create_task(lines.next())
-    await asyncio.to_thread(os.write, writing, b"x" * (3 * LINE_CHARACTERS))
-    await asyncio.to_thread(os.write, writing, b"\n")
-    assert len(await waiting or "") <= 2 * LINE_CHARACTERS + 1
+async def test_a_line_that_is_too_long_is_truncated(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
+    lines = Lines(read_end)
+    line = asyncio.create_task(lines.next())
+    await asyncio.to_thread(os.write, write_end, b"x" * (3 * MAX_LINE_CHARACTERS))
+    await asyncio.to_thread(os.write, write_end, b"\n")
+    assert len(await line or "") <= 2 * MAX_LINE_CHARACTERS + 1
 
 
-def test_the_loop_may_end_while_a_line_is_awaited(pipe: tuple[int, int]) -> None:
-    """The reading thread then ends silently."""
-    reading, writing = pipe
+def test_the_reading_thread_ends_silently_after_the_event_loop(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
 
     async def main() -> None:
-        lines = Lines(reading)
-        os.write(writing, b"one\n")
+        lines = Lines(read_end)
+        os.write(write_end, b"one\n")
         assert await lines.next() == "one"
 
     asyncio.run(main())
-    os.write(writing, b"two\n")
+    os.write(write_end, b"two\n")
 
 
 class Terminal(io.StringIO):
@@ -74,21 +73,21 @@ class Terminal(io.StringIO):
 def test_a_prompt_on_a_terminal_is_shown_again_after_other_output() -> None:
     screen = Terminal()
     output = Output(screen, screen, interactive=True)
-    output.ask("move")
+    output.prompt("move")
     output.report("hello")
-    output.answered()
-    output.say("data")
-    output.ask("move")
+    output.clear_prompt()
+    output.print("data")
+    output.prompt("move")
     output.close()
     assert screen.getvalue() == "move > \nhello\nmove > data\nmove > \n"
 
 
-def test_a_prompt_elsewhere_is_a_line_and_messages_go_to_stderr() -> None:
+def test_without_a_terminal_a_prompt_is_a_line_and_messages_go_to_stderr() -> None:
     data, messages = io.StringIO(), io.StringIO()
     output = Output(data, messages, interactive=False)
-    output.ask("Red to move")
+    output.prompt("Red to move")
     output.report("hello")
-    output.say("1. Red: d")
+    output.print("1. Red: d")
     output.close()
     assert (data.getvalue(), messages.getvalue()) == ("? Red to move\n1. Red: d\n", "hello\n")
 
@@ -96,7 +95,7 @@ def test_a_prompt_elsewhere_is_a_line_and_messages_go_to_stderr() -> None:
 def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    Output(stream, stream, interactive=False).say("a ♜ b …")
+    Output(stream, stream, interactive=False).print("a ♜ b …")
     assert raw.getvalue() == b"a ? b ?\n"
 
 
@@ -110,6 +109,6 @@ def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
         ({}, False),
     ],
 )
-def test_colour_is_for_terminals_that_support_it(environ: dict[str, str], colour: bool) -> None:
+def test_only_a_terminal_with_colours_gets_them(environ: dict[str, str], colour: bool) -> None:
     assert wants_colour(Terminal(), environ) == colour
     assert not wants_colour(io.StringIO(), environ)

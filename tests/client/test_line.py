@@ -1,6 +1,6 @@
-"""The output and the actions of plain line mode, on a terminal and in a pipe.
+"""Plain line mode on a terminal and in a pipe: what it prints and which commands it sends.
 
-The room is scripted and follows the server's rules.
+The room is a fake that decides by the server's rules.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ from tests.support.virtual_time import run_virtual
 ADDRESS = parse_address("http://script")
 
 
-class Typist:
-    """Lines for line mode; each takes half a second, in which everything else can run."""
+class TypedLines:
+    """A `LineSource` whose lines take half a second each, so that everything else can run."""
 
     def __init__(self, *lines: str) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -49,13 +49,14 @@ class Typist:
         await asyncio.sleep(0.5)
         return line
 
-    def end(self) -> "Typist":
+    def end(self) -> "TypedLines":
+        """Ends the input after the lines so far."""
         self._lines.put_nowait(None)
         return self
 
 
-class Run:
-    """The output of a run."""
+class CapturedOutput:
+    """An `Output` whose two streams can be read."""
 
     def __init__(self, interactive: bool) -> None:
         self.stdout, self.stderr = io.StringIO(), io.StringIO()
@@ -72,23 +73,23 @@ class Run:
 
 def play(
     house: House,
-    typist: Typist,
+    lines: TypedLines,
     *,
     interactive: bool = False,
-    meanwhile: Callable[[LineMode], Awaitable[None]] | None = None,
+    other_player: Callable[[LineMode], Awaitable[None]] | None = None,
     connections: int = 1,
     **settings: Any,
-) -> Run:
-    """Runs line mode to its end."""
-    run = Run(interactive)
+) -> CapturedOutput:
+    """Runs line mode to its end and returns its output."""
+    run = CapturedOutput(interactive)
 
     async def main() -> None:
         async with memory(*[house.serve] * connections) as c:
-            mode = LineMode(c, ADDRESS, "r", typist, run.output, **settings)
-            other = asyncio.ensure_future(meanwhile(mode)) if meanwhile else None
+            mode = LineMode(c, ADDRESS, "r", lines, run.output, **settings)
+            playing = asyncio.ensure_future(other_player(mode)) if other_player else None
             await mode.run()
-            if other:
-                await other
+            if playing:
+                await playing
 
     try:
         run_virtual(main())
@@ -97,9 +98,9 @@ def play(
     return run
 
 
-def test_a_match_in_a_pipe() -> None:
-    """The whole transcript: data on stdout, messages on stderr; the run ends with the match."""
-    run = play(House(), Typist("b2", "c2", "a2"))
+def test_in_a_pipe_a_match_prints_this_transcript() -> None:
+    """Data goes to stdout, messages to stderr; the run ends with the match."""
+    run = play(House(), TypedLines("b2", "c2", "a2"))
     assert (
         run.data
         == """\
@@ -149,7 +150,7 @@ Crosses: Ada, Noughts: AI level 1
 
 
 def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
-    run = play(House(), Typist("b2", "resign", "rematch", "q"), interactive=True)
+    run = play(House(), TypedLines("b2", "resign", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
     assert "Noughts win: Crosses resigned.\n" in run.data
     assert "rematch or quit > " in run.data
@@ -158,14 +159,14 @@ def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -
 
 
 def test_the_end_of_the_input_quits_on_a_terminal_and_fails_in_a_pipe() -> None:
-    assert "Your move" in play(House(), Typist().end(), interactive=True).data
+    assert "Your move" in play(House(), TypedLines().end(), interactive=True).data
     with pytest.raises(InputEnded):
-        play(House(), Typist("b2").end())
+        play(House(), TypedLines("b2").end())
 
 
 def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
     """Moves can be piped in at once although the AI moves between them; here the AI begins."""
-    run = play(House(seats=(AiSeat(1), MySeat())), Typist("b2", "c3", "b3", "c2"))
+    run = play(House(seats=(AiSeat(1), MySeat())), TypedLines("b2", "c3", "b3", "c2"))
     assert re.findall(r"\d\. \w+: \w\d", run.data) == [
         "1. Crosses: a1",
         "2. Noughts: b2",
@@ -177,16 +178,16 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
 
 
 def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None:
-    run = play(House(), Typist("d9", "b2", "b2", "c2", "a2"))
+    run = play(House(), TypedLines("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
     assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
     assert run.data.count("? Crosses to move") == 5
 
 
-def test_questions_are_answered_on_stdout() -> None:
+def test_commands_that_show_something_print_to_stdout() -> None:
     run = play(
         House(),
-        Typist(
+        TypedLines(
             "l",
             "m",
             "b2",
@@ -213,14 +214,14 @@ def test_questions_are_answered_on_stdout() -> None:
 
 
 def test_a_refusal_by_the_server_is_printed() -> None:
-    run = play(House(), Typist("abort", "abort", "rematch", "q"), interactive=True)
+    run = play(House(), TypedLines("abort", "abort", "rematch", "q"), interactive=True)
     assert "error: no: match.over\n" in run.messages
     assert "No result: the match was aborted.\n" in run.data
     assert "Match 2: " in run.data
 
 
 def test_brief_leaves_the_boards_out() -> None:
-    run = play(House(), Typist("b2", "resign"), brief=True)
+    run = play(House(), TypedLines("b2", "resign"), brief=True)
     assert (
         run.data
         == """\
@@ -234,19 +235,20 @@ Noughts win: Crosses resigned.
 
 
 @pytest.mark.parametrize("command", ["move", "chat"])
-def test_a_cut_between_commit_and_ack_shows_everything_once(command: str) -> None:
+def test_a_connection_lost_before_an_ack_changes_no_output(command: str) -> None:
+    """The command is committed, but its ack is lost: every event is still printed once."""
     lines = ("/once", "b2", "c2", "a2")
-    whole = play(House(), Typist(*lines))
+    undisturbed = play(House(), TypedLines(*lines))
     house = House()
     house.cut_before_ack = {command}
-    run = play(house, Typist(*lines), connections=2)
-    assert run.data == whole.data
+    run = play(house, TypedLines(*lines), connections=2)
+    assert run.data == undisturbed.data
 
 
-def test_two_people_meet() -> None:
+def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
     house = House(seats=(MySeat(), OpenSeat()))
 
-    async def meanwhile(mode: LineMode) -> None:
+    async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(5)
         await house.act(BOB, Sit(id="1", room="r", seat=1))
         await asyncio.sleep(5)
@@ -256,7 +258,7 @@ def test_two_people_meet() -> None:
         await house.presence(True, False)
         await house.presence(True, True)
 
-    run = play(house, Typist("b2", "resign"), meanwhile=meanwhile, invite=True)
+    run = play(house, TypedLines("b2", "resign"), other_player=other_player, invite=True)
     assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
     assert "Bob takes a seat: Noughts.\n" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
@@ -265,28 +267,28 @@ def test_two_people_meet() -> None:
     assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
 
 
-def test_both_players_see_offers_of_a_rematch() -> None:
+def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
     house = House(seats=(MySeat(), OpenSeat()))
-    typist = Typist()
-    run = Run(True)
+    lines = TypedLines()
+    run = CapturedOutput(True)
 
     async def main() -> None:
         async with memory(house.serve) as c:
-            mode = LineMode(c, ADDRESS, "r", typist, run.output)
+            mode = LineMode(c, ADDRESS, "r", lines, run.output)
             running = asyncio.ensure_future(mode.run())
             await asyncio.sleep(1)
             await house.act(BOB, Sit(id="1", room="r", seat=1))
-            typist.type("resign")
+            lines.type("resign")
             await asyncio.sleep(1)
             await house.act(BOB, Rematch(id="2", room="r"))
             await asyncio.sleep(1)
-            typist.type("decline")
+            lines.type("decline")
             await asyncio.sleep(1)
-            typist.type("rematch")
+            lines.type("rematch")
             await asyncio.sleep(1)
             await house.act(BOB, Decline(id="3", room="r"))
             await asyncio.sleep(1)
-            typist.type("quit")
+            lines.type("quit")
             await running
 
     run_virtual(main())
@@ -299,38 +301,38 @@ def test_both_players_see_offers_of_a_rematch() -> None:
 
 
 def test_joining_takes_the_free_seat() -> None:
-    run = play(House(seats=(AiSeat(1), OpenSeat()), host=BOB), Typist("resign"), sit=True)
+    run = play(House(seats=(AiSeat(1), OpenSeat()), host=BOB), TypedLines("resign"), sit=True)
     assert "Ada takes a seat: Noughts.\n" in run.messages
     assert "Match 1: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
 
 
-def test_joining_where_a_match_is_over_waits_for_the_next() -> None:
-    """This holds in a pipe too, where the end of a match otherwise ends the run."""
+def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
+    """In a pipe, the end of the earlier match does not end the run."""
     house = House(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     house.play_out()
     house.decide(BOB, RemoveAi(id="1", room="r", seat=1))
-    run = play(house, Typist("resign"), sit=True)
+    run = play(house, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
     assert run.data.rstrip().endswith("Crosses win: Noughts resigned.")
 
 
-def test_joining_a_full_room_watches_and_coming_back_keeps_the_seat() -> None:
-    run = play(House(seats=(AiSeat(1), AiSeat(1)), host=BOB), Typist(), sit=True)
+def test_joining_a_full_room_watches_and_a_seated_player_keeps_the_seat() -> None:
+    run = play(House(seats=(AiSeat(1), AiSeat(1)), host=BOB), TypedLines(), sit=True)
     assert "Both seats are taken: you watch.\n" in run.messages
     assert run.data.count("to move\n") == 7
-    run = play(House(), Typist("resign"), sit=True)
+    run = play(House(), TypedLines("resign"), sit=True)
     assert "You hold a seat here: Crosses." in run.messages
 
 
 def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
     house = House()
 
-    async def meanwhile(mode: LineMode) -> None:
+    async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(0.2)
         await house.act(BOB, Chat(id="3", room="r", text="hello"))
 
-    run = play(house, Typist("q"), interactive=True, meanwhile=meanwhile)
+    run = play(house, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 
@@ -342,14 +344,14 @@ def test_a_room_that_does_not_exist_is_refused() -> None:
 
     async def main() -> None:
         async with memory(script) as c:
-            await LineMode(c, ADDRESS, "r", Typist(), Run(False).output).run()
+            await LineMode(c, ADDRESS, "r", TypedLines(), CapturedOutput(False).output).run()
 
     with pytest.raises(Refused, match=r"room\.unknown"):
         run_virtual(main())
 
 
 def test_messages_as_json_end_with_the_match() -> None:
-    run = Run(False)
+    run = CapturedOutput(False)
 
     async def main() -> None:
         async with memory(House(seats=(AiSeat(1), AiSeat(1)), host=BOB).serve) as c:

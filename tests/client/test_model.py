@@ -1,4 +1,4 @@
-"""The model equals the server's room, even when messages are repeated, late or lost."""
+"""The client's model equals the server's room, even if messages are repeated, late or lost."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.messages import Happened, RoomMessage, parse_server_message
+from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
@@ -50,14 +50,18 @@ from server.rooms.views import snapshot
 ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
 ROOM = "r"
 EMPTY = Model(room=ROOM, me="ada")
+#: The fields that every command has.
 HEAD = {"id": "x", "room": ROOM}
 
 
-# --- the server's own rooms, as histories of events
+# --- histories of the server's rooms
 
 
-def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, Happened]]:
-    """The events of some commands as they are on the wire, each with the server's room after it."""
+def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room, LoggedEvent]]:
+    """The events of some commands as the client receives them, with the server's room after each.
+
+    Commands that the server refuses are left out.
+    """
     ids = map(str, count())
     game = load_game("tic-tac-toe")
     opening = create(
@@ -67,7 +71,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
         lambda: next(ids),
     )
     room = initial_room(ROOM, opening[0], 0, load_game)
-    history = [(room, on_the_wire(room, opening[0]))]
+    history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
             events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
@@ -75,20 +79,20 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
             continue
         for event in events:
             room = evolve(room, event, room.v + 1)
-            history.append((room, on_the_wire(room, event)))
+            history.append((room, as_received(room, event)))
     return history
 
 
-def on_the_wire(room: Room, event: object) -> Happened:
-    """The event through the server's encoder and the client's decoder."""
+def as_received(room: Room, event: object) -> LoggedEvent:
+    """The event after the server's encoder and the client's decoder."""
     body = format_event_body(event)  # type: ignore[arg-type]
     message = parse_server_message(event_frame(ROOM, room.v, room.v, body))
-    assert isinstance(message, Happened)
+    assert isinstance(message, LoggedEvent)
     return message
 
 
 def as_snapshot(model: Model) -> Snapshot:
-    """The model as a snapshot of the server."""
+    """The model in the form of the server's snapshot."""
     return Snapshot(
         room=model.room,
         v=model.v,
@@ -114,12 +118,15 @@ commands = st.one_of(
         [kind(**HEAD) for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
     ),
 )
-seated: list[tuple[Actor, Incoming]] = [(ADA, Sit(seat=0, **HEAD)), (BOB, Sit(seat=1, **HEAD))]
-played: list[tuple[Actor, Incoming]] = [
+sit_commands: list[tuple[Actor, Incoming]] = [
+    (ADA, Sit(seat=0, **HEAD)),
+    (BOB, Sit(seat=1, **HEAD)),
+]
+move_commands: list[tuple[Actor, Incoming]] = [
     ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, **HEAD))
     for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
-openings = st.sampled_from([[], seated, seated + played])
+openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
 histories = st.builds(
     lambda opening, more: room_history(opening + more),
     openings,
@@ -129,53 +136,54 @@ histories = st.builds(
 
 @given(histories)
 @settings(max_examples=200)
-def test_events_make_the_room_that_the_server_has(history: list[tuple[Room, Happened]]) -> None:
-    """The models agree after each event."""
+def test_after_each_event_the_model_equals_the_servers_room(
+    history: list[tuple[Room, LoggedEvent]],
+) -> None:
     model = EMPTY
-    for room, happened in history:
-        model = apply(model, happened)
+    for room, event in history:
+        model = apply(model, event)
         assert as_snapshot(model) == snapshot(room, player=False)
         assert model.my_seat == room.seat_of("ada")
         assert model.running == (room.playing is not None)
 
 
 @given(histories, st.data())
-def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(
-    history: list[tuple[Room, Happened]], data: st.DataObject
+def test_any_snapshot_and_the_events_after_it_make_the_same_model(
+    history: list[tuple[Room, LoggedEvent]], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(history) - 1))
     model = apply(EMPTY, snapshot(history[at][0], player=False))
-    for _, happened in history[at + 1 :]:
-        model = apply(model, happened)
+    for _, event in history[at + 1 :]:
+        model = apply(model, event)
     assert as_snapshot(model) == snapshot(history[-1][0], player=False)
-    assert model.in_step
+    assert model.in_sync
 
 
 @given(histories, st.data())
-def test_repeated_and_late_events_change_nothing(
-    history: list[tuple[Room, Happened]], data: st.DataObject
+def test_a_repeated_event_changes_nothing(
+    history: list[tuple[Room, LoggedEvent]], data: st.DataObject
 ) -> None:
     model = EMPTY
-    for n, (_, happened) in enumerate(history):
-        model = apply(model, happened)
-        again = data.draw(st.integers(0, n))
-        assert apply(model, history[again][1]) is model
+    for n, (_, event) in enumerate(history):
+        model = apply(model, event)
+        repeated = data.draw(st.integers(0, n))
+        assert apply(model, history[repeated][1]) is model
     assert as_snapshot(model) == snapshot(history[-1][0], player=False)
 
 
 @given(histories, st.data())
 def test_after_a_gap_events_are_ignored_until_a_snapshot(
-    history: list[tuple[Room, Happened]], data: st.DataObject
+    history: list[tuple[Room, LoggedEvent]], data: st.DataObject
 ) -> None:
     missing = data.draw(st.integers(0, len(history) - 1))
     model = EMPTY
-    for n, (_, happened) in enumerate(history):
+    for n, (_, event) in enumerate(history):
         if n != missing:
-            model = apply(model, happened)
+            model = apply(model, event)
     assert model.v == missing
-    assert model.in_step == (missing == len(history) - 1)
+    assert model.in_sync == (missing == len(history) - 1)
     model = apply(model, snapshot(history[-1][0], player=False))
-    assert model.in_step
+    assert model.in_sync
     assert as_snapshot(model) == snapshot(history[-1][0], player=False)
 
 
@@ -183,17 +191,18 @@ def test_after_a_gap_events_are_ignored_until_a_snapshot(
 
 
 def started(match: str = "m1", seats: tuple[str, str] = ("ada", "bob")) -> Started:
-    return Started(match, 1, "start", "digest", tuple(Occupant(one, one.title()) for one in seats))
+    occupants = tuple(Occupant(identity, identity.title()) for identity in seats)
+    return Started(match, 1, "start", "digest", occupants)
 
 
-def play(*messages: RoomMessage, model: Model = EMPTY) -> Model:
+def apply_all(*messages: RoomMessage, model: Model = EMPTY) -> Model:
     for message in messages:
         model = apply(model, message)
     return model
 
 
-def at(v: int, event: object) -> Happened:
-    return Happened(ROOM, v, 0, event)  # type: ignore[arg-type]
+def logged(v: int, event: object) -> LoggedEvent:
+    return LoggedEvent(ROOM, v, 0, event)  # type: ignore[arg-type]
 
 
 def view(v: int, ply: int, match: str = "m1") -> View:
@@ -204,44 +213,46 @@ def turn(v: int, ply: int, match: str = "m1") -> Turn:
     return Turn(room=ROOM, v=v, match=match, ply=ply, moves=(MoveView("a1", ("a1",), "a1"),))
 
 
-def moved(v: int, ply: int) -> Happened:
+def moved(v: int, ply: int) -> LoggedEvent:
     message = parse_server_message(
         b'{"t":"event","room":"r","v":%d,"at":0,"kind":"moved","match":"m1","ply":%d,"seat":0,"move":"a1","digest":""}'
         % (v, ply)
     )
-    assert isinstance(message, Happened)
+    assert isinstance(message, LoggedEvent)
     return message
 
 
-def test_a_hidden_event_counts_and_shows_nothing() -> None:
-    model = play(at(1, started()))
-    assert play(at(2, Hidden()), model=model) == msgspec.structs.replace(model, v=2)
+def test_a_hidden_event_changes_only_v() -> None:
+    model = apply_all(logged(1, started()))
+    assert apply_all(logged(2, Hidden()), model=model) == msgspec.structs.replace(model, v=2)
 
 
 def test_messages_of_other_rooms_change_nothing() -> None:
-    assert apply(EMPTY, Happened("other", 1, 0, started())) is EMPTY
+    assert apply(EMPTY, LoggedEvent("other", 1, 0, started())) is EMPTY
 
 
-def test_view_and_moves_are_those_of_the_last_move() -> None:
-    model = play(at(1, started()), view(1, 0), turn(1, 0))
+def test_view_and_moves_belong_to_the_current_ply() -> None:
+    model = apply_all(logged(1, started()), view(1, 0), turn(1, 0))
     assert model.view is not None
     assert [move.id for move in model.moves] == ["a1"]
-    model = play(moved(2, 0), model=model)
+    model = apply_all(moved(2, 0), model=model)
     assert (model.view, model.moves) == (None, ())
-    model = play(view(2, 1), turn(2, 1), model=model)
+    model = apply_all(view(2, 1), turn(2, 1), model=model)
     assert model.view is not None
     assert model.view.text == "ply 1"
     assert model.moves
-    assert play(view(1, 0), turn(1, 0), model=model) == model
+    assert apply_all(view(1, 0), turn(1, 0), model=model) == model
 
 
-def test_chat_between_view_and_move_keeps_the_moves() -> None:
-    model = play(at(1, started()), view(1, 0), turn(1, 0), at(2, Said("bob", "Bob", "hi")))
+def test_chat_does_not_remove_the_legal_moves() -> None:
+    model = apply_all(
+        logged(1, started()), view(1, 0), turn(1, 0), logged(2, Said("bob", "Bob", "hi"))
+    )
     assert model.moves
     assert model.chat[-1].text == "hi"
 
 
-def test_nobody_moves_in_a_frozen_room() -> None:
+def test_a_frozen_room_has_no_legal_moves() -> None:
     description = RoomDescription(
         game="g",
         title="G",
@@ -252,18 +263,18 @@ def test_nobody_moves_in_a_frozen_room() -> None:
         levels=1,
         view=BoardView(Grid(1, 1), {}, ()),
     )
-    model = play(at(1, started()), turn(1, 0))
+    model = apply_all(logged(1, started()), turn(1, 0))
     joined = Joined(room=ROOM, v=1, epoch="e", description=description)
-    assert play(joined, model=model).moves
-    frozen = play(msgspec.structs.replace(joined, frozen="game.changed"), model=model)
+    assert apply_all(joined, model=model).moves
+    frozen = apply_all(msgspec.structs.replace(joined, frozen="game.changed"), model=model)
     assert frozen.moves == ()
     assert (frozen.epoch, frozen.description) == ("e", description)
 
 
-def test_a_snapshot_voids_earlier_views() -> None:
+def test_a_snapshot_removes_earlier_views_and_moves() -> None:
     match = MatchState(id="m1", number=1, start="", rules="", seats=(), moves=(Played("a1"),))
-    model = play(
-        at(1, started()),
+    model = apply_all(
+        logged(1, started()),
         view(1, 0),
         turn(1, 0),
         Snapshot(room=ROOM, v=9, seats=(None, None), match=match),
@@ -271,55 +282,59 @@ def test_a_snapshot_voids_earlier_views() -> None:
     assert (model.v, model.view, model.moves, model.ply) == (9, None, (), 1)
 
 
-def test_an_ai_seat_is_never_mine_even_if_the_identities_agree() -> None:
-    model = play(Snapshot(room=ROOM, v=1, seats=(Occupant("ada", "AI", "ai", 1), None), match=None))
+def test_an_ai_seat_is_never_mine_even_if_the_identities_are_equal() -> None:
+    model = apply_all(
+        Snapshot(room=ROOM, v=1, seats=(Occupant("ada", "AI", "ai", 1), None), match=None)
+    )
     assert model.my_seat is None
 
 
 @pytest.mark.parametrize(
-    ("match", "ply", "kept"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)]
+    ("match", "ply", "is_kept"), [("m1", 0, True), ("m1", 1, True), ("m0", 0, False)]
 )
-def test_thinking_about_another_match_is_dropped(match: str, ply: int, kept: bool) -> None:
+def test_thinking_about_another_match_is_dropped(match: str, ply: int, is_kept: bool) -> None:
     thinking = Thinking(room=ROOM, match=match, ply=ply, seat=0, state="searching", depth=3)
-    assert (play(at(1, started()), thinking).thinking is thinking) == kept
+    assert (apply_all(logged(1, started()), thinking).thinking is thinking) == is_kept
 
 
 def test_thinking_about_an_earlier_ply_is_dropped() -> None:
     late = Thinking(room=ROOM, match="m1", ply=0, seat=0, state="done")
-    assert play(at(1, started()), moved(2, 0), late).thinking is None
+    assert apply_all(logged(1, started()), moved(2, 0), late).thinking is None
 
 
-def test_presence_and_chat_are_kept_within_limits() -> None:
-    model = play(Presence(room=ROOM, seats=(True, False), watching=3))
+def test_the_model_has_the_presence_and_the_newest_lines_of_chat() -> None:
+    model = apply_all(Presence(room=ROOM, seats=(True, False), watching=3))
     assert (model.present, model.watching) == ((True, False), 3)
-    model = play(
-        *(at(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model
+    model = apply_all(
+        *(logged(v, Said("bob", "Bob", str(v))) for v in range(1, MAX_CHAT_LINES + 50)), model=model
     )
     assert len(model.chat) == MAX_CHAT_LINES
     assert model.chat[-1].text == str(MAX_CHAT_LINES + 49)
 
 
-def test_what_the_server_writes_the_client_reads() -> None:
-    """Each kind of message about a room survives both codecs."""
+def test_views_turns_and_presence_survive_both_codecs() -> None:
+    """The client decodes each message that the server encodes to an equal message."""
     for message in (view(1, 0), turn(1, 0), Presence(room=ROOM, seats=(True,), watching=0)):
         assert parse_server_message(format_message(message)) == message
 
 
 def test_a_snapshot_may_take_v_back() -> None:
-    """A restored backup has fewer events than the client knew."""
-    model = play(
-        at(1, started()), at(2, Hidden()), Snapshot(room=ROOM, v=1, seats=(None, None), match=None)
+    """A restored backup may have fewer events than the client has seen."""
+    model = apply_all(
+        logged(1, started()),
+        logged(2, Hidden()),
+        Snapshot(room=ROOM, v=1, seats=(None, None), match=None),
     )
     assert (model.v, model.match) == (1, None)
 
 
-def test_missing_events_come_too_late_after_a_gap() -> None:
-    model = play(at(1, started()), moved(3, 1), moved(2, 0))
-    assert (model.v, model.ply, model.in_step) == (1, 0, False)
+def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
+    model = apply_all(logged(1, started()), moved(3, 1), moved(2, 0))
+    assert (model.v, model.ply, model.in_sync) == (1, 0, False)
 
 
-def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
-    """The offer lapses as in the server's room; a move by the side that offered leaves it open."""
+def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
+    """After each event the offers are the server's; a move by the offering side changes nothing."""
     ben = Actor("ben", "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)
@@ -331,9 +346,9 @@ def test_an_offer_of_a_draw_lapses_by_the_other_sides_move() -> None:
         (ben, OfferDraw(id="o", room=ROOM)), (ADA, moves[2]),
     ]  # fmt: skip
     model = Model(room=ROOM)
-    seen = []
-    for room, happened in room_history(commands):
-        model = apply(model, happened)
+    offers = []
+    for room, event in room_history(commands):
+        model = apply(model, event)
         assert model.offers == room.offers
-        seen.append(model.offers)
-    assert seen[-5:] == [(0,), (0,), (), (1,), ()]
+        offers.append(model.offers)
+    assert offers[-5:] == [(0,), (0,), (), (1,), ()]

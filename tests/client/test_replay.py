@@ -1,4 +1,4 @@
-"""Replays on a terminal and in a pipe, and their HTTP requests."""
+"""Replays of matches on a terminal and in a pipe, and the client's HTTP requests."""
 
 import io
 import json
@@ -21,13 +21,11 @@ from engine.view import PositionView
 from server.protocol.messages import MatchResult, Occupant, Played
 
 MOVES = ("b2", "a1", "c2", "b1", "a2")
+FIRST_SEAT_WINS = MatchResult(0, "board", "three in a row")
 
 
-WON = MatchResult(0, "board", "three in a row")
-
-
-def match(over: MatchResult | None = WON) -> tuple[MatchRecord, list[PositionView]]:
-    """Ada beats the AI at tic-tac-toe."""
+def match(over: MatchResult | None = FIRST_SEAT_WINS) -> tuple[MatchRecord, list[PositionView]]:
+    """A match of tic-tac-toe that Ada wins against the AI, and its views."""
     position = load_game("tic-tac-toe").start()
     views = [position.view()]
     for token in MOVES:
@@ -78,7 +76,7 @@ Crosses to move
 """
 
 
-def test_in_a_pipe_the_whole_match_is_printed() -> None:
+def test_print_match_prints_all_positions() -> None:
     out, stream = output()
     print_match(*match(), out)
     text = stream.getvalue()
@@ -91,13 +89,13 @@ def test_in_a_pipe_the_whole_match_is_printed() -> None:
     )
 
 
-def test_one_ply_alone() -> None:
+def test_print_match_can_print_one_position_only() -> None:
     out, stream = output()
     print_match(*match(), out, only=2)
     assert stream.getvalue().endswith(f"(Noughts)\n\n{SECOND}")
 
 
-def test_a_match_that_runs_or_whose_game_is_gone_can_be_read() -> None:
+def test_a_running_match_without_views_is_printed_without_boards() -> None:
     record, _ = match(over=None)
     out, stream = output()
     print_match(msgspec.structs.replace(record, view=None), [], out)
@@ -115,7 +113,7 @@ def test_json_has_a_line_for_the_match_and_one_for_each_position() -> None:
     assert lines[6]["view"]["text"] == "Crosses win"
 
 
-def test_stepping_forth_and_back() -> None:
+def test_the_user_steps_forward_back_and_to_a_moves_number() -> None:
     out, stream = output(interactive=True)
     lines = iter(["", "", "b", "9", "wrong", "5", "", "q"])
     step_through(*match(), out, lambda: next(lines))
@@ -128,7 +126,7 @@ def test_stepping_forth_and_back() -> None:
     assert text.count(error) == 2
 
 
-def test_the_end_of_input_ends_stepping() -> None:
+def test_the_end_of_the_input_ends_stepping() -> None:
     out, stream = output(interactive=True)
     step_through(*match(), out, lambda: None, ply=3)
     assert "3. Crosses: c2" in stream.getvalue()
@@ -138,7 +136,7 @@ def test_the_end_of_input_ends_stepping() -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with the test's pages: path to (status, body)."""
+    """Answers requests with the test's pages, each a status and a body by path."""
 
     pages: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
@@ -155,7 +153,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(pages: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
+def http_server(pages: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
     Handler.pages = pages
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -167,7 +165,7 @@ def serving(pages: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
             thread.join()
 
 
-def test_a_match_and_its_views_are_fetched_in_pages() -> None:
+def test_a_match_is_fetched_at_once_and_its_views_in_pages_of_100() -> None:
     record, _ = match()
     views = [PlyView(ply, PositionView({}, 0, str(ply))) for ply in range(251)]
 
@@ -180,20 +178,20 @@ def test_a_match_and_its_views_are_fetched_in_pages() -> None:
         "/api/matches/m1/views?from=100&to=199": page(100, 199),
         "/api/matches/m1/views?from=200&to=250": page(200, 250),
     }
-    with serving(pages) as address:
+    with http_server(pages) as address:
         assert fetch_match(address, "m1") == record
         assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [
             str(ply) for ply in range(251)
         ]
 
 
-def test_errors_over_http_are_typed() -> None:
+def test_failed_requests_raise_the_clients_exceptions() -> None:
     pages = {
         "/api/games": (200, b"<html>"),
         "/api/matches/m2": (502, b"<html>"),
         "/api/matches/m3": (200, b'{"match":3}'),
     }
-    with serving(pages) as address:
+    with http_server(pages) as address:
         with pytest.raises(Refused, match="there is no such match"):
             fetch_match(address, "m1")
         with pytest.raises(Unreachable, match="HTTP 502"):
@@ -206,9 +204,9 @@ def test_errors_over_http_are_typed() -> None:
         fetch_games(parse_address("127.0.0.1:1"))
 
 
-def test_a_page_without_views_is_no_endless_loop() -> None:
+def test_a_page_without_views_raises_an_error() -> None:
     with (
-        serving({"/api/matches/m1/views?from=0&to=5": (200, b'{"views":[]}')}) as address,
+        http_server({"/api/matches/m1/views?from=0&to=5": (200, b'{"views":[]}')}) as address,
         pytest.raises(ProtocolMismatch),
     ):
         fetch_views(address, "m1", 0, 5)

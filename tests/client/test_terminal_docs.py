@@ -1,4 +1,4 @@
-"""docs/how-to/terminal.md describes everything that the command can do."""
+"""docs/how-to/terminal.md describes every command and every option of `plyroom`."""
 
 from pathlib import Path
 
@@ -6,15 +6,15 @@ import click
 import pytest
 
 from client.cli import main
-from client.terminal.commands import SHORT, Word
+from client.terminal.commands import SHORT_FORMS, CommandName
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "terminal.md").read_text("utf-8")
 OPTIONS = sorted(
     {
         name
         for command in main.commands.values()
-        for one in command.params
-        for name in one.opts
+        for parameter in command.params
+        for name in parameter.opts
         if name[:2] == "--"
     }
 )
@@ -30,17 +30,20 @@ def test_every_option_is_described(option: str) -> None:
     assert f"{option}" in PAGE
 
 
-@pytest.mark.parametrize("word", Word)
-def test_every_word_is_described(word: Word) -> None:
-    assert f"`{word.value}`" in PAGE
+@pytest.mark.parametrize("name", CommandName)
+def test_every_command_in_a_match_is_described(name: CommandName) -> None:
+    assert f"`{name.value}`" in PAGE
 
 
-@pytest.mark.parametrize("short", [short for short in SHORT if len(short) == 1])
+@pytest.mark.parametrize("short", [short for short in SHORT_FORMS if len(short) == 1])
 def test_every_short_form_is_described(short: str) -> None:
-    assert f"| `{SHORT[short].value}` | `{short}` |" in PAGE
+    assert f"| `{SHORT_FORMS[short].value}` | `{short}` |" in PAGE
 
 
 def test_the_environment_variable_is_described() -> None:
     play = main.commands["play"]
-    assert any(isinstance(one, click.Option) and one.envvar == "PLYROOM_URL" for one in play.params)
+    assert any(
+        isinstance(parameter, click.Option) and parameter.envvar == "PLYROOM_URL"
+        for parameter in play.params
+    )
     assert "`PLYROOM_URL`" in PAGE

@@ -1,4 +1,4 @@
-"""The file of tokens."""
+"""The token file: what it stores, who can read it, and where it is."""
 
 import stat
 import sys
@@ -14,36 +14,30 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "plyroom" / "tokens.json"
 
 
-def test_a_token_is_kept_for_its_server_and_name(path: Path) -> None:
+def test_a_token_is_stored_for_its_server_and_name(path: Path) -> None:
     tokens = TokenFile(path)
-    tokens.keep("http://a", None, "1")
-    tokens.keep("http://a", "Ada", "2")
-    tokens.keep("http://b", None, "3")
-    tokens.keep("http://b", None, "4")
-    again = TokenFile(path)
-    assert [
-        again.find("http://a", None),
-        again.find("http://a", "Ada"),
-        again.find("http://b", None),
-    ] == [
-        "1",
-        "2",
-        "4",
-    ]
-    assert again.find("http://c", None) is again.find("http://a", "Bob") is None
+    tokens.store("http://a", None, "1")
+    tokens.store("http://a", "Ada", "2")
+    tokens.store("http://b", None, "3")
+    tokens.store("http://b", None, "4")
+    reopened = TokenFile(path)
+    assert reopened.find("http://a", None) == "1"
+    assert reopened.find("http://a", "Ada") == "2"
+    assert reopened.find("http://b", None) == "4"
+    assert reopened.find("http://c", None) is reopened.find("http://a", "Bob") is None
 
 
-def test_a_token_that_the_server_no_longer_knows_is_removed(path: Path) -> None:
+def test_a_token_can_be_removed(path: Path) -> None:
     tokens = TokenFile(path)
-    tokens.keep("http://a", "Ada", "1")
-    tokens.forget("http://a", "Ada")
-    tokens.forget("http://a", "Bob")
+    tokens.store("http://a", "Ada", "1")
+    tokens.remove("http://a", "Ada")
+    tokens.remove("http://a", "Bob")
     assert tokens.find("http://a", "Ada") is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file modes are not Windows'")
 def test_only_the_owner_can_read_the_file(path: Path) -> None:
-    TokenFile(path).keep("http://a", None, "1")
+    TokenFile(path).store("http://a", None, "1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert [file.name for file in path.parent.iterdir()] == ["tokens.json"]
@@ -55,7 +49,7 @@ def test_a_broken_file_counts_as_empty(path: Path, content: str) -> None:
     path.write_text(content)
     tokens = TokenFile(path)
     assert tokens.find("http://a", None) is None
-    tokens.keep("http://a", None, "1")
+    tokens.store("http://a", None, "1")
     assert TokenFile(path).find("http://a", None) == "1"
 
 

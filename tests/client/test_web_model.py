@@ -1,4 +1,4 @@
-"""The browser's model against the server's rooms: the same history makes the same room."""
+"""The browser's model (client/web/model.js) equals the server's room after the same events."""
 
 import json
 import random
@@ -20,18 +20,20 @@ from tests.support.browser import open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
+#: The fields that every command has.
 HEAD = {"id": "x", "room": "r"}
 PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
-FOLD = """async (histories) => {
-    const { EMPTY, apply, follow } = await import("/client/web/model.js");
-    const known = ({ v, gap, seats, match, offers, chat }) => (
+#: Applies lists of messages, each to an empty model; returns the room after each message.
+APPLY_ALL = """async (histories) => {
+    const { EMPTY_MODEL, apply, follow } = await import("/client/web/model.js");
+    const pick = ({ v, gap, seats, match, offers, chat }) => (
         { v, gap, seats, match, offers, chat }
     );
     return histories.map((messages) => {
-        let model = follow(EMPTY, "r");
-        return messages.map((message) => known((model = apply(model, message)).room));
+        let model = follow(EMPTY_MODEL, "r");
+        return messages.map((message) => pick((model = apply(model, message)).room));
     });
 }"""
 
@@ -42,14 +44,15 @@ async def page() -> AsyncIterator[Page]:
         yield await open_files(browser)
 
 
-DECISIONS = (
+#: Commands without arguments.
+PLAIN_COMMANDS = (
     wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept,
     wire.Claim,
 )  # fmt: skip
 
 
-def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
-    """A random command, more often one that is accepted."""
+def random_command(chance: random.Random, room: Room) -> wire.RoomCommand:
+    """A random command; moves and `sit`, which the server often accepts, are more frequent."""
     ply = room.match.ply if room.match else 0
     seat = chance.randrange(2)
     return chance.choice(
@@ -63,13 +66,13 @@ def some_command(chance: random.Random, room: Room) -> wire.RoomCommand:
             ),
             wire.AddAi(seat=seat, level=1, persona=None, **HEAD),
             wire.RemoveAi(seat=seat, **HEAD),
-            *(kind(**HEAD) for kind in DECISIONS),
+            *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
         ]
     )
 
 
-def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
-    """Events as they are on the wire, each with the server's room after it."""
+def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
+    """Events as the client receives them, each with the server's room after it."""
     chance = random.Random(seed)
     ids = map(str, count())
     seats = (wire.OpenSeat(), wire.OpenSeat())
@@ -89,7 +92,7 @@ def some_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
         assert room is not None
         try:
             events = decide(
-                room, chance.choice(PEOPLE), some_command(chance, room), lambda: next(ids)
+                room, chance.choice(PEOPLE), random_command(chance, room), lambda: next(ids)
             )
         except CommandRejected:
             events = []
@@ -101,24 +104,24 @@ def as_snapshot(room: Room) -> dict[str, Any]:
     return json.loads(format_message(snapshot(room, player=False)))  # type: ignore[no-any-return]
 
 
-def as_known(room: Room) -> dict[str, Any]:
-    """The room as the model should have it."""
-    seen = as_snapshot(room)
+def expected_room(room: Room) -> dict[str, Any]:
+    """The room that the model should have."""
+    fields = as_snapshot(room)
     return {
         "offers": [],
         "chat": [],
-        **{name: seen[name] for name in seen if name not in ("t", "room")},
+        **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,
     }
 
 
-HISTORIES = [some_history(seed) for seed in range(80)]
+HISTORIES = [random_history(seed) for seed in range(80)]
 
 
-async def test_events_make_the_room_that_the_server_has(page: Page) -> None:
-    """The models agree after each event of many histories."""
-    folded = await page.evaluate(FOLD, [[event for _, event in history] for history in HISTORIES])
-    assert folded == [[as_known(room) for room, _ in history] for history in HISTORIES]
+async def test_after_each_event_the_model_equals_the_servers_room(page: Page) -> None:
+    events = [[event for _, event in history] for history in HISTORIES]
+    rooms = await page.evaluate(APPLY_ALL, events)
+    assert rooms == [[expected_room(room) for room, _ in history] for history in HISTORIES]
     assert {event["kind"] for history in HISTORIES for _, event in history} >= {
         "finished",
         "offered",
@@ -127,23 +130,23 @@ async def test_events_make_the_room_that_the_server_has(page: Page) -> None:
     }
 
 
-async def test_a_snapshot_anywhere_and_the_events_after_it_make_the_same_room(page: Page) -> None:
-    """Some of the events before it are repeated in any order, as a resumed connection may do."""
+async def test_any_snapshot_and_the_events_after_it_make_the_same_model(page: Page) -> None:
+    """Repeated events from before the snapshot, in any order, change nothing."""
     chance = random.Random(1)
     messages, expected = [], []
     for history in HISTORIES:
         at = chance.randrange(len(history))
-        again = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
+        repeated = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
         messages.append(
-            [as_snapshot(history[at][0]), *again, *(event for _, event in history[at + 1 :])]
+            [as_snapshot(history[at][0]), *repeated, *(event for _, event in history[at + 1 :])]
         )
-        expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, messages)
-    assert [rooms[-1] for rooms in folded] == expected
+        expected.append(expected_room(history[-1][0]))
+    results = await page.evaluate(APPLY_ALL, messages)
+    assert [rooms[-1] for rooms in results] == expected
 
 
-async def test_a_missing_event_is_noticed_and_a_snapshot_repairs_it(page: Page) -> None:
-    """From any missing event to the snapshot, the room stays unchanged and reports a gap."""
+async def test_after_a_missing_event_the_model_reports_a_gap_until_a_snapshot(page: Page) -> None:
+    """The room does not change between the missing event and the snapshot."""
     chance = random.Random(2)
     messages, gaps, expected = [], [], []
     for history in HISTORIES:
@@ -151,10 +154,10 @@ async def test_a_missing_event_is_noticed_and_a_snapshot_repairs_it(page: Page) 
         events = [event for _, event in history]
         messages.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
         gaps.append(missing)
-        expected.append(as_known(history[-1][0]))
-    folded = await page.evaluate(FOLD, messages)
-    for rooms, missing, whole in zip(folded, gaps, expected, strict=True):
+        expected.append(expected_room(history[-1][0]))
+    results = await page.evaluate(APPLY_ALL, messages)
+    for rooms, missing, last_room in zip(results, gaps, expected, strict=True):
         assert [(room["v"], room["gap"]) for room in rooms[missing:-1]] == [(missing, True)] * (
             len(rooms) - missing - 1
         )
-        assert rooms[-1] == whole
+        assert rooms[-1] == last_room

@@ -1,4 +1,4 @@
-"""Runs the JavaScript tests of the browser client, beside this file, in a real Chromium."""
+"""Runs the JavaScript tests of the browser client (tests/client/web) in Chromium."""
 
 import re
 from collections.abc import AsyncIterator
@@ -12,12 +12,13 @@ from tests.support.browser import FILES, open_chromium, open_files, watch_faults
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 FOLDER = Path(__file__).parent / "web"
-PROMISES = [
+#: Every JavaScript test: its file and its name.
+TESTS = [
     (path.name, name)
     for path in sorted(FOLDER.glob("*_promises.js"))
-    for name in re.findall(r'^promise\(\s*"([^"]+)",', path.read_text("utf-8"), re.MULTILINE)
+    for name in re.findall(r'^test\(\s*"([^"]+)",', path.read_text("utf-8"), re.MULTILINE)
 ]
-KEEP = """async ([file, name]) => {
+RUN = """async ([file, name]) => {
     await import(`/tests/client/web/${file}`);
     const { run } = await import("/tests/client/web/promises.js");
     await run(name);
@@ -30,10 +31,10 @@ async def page() -> AsyncIterator[Page]:
         yield await open_files(browser, viewport={"width": 600, "height": 600})
 
 
-@pytest.mark.parametrize(("file", "name"), PROMISES)
-async def test_promise(page: Page, file: str, name: str) -> None:
-    """The module keeps the promise of this JavaScript test."""
+@pytest.mark.parametrize(("file", "name"), TESTS)
+async def test_in_chromium(page: Page, file: str, name: str) -> None:
+    """The JavaScript test passes, and the page reports no errors."""
     await page.goto(f"{FILES}/blank")
     faults = watch_faults(page)
-    await page.evaluate(KEEP, [file, name])
+    await page.evaluate(RUN, [file, name])
     assert faults == []

@@ -1,4 +1,4 @@
-"""The browser client's golden frames and types are those that the server's code generates now."""
+"""The golden frames and the browser client's types are what the server's code generates now."""
 
 import json
 
@@ -16,35 +16,34 @@ from server.protocol.codec import (
 from tests.support.wire_files import GOLDEN, TYPES, typescript
 from tests.support.wire_samples import CLIENT, EVENTS, SERVER, frames
 
-REWRITE = "run `python -m tests.support.wire_files`, and see whether both clients still understand"
+#: The advice when a generated file is not current.
+ADVICE = "run `python -m tests.support.wire_files` and check that both clients read the new form"
 
 
-def test_there_is_one_sample_of_every_message() -> None:
-    """Every message type has a sample."""
+def test_every_message_type_has_one_sample() -> None:
     for samples, union in (
         (CLIENT, wire.ClientMessage),
         (SERVER, wire.ServerMessage),
         (EVENTS, wire.AnyEvent),
     ):
         assert sorted(type(sample).__name__ for sample in samples) == sorted(
-            one.__name__ for one in union.__args__
+            message_type.__name__ for message_type in union.__args__
         )
 
 
-def test_the_golden_frames_are_what_the_server_writes() -> None:
-    """The files equal the frames byte for byte, and there is no further file."""
-    kept = {path.stem: path.read_bytes() for path in GOLDEN.glob("*.json")}
-    assert kept == {name: frame + b"\n" for name, frame in frames().items()}, REWRITE
+def test_the_golden_files_are_the_frames_that_the_server_writes() -> None:
+    """The files equal the frames byte for byte, and there is no other file."""
+    files = {path.stem: path.read_bytes() for path in GOLDEN.glob("*.json")}
+    assert files == {name: frame + b"\n" for name, frame in frames().items()}, ADVICE
 
 
 def test_the_types_of_the_browser_client_are_current() -> None:
     """client/web/protocol.d.ts matches server/protocol/messages.py."""
-    assert TYPES.read_text("utf-8") == typescript(), REWRITE
+    assert TYPES.read_text("utf-8") == typescript(), ADVICE
 
 
 @pytest.mark.parametrize("name", sorted(frames()))
-def test_a_golden_frame_survives_reading_and_writing(name: str) -> None:
-    """A frame that is decoded and encoded again is the same frame."""
+def test_a_golden_frame_is_the_same_after_decoding_and_encoding(name: str) -> None:
     frame = (GOLDEN / f"{name}.json").read_bytes().removesuffix(b"\n")
     side, _, _ = name.partition("-")
     if side == "client":

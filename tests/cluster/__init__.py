@@ -1,1 +1,1 @@
-"""The cluster of docker-compose.yml as processes on this machine, without Docker."""
+"""Tests of a whole cluster: its files, its proxy, and what survives the death of its parts."""

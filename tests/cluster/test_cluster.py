@@ -9,21 +9,20 @@ import pytest
 from aiohttp import ClientSession
 
 from server.address import parse_proxies
+from server.bench.cluster_load import UNLIMITED
 from server.bench.moves import make_pair, play
-from tests.cluster.__main__ import UNLIMITED
-from tests.cluster.plan import DEPLOY, compose, service
-from tests.cluster.running import Cluster, cluster
+from server.deploy.cluster.plan import DEPLOY, compose, service
+from server.deploy.cluster.running import Cluster, cluster
 from tests.oracle.journal import Journal
 from tests.support.players import person_and_ai
 
+#: Pairs of players.
 PAIRS = 200
 
 
 @pytest.mark.timeout(300)
 async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
-    """With three nodes and two workers, every pair plays on, no command is refused, a worker
-    searches for a room's AI, and no node logs an error.
-    """
+    """On three nodes every pair plays, a worker's AI answers, and no node logs an error."""
     async with cluster(
         tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe"
     ) as running:
@@ -32,14 +31,14 @@ async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
         enough = asyncio.Event()
         enough.set()
         await person_and_ai(running.url, "tic-tac-toe", {}, 1, Journal(), 1, enough)
-        served = [await connections_so_far(running, n) for n in range(3)]
-        assert min(served) > 0, "the proxy gives each node its share"
+        commands = [await commands_so_far(running, n) for n in range(3)]
+        assert min(commands) > 0, "the proxy gives each node its share"
         for member in running.nodes:
             assert "Traceback" not in member.errors, member.errors[-3000:]
             assert '"level": "error"' not in member.errors, member.errors[-3000:]
 
 
-async def connections_so_far(running: Cluster, n: int) -> float:
+async def commands_so_far(running: Cluster, n: int) -> float:
     """The number of commands that a node has committed, by its metrics."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
@@ -83,9 +82,7 @@ def test_the_compose_file_fits_what_it_names() -> None:
 
 
 def test_services_are_translated_to_this_machine() -> None:
-    """A service's arguments and settings come from the compose file, with local addresses and
-    paths.
-    """
+    """A service has the compose file's arguments and settings, with local addresses and paths."""
     found = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
     assert found.argv[1:3] == ["-m", "server"]
     assert "18000" in found.argv

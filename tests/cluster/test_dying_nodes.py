@@ -16,13 +16,14 @@ import pytest
 from aiohttp import ClientSession
 from websockets.asyncio.client import connect
 
-from tests.cluster.running import DATABASE, Cluster, Member, cluster
+from server.deploy.cluster.running import DATABASE, Cluster, Member, cluster
 from tests.support.node import Socket
 
-UNPOLLED = {"poll_s": 3600.0}
-#: Time after which a node gives up a request to the database, while it still counts as alive.
+#: A setting with which no poll runs during a test.
+NO_POLL = {"poll_s": 3600.0}
+#: Seconds after which a node gives up a request to the database; it still counts as alive then.
 FROZEN_S = 3.2
-#: Shorter than the second after which the database ends a statement that waits for a lock.
+#: Seconds; shorter than the one after which the database ends a statement that waits for a lock.
 IN_FLIGHT_S = 0.5
 
 pytestmark = pytest.mark.timeout(180)
@@ -85,7 +86,7 @@ async def polls(running: Cluster, n: int) -> float:
 
 
 @asynccontextmanager
-async def held_up(one: Table) -> AsyncIterator[None]:
+async def commit_held_back(one: Table) -> AsyncIterator[None]:
     """Ada's move is in flight in the database, which cannot commit it before the block ends."""
     async with (
         one.running.postgres.session(DATABASE) as watch,
@@ -110,7 +111,7 @@ async def committed(one: Table, watch: Any) -> None:
 
 
 async def dies_at(running: Cluster, place: str) -> None:
-    """The failpoints between the commit and its message."""
+    """The node dies at a failpoint between the commit and its message."""
     async with table(running, f"{place}:1") as one:
         await one.move()
         assert await one.dying.wait() == -signal.SIGKILL
@@ -122,7 +123,7 @@ async def dies_before_the_commit(running: Cluster) -> None:
     death.
     """
     async with table(running) as one, AsyncExitStack() as stack:
-        await stack.enter_async_context(held_up(one))
+        await stack.enter_async_context(commit_held_back(one))
         await one.dying.kill()
         await asyncio.sleep(IN_FLIGHT_S)
         assert not [m for m in one.ben.messages if m.get("kind") == "moved"]
@@ -135,7 +136,7 @@ async def is_frozen(running: Cluster) -> None:
     late answer, or finds the events in the log, and publishes them.
     """
     async with table(running) as one:
-        async with held_up(one):
+        async with commit_held_back(one):
             one.dying.send_signal(signal.SIGSTOP)
         async with running.postgres.session(DATABASE) as watch:
             await committed(one, watch)
@@ -150,7 +151,7 @@ async def test_what_a_node_committed_last_reaches_the_others(tmp_path: Path) -> 
     message, dies before the database executes its statement, or is frozen meanwhile. All cases
     share one cluster, which is slow to start.
     """
-    async with cluster(tmp_path, nodes=2, workers=0, settings=UNPOLLED, forks=True) as running:
+    async with cluster(tmp_path, nodes=2, workers=0, settings=NO_POLL, forks=True) as running:
         for place in ("after_append", "before_ack"):
             await dies_at(running, place)
         await dies_before_the_commit(running)

@@ -7,15 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from server.deploy.cluster.plan import DEPLOY, Service
+from server.deploy.cluster.running import Member, answers
 from server.deploy.free_ports import free_ports
-from tests.cluster.plan import DEPLOY, Service
-from tests.cluster.running import Member, answers
 from tests.support.node import Http
 
+#: The origin headers, which only the proxy may set.
 HEADERS = ("x-forwarded-for", "x-forwarded-proto")
 
 
-class Node:
+class FakeNode:
     """Records the heads of requests and answers each with an empty body."""
 
     def __init__(self) -> None:
@@ -39,11 +40,11 @@ class Node:
 
 
 @asynccontextmanager
-async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
+async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
     """The port of a proxy in front of a node."""
-    node = Node()
+    node = FakeNode()
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
-    behind = server.sockets[0].getsockname()[1]
+    node_port = server.sockets[0].getsockname()[1]
     (port,) = free_ports(1)
     text = (DEPLOY / "haproxy.cfg").read_text().replace("bind :8000", f"bind 127.0.0.1:{port}")
     text = re.sub(
@@ -52,7 +53,7 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, Node]]:
         text,
         flags=re.MULTILINE,
     )
-    (folder / "haproxy.cfg").write_text(text.replace("node1:8000", f"127.0.0.1:{behind}"))
+    (folder / "haproxy.cfg").write_text(text.replace("node1:8000", f"127.0.0.1:{node_port}"))
     program = shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin") or "haproxy"
     proxy = Member(
         Service("proxy", [program, "-db", "-f", str(folder / "haproxy.cfg")], {}),
@@ -80,15 +81,15 @@ async def connected(port: int) -> AsyncIterator[Http]:
 
 
 async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
-    """The proxy replaces the origin headers: a client's own values never reach a node, in no
+    """The proxy replaces the origin headers: a client's own values never reach a node, on any
     request of a connection.
     """
     forged = {"X-Forwarded-For": "203.0.113.7", "x-forwarded-proto": "https"}
     async with proxied(tmp_path) as (port, node), connected(port) as http:
         for headers in (forged, {}, forged):
             assert (await http.request("/api/games", headers=headers)).status == 200
-        said = {"x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http"}
-        assert [set(headers) for headers in node.origins()] == [said] * 3
+        expected = {"x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http"}
+        assert [set(headers) for headers in node.origins()] == [expected] * 3
         assert [len(headers) for headers in node.origins()] == [2] * 3
 
 

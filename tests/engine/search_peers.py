@@ -38,8 +38,8 @@ from engine.bench.search import as_json
 from engine.game import Game, Position, Rules
 from engine.rules.digest import rules_digest
 from engine.rules.registry import BUILT_IN
-from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import BASIC
 from engine.search.job import Limit
 from engine.search.work import Settings, Work
 
@@ -159,7 +159,7 @@ class Ours:
         self._table.memory.array.fill(np.uint64(0))
         limit = Limit(depth=depth)
         report = self._searcher.search(
-            position, limit, self._table, self._control, exact_depth=True, features=layout.BASIC
+            position, limit, self._table, self._control, exact_depth=True, features=BASIC
         )
         return report.score
 
@@ -292,7 +292,7 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
     for moves, value in zip(positions, theirs, strict=True):
         mine = ours.value(ours.position(moves), row.checked_depth)
         others = [
-            ours.at_once(ours.position(moves), row.checked_depth, layout.BASIC)[0],
+            ours.at_once(ours.position(moves), row.checked_depth, BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
         assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (
@@ -343,7 +343,7 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
     start, plain_start = ours.position(()), plain.position(())
     searches: tuple[Callable[[], object], ...] = (
         lambda: ours.value(start, row.depth),
-        lambda: ours.at_once(start, row.depth, layout.BASIC),
+        lambda: ours.at_once(start, row.depth, BASIC),
         lambda: plain.at_once(plain_start, row.depth, 0),
     )
     laps, theirs = [], []

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from engine.bench import search as bench
-from engine.search import layout
+from engine.search import features
 
 BASIC = {"connect-four": 4_651_313, "tic-tac-toe": 7_949, "sticks": 38_624}
 ALL = {"connect-four": 1_245_493, "tic-tac-toe": 7_019, "sticks": 26_973}
@@ -14,8 +14,8 @@ ALL = {"connect-four": 1_245_493, "tic-tac-toe": 7_019, "sticks": 26_973}
 
 def test_signature() -> None:
     """The fixed searches visit exactly these nodes everywhere, with basic and all features."""
-    assert bench.node_counts(layout.BASIC) == BASIC
-    assert bench.node_counts(layout.ALL) == ALL
+    assert bench.node_counts(features.BASIC) == BASIC
+    assert bench.node_counts(features.ALL) == ALL
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
@@ -53,7 +53,7 @@ def test_the_command_in_json(
     assert bench.main(["--json"]) == (1 if has_compiler else 0)
     told = json.loads(capsys.readouterr().out)
     assert set(told["signature"]) == {"all", "basic"}
-    assert told["signature"]["basic"] == bench.node_counts(layout.BASIC)
+    assert told["signature"]["basic"] == bench.node_counts(features.BASIC)
     assert (told["speed"]["nodes"], told["speed"]["nodes_per_second"]) == (150, 75)
     wanted = (round(150 / 1.4), 0.7, False) if has_compiler else (None, None, None)
     assert (
@@ -78,5 +78,5 @@ def test_depths_and_ablation_in_json(
     monkeypatch.setattr(bench, "CASES", (bench.Case("connect-four", "d d d d d", 5),))
     assert bench.main(["--ablation", "--table-bits", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert list(told) == ["nothing", *layout.FEATURE]
-    assert told["nothing"]["all"] == bench.node_counts(layout.ALL, 1)["connect-four"]
+    assert list(told) == ["nothing", *features.FEATURE]
+    assert told["nothing"]["all"] == bench.node_counts(features.ALL, 1)["connect-four"]

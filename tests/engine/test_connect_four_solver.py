@@ -20,8 +20,8 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import SOUND
 from engine.search.job import MATE, Info, Job, Limit
-from engine.search.layout import SOUND
 from engine.search.levels import level_of
 from engine.search.report import Report
 from engine.solvers import connect_four, connect_four_kernel
@@ -440,8 +440,8 @@ def random_won(rng: random.Random, discs: int) -> Position:
 
 def check_win_is_kept(position: Position) -> None:
     """Asserts that the solver's answer within the top level's time wins and says so."""
-    patience_ms = load_game("connect-four").rules.PATIENCE_MS  # type: ignore[attr-defined]
-    solution = solver().solve(position, Limit(time_ms=patience_ms), Control())
+    longest_ms = load_game("connect-four").rules.TOP_LEVEL_TIME_MS
+    solution = solver().solve(position, Limit(time_ms=longest_ms), Control())
     assert solution is not None
     assert solution.value > 0
     if known_or_none(board_of(position)) is not None:  # nothing was searched for its result

@@ -15,6 +15,7 @@ from engine.game import Position
 from engine.rules.registry import load_game
 from engine.search import kernel, layout
 from engine.search.driver import Cancelled, Control, Searcher, Table
+from engine.search.features import BASIC
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
@@ -41,16 +42,14 @@ def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
     depths later with reductions.
     """
     searcher = searcher_of("tic-tac-toe")
-    basic = searcher.search(
-        searcher.game.start(), Limit(), Table(14), Control(), features=layout.BASIC
-    )
+    basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
     report = searched(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
 
 
 def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
-    """With one table for all, each reachable position has the value and exact distance of a full
+    """With one table for all searches, reachable positions have the value and distance of a full
     minimax.
     """
     searcher = searcher_of("tic-tac-toe")
@@ -83,7 +82,7 @@ def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
     "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
 )
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
-    """Every reachable position is won exactly where the theory of misere nim says so."""
+    """Reachable positions are won exactly where the theory of misere nim says so."""
     searcher = searcher_of("sticks")
     table = Table(14)
     seen: dict[str, bool] = {}
@@ -106,9 +105,7 @@ def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
 
 
 def solve(discs: int, mine: int) -> int:
-    """Connect four by brute force on plain ints: plies to the win, negative for a loss, 0 for a
-    draw.
-    """
+    """Solves connect four by brute force: plies to the win, negative for a loss, 0 for a draw."""
     return _solve(discs, mine)
 
 
@@ -135,8 +132,8 @@ def _solve(discs: int, mine: int) -> int:
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores: three successive ones of each match,
-    the last one first.
+    """Late positions of connect four with their exact scores: three successive positions of each
+    match, the last one first.
     """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
@@ -147,7 +144,7 @@ def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
 
 
 def test_connect_four_endgames(searcher_of: Searchers) -> None:
-    """With one table for all, late positions have the result and distance of brute force."""
+    """With one table for all searches, late positions have the score of brute force."""
     searcher = searcher_of("connect-four")
     table = Table(16)
     results = set()
@@ -225,7 +222,8 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
                 position, Limit(nodes=nodes), Table(14), control, on_depth=depths.append
             )
             assert depths[-1] == report
-            assert report.line == control.shown()[3] or report.line[0] == control.shown()[3][0]
+            published_line = control.published()[3]
+            assert report.line == published_line or report.line[0] == published_line[0]
             assert report.moves[0][:2] == (report.line[0], report.score)
             assert sorted(move for move, _, _ in report.moves) == sorted(position.moves())
             assert all(score <= report.score for _, score, _ in report.moves)
@@ -243,7 +241,7 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
 
 
 def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """Wherever searches are cut off, a later one finds the right value with the table they left."""
+    """After searches that were stopped anywhere, a search with their table has the right value."""
     searcher = searcher_of("connect-four")
     chance = random.Random(8)
     for position, score in endgames(8, 100):
@@ -266,7 +264,7 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
         searcher.expire()
         return nullcontext()
 
-    assert searcher.search(start, Limit(), Table(10), Control(), around=expire).depth == 1
+    assert searcher.search(start, Limit(), Table(10), Control(), timer=expire).depth == 1
     seen: list[int] = []
 
     def expire_at_five(report: Report) -> None:
@@ -278,18 +276,18 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
     assert seen == [1, 2, 3, 4, 5]
 
 
-def test_what_is_shown(searcher_of: Searchers) -> None:
+def test_published_progress(searcher_of: Searchers) -> None:
     """The control block publishes nodes, depth, score and best line of the search."""
     searcher = searcher_of("connect-four")
     control = Control()
     report = searcher.search(searcher.game.start(), Limit(depth=8), Table(14), control)
-    nodes, depth, score, line = control.shown()
+    nodes, depth, score, line = control.published()
     assert (depth, score) == (8, report.score)
     assert 0 < nodes <= report.nodes
     assert line == report.line
 
 
-def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
+def test_published_progress_is_never_torn(searcher_of: Searchers) -> None:
     """At any moment of a running search the published line is legal and belongs to the depth and
     score.
     """
@@ -298,15 +296,15 @@ def test_what_is_shown_is_never_torn(searcher_of: Searchers) -> None:
     control = Control()
     search = Thread(target=lambda: searcher.search(position, Limit(depth=15), Table(16), control))
     search.start()
-    shown = set()
+    published = set()
     while search.is_alive():
-        _, depth, score, line = control.shown()
-        shown.add((depth, line, score))
+        _, depth, score, line = control.published()
+        published.add((depth, line, score))
     search.join()
-    shown.discard((0, (), 0))
-    assert len({depth for depth, _, _ in shown}) > 3
-    assert len({(depth, line) for depth, line, _ in shown}) == len(shown)
-    for depth, line, score in shown:
+    published.discard((0, (), 0))
+    assert len({depth for depth, _, _ in published}) > 3
+    assert len({(depth, line) for depth, line, _ in published}) == len(published)
+    for depth, line, score in published:
         assert 1 <= len(line_tokens(position, line)) == len(line) <= depth
         assert abs(score) < layout.MATE_BOUND
 
@@ -336,15 +334,18 @@ def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel as plain Python visits the same nodes and finds the same value."""
+    """The kernel as plain Python visits the same nodes and finds the same value, with its accessors
+    called as functions.
+    """
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")
     moves = position.moves()
-    names = {name: value for file in (*kernel.PARTS, kernel) for name, value in vars(file).items()}
+    parts = (*kernel.PARTS, kernel)
+    names = {name: value for part in parts for name, value in vars(part).items()}
     namespace = {**names, "MAX_MOVES": rules.MAX_MOVES}
     for name, function in names.items():
-        if name in kernel.SIGNATURES:
+        if getattr(function, "__module__", "") in {part.__name__ for part in parts}:
             namespace[name] = FunctionType(function.__code__, namespace)
     for name in ("status", "moves", "play", "no_moves_result", "key", "evaluate"):
         namespace[name] = getattr(rules, name)

@@ -1,4 +1,4 @@
-"""Levels: sensible, repeatable, and different from match to match."""
+"""Levels: ascending in strength, repeatable, and varied from match to match."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -37,8 +37,8 @@ def answer(searcher: Searcher, job: Job) -> Result:
     return driver.answer(job, searcher, lambda: Table(14), Control(), time_ms=100)
 
 
-def timeless(searcher: Searcher, job: Job) -> Result:
-    """The answer with a clock that stands still: only depth and nodes end the search."""
+def answered_without_clock(searcher: Searcher, job: Job) -> Result:
+    """The answer with a clock that stands still, so that only depth and nodes end the search."""
     return driver.answer(job, searcher, lambda: Table(14), Control(), clock=lambda: 0.0)
 
 
@@ -50,8 +50,8 @@ def game_with(**names: object) -> Game:
 
 @pytest.mark.parametrize("levels", range(1, 9))
 def test_ladder(levels: int) -> None:
-    """For any number of levels, each searches further or errs less than the one below, and the top
-    level is unlimited but for time.
+    """For any number of levels, each searches more nodes and errs no more than the one below, and
+    the top level has a time limit only.
     """
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
@@ -68,7 +68,7 @@ def test_ladder(levels: int) -> None:
 
 def test_a_game_has_its_own_table() -> None:
     """A game's levels below the top are the rows of its table; a table of another length is a
-    defect.
+    GameFault.
     """
     game = game_with(LEVELS=3, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
     assert level_of(game, 1) == Level(
@@ -81,17 +81,17 @@ def test_a_game_has_its_own_table() -> None:
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_tables_climb(game_id: str) -> None:
-    """In every game the levels of one node come first, each less careless than the one below; each
-    other level searches further than the one below with no wider margin.
+def test_level_tables_ascend(game_id: str) -> None:
+    """In every game the levels with 1 node come first, each less careless than the one below. Each
+    other level searches more nodes than the one below, with no wider margin.
     """
     game = load_game(game_id)
     ladder = [level_of(game, level) for level in range(1, game.levels)]
-    by_lot = [level for level in ladder if level.limit.nodes == 1]
-    assert ladder[: len(by_lot)] == by_lot
-    for lower, higher in pairwise(by_lot):
+    random_levels = [level for level in ladder if level.limit.nodes == 1]
+    assert ladder[: len(random_levels)] == random_levels
+    for lower, higher in pairwise(random_levels):
         assert (higher.slip, higher.margin) < (lower.slip, lower.margin)
-    for lower, higher in pairwise(ladder[len(by_lot) :]):
+    for lower, higher in pairwise(ladder[len(random_levels) :]):
         assert (higher.limit.nodes or 0) > (lower.limit.nodes or 0)
         assert higher.margin <= lower.margin
     assert all(0 <= level.slip < SLIPS_OF and level.repeatable for level in ladder)
@@ -99,7 +99,7 @@ def test_tables_climb(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
-    """Below the top a job gives the same move again, on a fresh searcher too; another seed may give
+    """Below the top a job gives the same move again, on a fresh searcher too. Another seed may give
     another move.
     """
     game = load_game(game_id)
@@ -108,8 +108,8 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
         first = {}
         for seed in range(8 if level == 1 else 2):
             job = job_of(game.start(), level, seed)
-            first[seed] = timeless(searcher_of(game_id), job)
-            again = timeless(other, job)
+            first[seed] = answered_without_clock(searcher_of(game_id), job)
+            again = answered_without_clock(other, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
                 first[seed].move,
                 first[seed].info.nodes,
@@ -119,8 +119,8 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
             assert len({result.move for result in first.values()}) > 1
 
 
-def test_carelessness() -> None:
-    """A level plays its share of careless moves; seed and position decide which ones."""
+def test_careless_moves() -> None:
+    """A level's share of careless moves is its slip; seed and position pick these moves."""
     level = level_from(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
@@ -140,8 +140,8 @@ GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 
 @pytest.mark.parametrize(("slip", "takes"), [(0, False), (999, True)])
 def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of: Searchers) -> None:
-    """A careless level takes a guarded pawn with its queen; a careful one does not, even where it
-    searches no further than the exchange.
+    """A careless move takes a guarded pawn with the queen; a careful one does not, although the
+    level searches no further than the exchange.
     """
     position = load_game("chess").position(GUARDED_PAWN)
     level = level_from(2, 0, slip).at(1, position.digest())
@@ -152,7 +152,7 @@ def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of:
     assert (position.format_move(report.moves[0][0]) == "d1d5") is takes
 
 
-def test_the_first_level_may_play_by_lot() -> None:
+def test_the_first_level_may_play_any_move() -> None:
     """A careless move of the level of one node may be any move, even the worst."""
     level = level_from(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
@@ -183,14 +183,12 @@ def test_every_level_takes_a_win(level: int, seed: int, searcher_of: Searchers) 
 
 @pytest.mark.parametrize("level", range(2, 8))
 @pytest.mark.parametrize("seed", range(6))
-def test_levels_that_look_further_see_the_reply(
+def test_levels_that_search_two_plies_see_the_reply(
     level: int, seed: int, searcher_of: Searchers
 ) -> None:
-    """No level plays a move that it sees to lose at once while there is another, unless the move is
-    careless.
-    """
+    """A level that searches two plies plays no move that loses at once, except carelessly."""
     position = load_game("connect-four").position(MUST_BLOCK)
-    result = timeless(searcher_of("connect-four"), job_of(position, level, seed))
+    result = answered_without_clock(searcher_of("connect-four"), job_of(position, level, seed))
     if is_careful(position, level, seed) and result.info.depth >= 2:
         assert result.move == "b"
     else:
@@ -198,8 +196,8 @@ def test_levels_that_look_further_see_the_reply(
 
 
 def test_choice_is_bounded() -> None:
-    """Only moves with exact scores within the margin are candidates, and some seed chooses each of
-    them.
+    """The candidates are the moves with exact scores within the margin, and each is chosen by some
+    seed.
     """
     moves = [
         RootMove("a", 50),
@@ -212,25 +210,25 @@ def test_choice_is_bounded() -> None:
     assert chosen == {"a", "b"}
     assert choose(moves, 0, 1, "digest").move == "a"
     assert {choose(moves, 10, 1, f"{ply}").move for ply in range(30)} == {"a", "b"}, (
-        "not the same choice all along"
+        "the choice varies within a match"
     )
 
 
-def test_jobs_that_name_nothing() -> None:
-    """Other rules, a bad position, an illegal move, an unknown level and a finished match are typed
-    errors.
+def test_jobs_that_cannot_be_resolved() -> None:
+    """Other rules raise RulesChanged. A bad position, an illegal move, an unknown level or option
+    and a finished match raise SearchFailed.
     """
     searcher = Searcher(load_game("tic-tac-toe"))
     right = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):
         answer(searcher, replace(right, rules="0" * 16))
-    wrongs: list[dict[str, Any]] = [
-        {"start": "nonsense"},
+    changes: list[dict[str, Any]] = [
+        {"start": "not a board"},
         {"moves": ("a1", "a1")},
         {"level": 9},
         {"options": {"size": "4"}},
     ]
-    for wrong in wrongs:
+    for wrong in changes:
         with pytest.raises(SearchFailed):
             answer(searcher, replace(right, **wrong))
     with pytest.raises(SearchFailed, match="over"):

@@ -1,5 +1,5 @@
-"""The compiler and its code cache: damaged files are replaced, edits are noticed, and no
-writable home is needed.
+"""The compiler and its code cache: damaged files are replaced, edited rules are compiled again, and
+a writable home is not needed.
 """
 
 import os
@@ -32,8 +32,8 @@ IMPORTS = (
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in another process with its own environment."""
-    kept = {
+    """Runs code in another process, with variables of its own."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")
@@ -41,7 +41,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env={**kept, "PYTHONPATH": str(ROOT), **environment},
+        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
         timeout=120,
@@ -53,7 +53,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
-    """A second process loads what the first one compiled; the folder is private."""
+    """A second process loads the code that the first one compiled; the folder is private."""
     cache = tmp_path / "code"
     for _ in range(2):
         done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
@@ -101,7 +101,7 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
 
 
 def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
-    """A file that is truncated, emptied or has one flipped bit is noticed before it is loaded."""
+    """A file that is truncated or empty, or has one flipped bit, is discarded and never loaded."""
     tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
     assert not code_cache.discard_damaged(small_cache, tag)
     names = [
@@ -128,35 +128,35 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A PLYROOM_CACHE that names a file instead of a folder is ignored; the file is unchanged."""
     file = tmp_path / "file"
-    file.write_text("somebody's")
+    file.write_text("another user's")
     monkeypatch.setenv("PLYROOM_CACHE", str(file))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = code_cache.cache_folder()
     assert folder.parent == tmp_path
     assert folder != file
-    assert file.read_text() == "somebody's"
+    assert file.read_text() == "another user's"
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     """Without a writable home the code goes to a private temporary folder, the same for all
     processes of a user.
     """
-    nowhere = tmp_path / "file"
-    nowhere.write_text("a file, not a folder")
+    not_a_folder = tmp_path / "file"
+    not_a_folder.write_text("")
     scratch = tmp_path / "tmp"
     scratch.mkdir()
-    places = []
+    folders = []
     for _ in range(2):
         code = "from engine.compiler.code_cache import cache_folder; print(cache_folder())"
-        done = run(code, HOME=str(nowhere), XDG_CACHE_HOME="", TMPDIR=str(scratch))
+        done = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
         assert done.returncode == 0, done.stderr
-        places.append(Path(done.stdout.split()[-1]))
-    assert places[0] == places[1]
-    assert places[0].parent == scratch
-    assert places[0].stat().st_mode & 0o777 == 0o700
+        folders.append(Path(done.stdout.split()[-1]))
+    assert folders[0] == folders[1]
+    assert folders[0].parent == scratch
+    assert folders[0].stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_of_somebody_else_is_not_used(
+def test_a_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a folder that belongs to the user is used, and never through a symbolic link."""
@@ -173,7 +173,7 @@ def test_a_folder_of_somebody_else_is_not_used(
 
 
 def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Edited rules are compiled anew, and changing them back finds the first code again."""
+    """Edited rules are compiled again; after the edit is undone the first code is loaded."""
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
@@ -188,7 +188,7 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest versions of a game and the one in use stay on disk; other games are kept."""
+    """Only the latest versions of a game and the one in use stay on disk; other games stay too."""
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
@@ -203,7 +203,7 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
 
 
 def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
-    """Processes that need the same game at the same time wait while one of them compiles it."""
+    """When two processes need the same game at once, one waits while the other compiles."""
     code = IMPORTS + SMALL + "; import os; print(os.times().user)"
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
     both = [
@@ -222,7 +222,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
 
 
 def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
-    """A defect that only the compiler finds is reported with the game's name."""
+    """The error for rules that only the compiler refuses has the game's name."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
     game = load_game("planted")
     assert game.start().moves(), "uncompiled it plays"
@@ -245,7 +245,7 @@ def evaluate(s: State, data: Any) -> int:
 
 
 def test_recursive_rules(tmp_path: Path) -> None:
-    """A recursive rule with its signature works from the cache, too (numba issue 6061)."""
+    """A recursive rule with its signature also works from the cache (numba issue 6061)."""
     (tmp_path / "recursive.py").write_text(
         SOURCE.replace(
             "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
@@ -286,8 +286,8 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
             compile_game(load_game("planted"))
 
 
-def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
-    """A game from the cache still reports the variables that were typed as floats."""
+def test_floats_are_reported_from_the_cache(plug_in: Callable[[str, str], Path]) -> None:
+    """A game from the cache still reports the variables that were compiled as floats."""
     wrong = (
         "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return np.int64(total) * 7\n"
     )
@@ -295,7 +295,7 @@ def test_floats_are_remembered(plug_in: Callable[[str, str], Path]) -> None:
     for _ in range(2):
         native = compile_game(load_game("planted"))
         native.function("rule_evaluate")
-        assert any("total in evaluate" in told for told in native.float_typed())
+        assert any("total in evaluate" in line for line in native.float_typed())
     assert not native._fresh_floats(), "the second one came from the cache"
 
 
@@ -308,7 +308,7 @@ def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
 
 
 def test_the_bit_helpers_are_the_same_compiled() -> None:
-    """popcount, lsb and msb are right uncompiled; the compiled ones are compared on every game."""
+    """popcount, lsb and msb are right uncompiled; other tests check the compiled ones."""
     from engine.jit import lsb, msb, popcount
 
     for word in (1, 2, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0123456789ABCDEF):
@@ -348,7 +348,7 @@ def test_warm_command() -> None:
 
 
 def test_rules_must_be_an_imported_module() -> None:
-    """Rules that are not a module in sys.modules would crash numba, so they are refused."""
+    """Rules that are not a module in sys.modules are refused, because they would crash numba."""
 
     class Rules:
         pass
@@ -356,7 +356,7 @@ def test_rules_must_be_an_imported_module() -> None:
     game = load_game("tic-tac-toe")
     stray = Rules()
     vars(stray).update(
-        {name: value for name, value in vars(game.rules).items() if not name.startswith("__")}
+        {name: value for name, value in vars(game.module).items() if not name.startswith("__")}
     )
     with pytest.raises(GameFault, match="imported"):
         compile_game(Game(stray, game.digest))  # type: ignore[arg-type]
@@ -379,8 +379,8 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
 def test_a_step_is_noted_once_its_code_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step is ready when all its code is in the cache, not when some of it is; it is not ready
-    after that code was discarded or damaged.
+    """A step is ready when it is noted as complete, not when some of its code is in the cache, and
+    no longer after that code was discarded or damaged.
     """
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     tag = code_cache.tag_of("planted", "d1")

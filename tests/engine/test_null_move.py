@@ -12,20 +12,22 @@ from engine.game import Game
 from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import BASIC, IMPROVING, NULL_MOVE
 from engine.search.job import Limit
+from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
-WITHOUT_PASSES = layout.BASIC | layout.IMPROVING
+WITHOUT_PASSES = BASIC | IMPROVING
 #: With IMPROVING, so that the search has a static evaluation even where it must not pass.
-WITH_PASSES = WITHOUT_PASSES | layout.NULL_MOVE
+WITH_PASSES = WITHOUT_PASSES | NULL_MOVE
 
 PAWN_ENDINGS = (
     "8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1",
     "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1",
 )
 
-PASSING = '''"""An endless tree of three like moves; the option says what passing does."""
+PASSING = '''"""An endless tree, three moves in each state; the option says what passing does."""
 
 from typing import Any
 
@@ -39,8 +41,8 @@ WORDS, MAX_MOVES = 2, 3
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
-# Bits of the second word: the mode of passing; the side to move; the last one passed; the side to
-# move gained a lot, or lost a lot, by passes; it is mated.
+# Bits of the second word: the mode of passing; the side to move; the opponent has just passed; the
+# side to move gained a lot, or lost a lot, by passes; it is mated.
 ZUGZWANG = U(6)
 # In this mode the first word is a ply and a branch: First may trade, or squeeze Second. Then every
 # move of Second costs a lot three plies later; only a pass would not.
@@ -73,9 +75,9 @@ def moves(s: State, buf: Any) -> int:
 
 @rule
 def turned(flags: np.uint64) -> np.uint64:
-    """The flags for the other side: what one has gained the other has lost."""
-    kept = (flags & MODE) | ((flags & SIDE) ^ SIDE)
-    return kept | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
+    """The flags for the other side: a gain of one side is a loss of the other."""
+    mode_and_side = (flags & MODE) | ((flags & SIDE) ^ SIDE)
+    return mode_and_side | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
 
 
 @rule
@@ -114,12 +116,12 @@ def evaluate(s: State, data: Any) -> int:
         if s[0] & ~PLY == LOSING and s[0] & PLY >= U(5):
             gain = 600
         return -gain if s[1] & SIDE else gain
-    worth = np.int64(s[0] & U(255)) - 128
+    value = np.int64(s[0] & U(255)) - 128
     if s[1] & GAINED:
-        worth += 9000
+        value += 9000
     if s[1] & LOST_ALL:
-        worth -= 9000
-    return worth
+        value -= 9000
+    return value
 
 
 @rule
@@ -139,17 +141,17 @@ def may_pass(s: State) -> int:
 
 @rule
 def pass_turn(s: State) -> State:
-    mode, there = s[1] & MODE, mixed(s[0])
+    mode, word = s[1] & MODE, mixed(s[0])
     flags = turned(s[1])
     if mode == ZUGZWANG:
         return advanced(s[0], -1), flags
     if mode <= U(2):
-        return there, (flags & ~GAINED) | LOST_ALL
+        return word, (flags & ~GAINED) | LOST_ALL
     if mode == U(5):
-        return there, flags | MATED
+        return word, flags | MATED
     if s[1] & PASSED:
-        return there, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
-    return there, flags | PASSED
+        return word, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
+    return word, flags | PASSED
 
 
 def turn(s: State) -> int:
@@ -213,9 +215,9 @@ def check_permission(searcher: Searcher) -> None:
         without = outcome_of(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
         assert outcome_of(searched(searcher, "never", seed, 9)) == without
         assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
-        assert outcome_of(searched(searcher, "free", seed, 9)) != without, "where it may, it does"
-        shallow = outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "free", seed, layout.NULL_DEPTH)) == shallow
+        assert outcome_of(searched(searcher, "free", seed, 9)) != without, "it passes where it may"
+        shallow = outcome_of(searched(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
+        assert outcome_of(searched(searcher, "free", seed, NULL_DEPTH)) == shallow
 
 
 def check_once(searcher: Searcher) -> None:
@@ -235,8 +237,8 @@ def check_ends(searcher: Searcher) -> None:
 
 
 def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
-    """The search passes neither where `may_pass` is 0, nor in an unstable state, nor near the
-    horizon: it visits the same nodes as without null move, whatever passing would do.
+    """The search does not pass where `may_pass` is 0, in an unstable state, or near the horizon: it
+    visits the same nodes as without null move.
     """
     check_permission(Searcher(passing))
 
@@ -247,13 +249,13 @@ def test_no_two_passes_in_a_row(passing: Game) -> None:
 
 
 def test_no_end_by_passing(passing: Game) -> None:
-    """A mate after a pass does not count: no score of a move claims it."""
+    """A mate after a pass does not count: no move has a mate score."""
     check_ends(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
-    """In chess null move changes nothing in pawn endings without promotions; with a knight for each
-    side it does.
+    """In chess the null move changes no pawn ending without promotions, but it does when each side
+    has a knight.
     """
     searcher = searcher_of("chess")
 
@@ -278,12 +280,12 @@ def check_zugzwang(searcher: Searcher) -> None:
     for depth in range(1, 18):
         truth = (600, "squeeze") if depth >= 5 else (50, "trade")
         assert found(depth, WITHOUT_PASSES) == truth
-        fooled = depth <= layout.VERIFY_DEPTH
+        fooled = depth <= VERIFY_DEPTH
         assert found(depth, WITH_PASSES) == ((50, "trade") if fooled else truth), f"depth {depth}"
 
 
 def test_zugzwang(passing: Game) -> None:
-    """In zugzwang, a shallow search with null move is fooled; from VERIFY_DEPTH on it verifies a
-    pass and finds the value of a search without null move.
+    """In zugzwang a shallow search with null move is wrong. A search deep enough to verify a pass
+    has the value of a search without null move.
     """
     check_zugzwang(Searcher(passing))

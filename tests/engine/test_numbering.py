@@ -60,6 +60,6 @@ def test_a_game_that_is_not_here_is_counted_in_plies() -> None:
 
 def test_a_game_says_how_it_numbers() -> None:
     """By default a game numbers as chess does; an unknown word is refused with the valid ones."""
-    assert {name for name in game_ids() if load_game(name).numbering == "ply"} == EACH
+    assert {name for name in game_ids() if load_game(name).rules.NUMBERING == "ply"} == EACH
     with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
         altered("chess", {"NUMBERING": "plies"})

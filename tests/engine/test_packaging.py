@@ -20,6 +20,6 @@ def test_the_files_of_a_game_are_installed_with_it(game_id: str) -> None:
     installed = {
         path for pattern in patterns for path in ENGINE.glob(pattern.replace("/**", "/**/*"))
     }
-    rules: Any = load_game(game_id).rules
+    rules: Any = load_game(game_id).module
     for name in getattr(rules, "DATA", ()):  # beside the rules file
         assert Path(rules.__file__).parent / name in installed

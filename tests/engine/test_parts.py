@@ -51,7 +51,7 @@ def part(plug_in: Install) -> Path:
 
 
 def module_of(game_id: str) -> ModuleType:
-    module = load_game(game_id).rules
+    module = load_game(game_id).module
     assert isinstance(module, ModuleType)
     return module
 

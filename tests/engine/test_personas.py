@@ -1,6 +1,4 @@
-"""Personas: the promises of their choices, and expectimax against the readable one of
-`engine.teach`.
-"""
+"""Personas: which moves they choose, and their expectimax beside the one of `engine.teach`."""
 
 from functools import cache
 
@@ -56,20 +54,20 @@ def middles(game_id: str) -> list[Position]:
 
 @pytest.mark.parametrize("game_id", EVERY_GAME)
 @pytest.mark.parametrize("persona", PERSONAS)
-def test_a_choice_is_legal_and_comes_again(persona: Persona, game_id: str) -> None:
-    """A persona answers the same job with the same legal move, and its info contains that move."""
+def test_a_choice_is_legal_and_repeatable(persona: Persona, game_id: str) -> None:
+    """A persona answers the same job with the same legal move; its last info is the result's."""
     for position in middles(game_id):
-        told: list[Info] = []
+        infos: list[Info] = []
         first = personas_of(game_id).answer(
-            job_at(position, persona), Control(), on_info=told.append
+            job_at(position, persona), Control(), on_info=infos.append
         )
         assert first.move in position.tokens()
-        assert told[-1] == first.info
+        assert infos[-1] == first.info
         assert chosen(position, persona).move == first.move
 
 
 @pytest.mark.parametrize("game_id", EVERY_GAME)
-def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
+def test_the_mean_is_that_of_the_teaching_search(game_id: str) -> None:
     """The compiled expectimax has the value of the one in `engine.teach`, within a millionth for
     each ply.
     """
@@ -87,13 +85,15 @@ def test_the_mean_is_that_of_the_textbook(game_id: str) -> None:
 
 
 def test_the_seed_decides_between_equals() -> None:
-    """Every first move of tic-tac-toe is played at random by some seed; so are equal means."""
+    """With some seed `random` plays each first move of tic-tac-toe. `average` varies among moves
+    with equal means.
+    """
     start = load_game("tic-tac-toe").start()
     assert {chosen(start, "random", seed).move for seed in range(120)} == set(start.tokens())
     assert len({chosen(start, "average", seed).move for seed in range(40)}) > 1
 
 
-def test_average_trusts_in_mistakes() -> None:
+def test_average_expects_errors() -> None:
     """`average` takes the cell from which most lines win although one answer refutes it; the
     swindler sees that answer.
     """
@@ -103,10 +103,8 @@ def test_average_trusts_in_mistakes() -> None:
     assert chosen(position, "swindler").info.score == 0
 
 
-def test_the_swindler_plays_on_where_all_is_lost() -> None:
-    """In a lost position the swindler plays a move that not every answer refutes, though the loss
-    may come sooner.
-    """
+def test_the_swindler_sets_traps_in_a_lost_position() -> None:
+    """In a lost position the swindler plays the move with the best mean over the answers."""
     game = load_game("sticks")
     lost = next(
         position
@@ -116,17 +114,17 @@ def test_the_swindler_plays_on_where_all_is_lost() -> None:
     )
     choice = chosen(lost, "swindler")
     averager = Expectimax(game)
-    worth = {
+    values = {
         token: averager.value(lost.replay(token), personas_module.TRAP_DEPTH, 1, 1 << 40, Control())
         for token in lost.tokens()
     }
-    assert worth[choice.move] == min(value for value in worth.values() if value is not None)
+    assert values[choice.move] == min(value for value in values.values() if value is not None)
 
 
 @pytest.mark.parametrize("game_id", SMALL)
 def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> None:
-    """The swindler's move scores at most the margin of level 1 below the best; a win that it sees
-    is played.
+    """The swindler's move scores less than the margin of level 1 below the best, and it plays a win
+    that it sees.
     """
     game = load_game(game_id)
     for line in playouts(game, 6, seed=9):
@@ -141,8 +139,8 @@ def test_a_swindler_gives_little_away_and_wins_where_it_can(game_id: str) -> Non
                 assert scores[choice.move].bound == "exact"
 
 
-def test_time_and_the_asking_process_end_it() -> None:
-    """When time is over the last completed depth counts; a cancelled search has no answer, and the
+def test_the_time_or_a_cancellation_ends_it() -> None:
+    """When time is over the last completed depth counts. A cancelled search has no answer, and the
     next job is answered.
     """
     position = load_game("connect-four").start()
@@ -150,7 +148,7 @@ def test_time_and_the_asking_process_end_it() -> None:
     control = Control()
 
     class Expired:
-        """The companion of a search whose time is over at once."""
+        """A `watch` that ends the search at once."""
 
         def __init__(self, running: Running) -> None:
             running.expire()
@@ -168,8 +166,8 @@ def test_time_and_the_asking_process_end_it() -> None:
     assert personas.answer(job_at(position, "average"), control).info.depth > 3
 
 
-def test_what_cannot_be_answered_is_told() -> None:
-    """A finished match is refused, and so is an unknown persona, with the known ones."""
+def test_what_cannot_be_answered_is_an_error() -> None:
+    """A finished match is refused. So is an unknown persona, and the error lists the known ones."""
     game = load_game("tic-tac-toe")
     with pytest.raises(SearchFailed, match="the match is over"):
         chosen(game.position("XXXOO...."), "average")

@@ -65,8 +65,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "bounds swapped",
         exact_profile,
-        "(known_bound == LOWER and known >= beta)",
-        "(known_bound == LOWER)",
+        "(bound == LOWER and score >= beta)",
+        "(bound == LOWER)",
     ),
     (
         "no negation",
@@ -83,8 +83,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "depth not compared",
         exact_profile,
-        "is_deep = known_depth == depth or (known_depth > depth and W[EXACT_DEPTH] == 0)",
-        "is_deep = True",
+        "is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)",
+        "is_deep_enough = True",
     ),
     (
         "no second search",
@@ -120,14 +120,14 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "too few lines",
         lines,
-        "floor = min(floor, W[TOP + W[LINES] - 1])",
-        "floor = min(floor, W[TOP + 1])",
+        "floor = min(floor, best_scores[W[LINES] - 1])",
+        "floor = min(floor, best_scores[1])",
     ),
     (
         "the line before",
         lines,
-        "        W[line + 2 + t] = W[PV + MAX_PLY + t]",
-        "        W[line + 2 + t] = W[PV + t]",
+        "child_line = pv_moves(W, 1)",
+        "child_line = pv_moves(W, 0)",
     ),
     (
         "a draw for the other side",
@@ -139,8 +139,8 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     (
         "a weak check of entries",
         torn,
-        "T[slot] ^ entry == k\n",
-        "(T[slot] ^ entry) >> U(62) == k >> U(62)\n",
+        "T[slot] ^ entry == k  #",
+        "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
 ]
 HINTED_FAULTS = {
@@ -153,7 +153,7 @@ HINTED_FAULTS = {
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     "a pass that the game forbids": (
         test_null_move.check_permission,
-        "        and is_free != 0\n",
+        "        and can_pass != 0\n",
         "",
     ),
     "a pass out of check": (
@@ -180,12 +180,12 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     "verified by passing": (
         test_null_move.check_zugzwang,
         "W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4",
-        "W[NULL_FROM] = kept",
+        "W[NULL_FROM] = outer_null_from",
     ),
     "verified whatever comes": (
         test_null_move.check_zugzwang,
-        "            if checked >= beta:\n",
-        "            if checked >= -INF:\n",
+        "            if verified >= beta:\n",
+        "            if verified >= -INF:\n",
     ),
 }
 

@@ -32,9 +32,12 @@ def test_old_names_that_every_game_used(plug_in: Install) -> None:
 
 
 def test_an_old_constant_is_refused(plug_in: Install) -> None:
-    """The old name of `DISABLED` is refused with the new one."""
+    """The old names of `DISABLED` and `TOP_LEVEL_TIME_MS` are refused with the new ones."""
     plug_in("earlier", f'{SOURCE}\nWITHOUT = ("lmr",)\n')
     with pytest.raises(GameFault, match="WITHOUT is called DISABLED now"):
+        load_game("earlier")
+    plug_in("earlier", f"{SOURCE}\nPATIENCE_MS = 3000\n")
+    with pytest.raises(GameFault, match="PATIENCE_MS is called TOP_LEVEL_TIME_MS now"):
         load_game("earlier")
 
 

@@ -209,6 +209,6 @@ def test_what_is_outside_of_the_rules() -> None:
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_game_is_in_style(game_id: str) -> None:
     """No registered game has a fault of style."""
-    module = load_game(game_id).rules
+    module = load_game(game_id).module
     assert isinstance(module, ModuleType)
     assert style_faults(module) == []

@@ -1,5 +1,5 @@
-"""The options of a search besides one best move: several lines, chosen moves, contempt, pondering,
-several threads.
+"""The options of a search: several lines, some root moves only, contempt, pondering, several
+threads, and the optional hooks of a game.
 """
 
 import random
@@ -13,13 +13,15 @@ from engine.conformance.checks import playouts
 from engine.game import Game
 from engine.games import connect_four
 from engine.rules.registry import load_game
-from engine.search import layout
+from engine.search import layout, parameters
 from engine.search.driver import Control, Searcher, Table
+from engine.search.features import ALL, BASIC, EXTENSIONS, QUIESCENCE, SOUND
 from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
 Searchers = Callable[[str], Searcher]
+#: The lines that the tests request.
 LINES = 3
 
 
@@ -37,7 +39,7 @@ def test_several_lines(searcher_of: Searchers) -> None:
             Control(),
             exact_depth=True,
             margin=4 * MATE,
-            features=layout.BASIC,
+            features=BASIC,
         )
         wanted = sorted((score for _, score, _ in full.moves), reverse=True)
         found = searcher.search(
@@ -59,27 +61,27 @@ def test_several_lines(searcher_of: Searchers) -> None:
             )
 
 
-def test_some_moves_only(searcher_of: Searchers) -> None:
-    """A search of some moves finds the best of them, with the score that it has among all."""
+def test_searchmoves(searcher_of: Searchers) -> None:
+    """A search of some moves finds the best of them, with its score in a search of all moves."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
     full = searcher.search(
         position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE
     )
-    among = [move for move, _, _ in full.moves[2:5]]
+    searchmoves = [move for move, _, _ in full.moves[2:5]]
     found = searcher.search(
-        position, Limit(depth=5), Table(12), Control(), exact_depth=True, among=among
+        position, Limit(depth=5), Table(12), Control(), exact_depth=True, searchmoves=searchmoves
     )
-    assert {move for move, _, _ in found.moves} == {*among}
+    assert {move for move, _, _ in found.moves} == {*searchmoves}
     assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
-    for illegal in ([77], [among[0], 77]):
+    for illegal in ([77], [searchmoves[0], 77]):
         with pytest.raises(SearchFailed, match="legal: 77"):
-            searcher.search(position, Limit(depth=5), Table(12), Control(), among=illegal)
+            searcher.search(position, Limit(depth=5), Table(12), Control(), searchmoves=illegal)
 
 
-def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
-    """A limit of 0 plies or nodes and a search of 0 threads are errors; they do not mean that there
-    is no limit.
+def test_limits_below_one_are_refused(searcher_of: Searchers) -> None:
+    """A limit of 0 plies or nodes is an error and does not mean that there is no limit. A search
+    with 0 threads is an error too.
     """
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
@@ -99,8 +101,8 @@ def test_what_is_no_limit_is_refused(searcher_of: Searchers) -> None:
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw costs the side at the root its contempt; a table that served another contempt or the
-    other side does not mislead the search.
+    """A draw costs the side at the root its contempt, even with the table of a search with another
+    contempt or for the other side.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -119,14 +121,14 @@ def test_contempt(searcher_of: Searchers) -> None:
 
 
 def test_pondering(searcher_of: Searchers) -> None:
-    """A pondering search counts no time; from `ponderhit` on the limit's time counts."""
+    """A pondering search counts no time until `ponderhit`; then the limit's time counts."""
     searcher = searcher_of("connect-four")
     now = [0.0]
     depths: list[int] = []
 
-    def told(report: Report) -> None:
+    def end_depth(report: Report) -> None:
         depths.append(report.depth)
-        now[0] += 10.0  # seconds: far more than the limit, at each depth
+        now[0] += 10.0  # seconds: at each depth far more than the limit
         if report.depth == 6:
             searcher.ponderhit()
             now[0] += 0.5
@@ -139,25 +141,25 @@ def test_pondering(searcher_of: Searchers) -> None:
             Table(14),
             Control(),
             pondering=pondering,
-            on_depth=told,
+            on_depth=end_depth,
             clock=lambda: now[0],
         )
         return depths[-1]
 
     assert ponder(pondering=False) == 1
-    assert ponder(pondering=True) == 7, "half a second after the hit one more depth is begun"
+    assert ponder(pondering=True) == 7, "half a second after the hit one more depth starts"
 
 
-def test_more_threads(searcher_of: Searchers) -> None:
-    """Two and three threads with one table find the winner of late positions and count the nodes of
-    all threads.
+def test_several_threads(searcher_of: Searchers) -> None:
+    """Two or three threads with one table find the scores of late positions, and the node limit is
+    for all threads together.
     """
     searcher = searcher_of("connect-four")
     table = Table(14)
     for position, score in endgames(11, 40):
         for threads in (2, 3):
             report = searcher.search(
-                position, Limit(), table, Control(), threads=threads, features=layout.SOUND
+                position, Limit(), table, Control(), threads=threads, features=SOUND
             )
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
@@ -175,23 +177,20 @@ def test_more_threads(searcher_of: Searchers) -> None:
 
 
 def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
-    """Words of different entries in one slot are no entry: the key is XORed with the data."""
+    """Words of different entries in one slot do not match: the key is XORed with the data."""
     searcher = searcher_of("connect-four")
     table = Table(10)
     chance = random.Random(2)
     for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
-        for _ in range(200):  # as two writers of one slot may leave it: the data of another entry
+        for _ in range(200):  # the data of another entry, as two writers of one slot may leave it
             slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
-        assert (
-            searcher.search(position, Limit(), table, Control(), features=layout.SOUND).score
-            == score
-        )
+        assert searcher.search(position, Limit(), table, Control(), features=SOUND).score == score
 
 
-#: The rules without their book, which a copy of the file does not find.
+#: The rules without their book, because a copy of the file lies in another folder than the book.
 CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
@@ -239,26 +238,26 @@ def hinted(plug_in: Callable[[str, str], Path]) -> Game:
 def check_hints(searcher: Searcher) -> None:
     table = Table(14)
     for position, score in endgames(13, 100):
-        there = searcher.game.position(position.text())
-        report = searcher.search(there, Limit(), table, Control())
+        hinted_position = searcher.game.position(position.text())
+        report = searcher.search(hinted_position, Limit(), table, Control())
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
-    extended = layout.BASIC | layout.EXTENSIONS
-    for features in (layout.ALL, extended, layout.BASIC | layout.QUIESCENCE):
+    extended = BASIC | EXTENSIONS
+    for features in (ALL, extended, BASIC | QUIESCENCE):
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
-        assert is_seen, "a win behind the horizon is seen where the answers are forced"
+        assert is_seen, "a win beyond the horizon is seen where the answers are forced"
     assert (
-        searcher.search(win, Limit(depth=2), Table(14), Control(), features=layout.BASIC).score
+        searcher.search(win, Limit(depth=2), Table(14), Control(), features=BASIC).score
         < layout.MATE_BOUND
     )
 
 
 def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks, solved positions keep the results of brute force, and
-    a win with forced answers is seen from further away.
+    """With quiescence, extensions and ranks, solved positions have the results of brute force, and
+    a win with forced answers is seen from a greater distance.
     """
     check_hints(Searcher(hinted))
 
@@ -277,14 +276,14 @@ def tactical(s: State, buf: Any) -> int:
 
 
 def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """In a game without quiet states the first depth, which no limit stops, still ends soon; the
-    limit stops the next one.
+    """In a game without quiet states the first depth, which no limit stops, still ends soon. The
+    limit stops the next depth.
     """
     plug_in(
         "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
     )
     searcher = Searcher(load_game("restless"))
-    for nodes, most in ((1, layout.QUIET_NODES + 7**3), (100_000, 100_000)):
+    for nodes, most in ((1, parameters.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
-        assert layout.QUIET_NODES <= searcher._works[0].nodes <= most
+        assert parameters.QUIET_NODES <= searcher._works[0].nodes <= most
         assert (report.depth, len(report.moves)) == (1, 7)

@@ -364,7 +364,7 @@ class Searched(Exception):
 @pytest.fixture
 def sure(plug_in: Install) -> str:
     """A game whose solver is the one above."""
-    source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
+    source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
     named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure-of-all"\nSOLVER = "plugged_sure"')
     plug_in("sure-of-all", named).with_name("plugged_sure.py").write_text(SOLVER)
     sys.modules.pop("plugged_sure", None)  # of the test before
@@ -449,7 +449,7 @@ def test_a_game_of_another_distribution_names_its_solver(
 
     The level uses it if time is its only limit and suffices.
     """
-    source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
+    source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
     named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure"\nSOLVER = "plugged_solver"')
     solver_file = plug_in("sure", named).with_name("plugged_solver.py")
     with pytest.raises(GameFault, match="no module 'plugged_solver'"):
@@ -477,12 +477,12 @@ def test_a_game_of_another_distribution_names_its_solver(
             thought(**unreached)
     before = game.digest
     solver_file.write_text(SOLVER.replace("best", "good"))
-    assert rules_digest(game.rules) != before  # type: ignore[arg-type]
+    assert rules_digest(game.module) != before  # type: ignore[arg-type]
 
 
 def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> None:
     """A module without `make_solver` is an error that names it."""
-    source = Path(str(load_game("tic-tac-toe").rules.__file__)).read_text()  # type: ignore[attr-defined]
+    source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
     plug_in(
         "unsolved",
         source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),

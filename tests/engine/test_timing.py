@@ -1,4 +1,4 @@
-"""Time for one move: the clock never runs out, easy moves are quick, unclear ones take longer."""
+"""Time for one move: the clock never runs out, easy moves take less time, and unclear ones more."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from engine.search.timeman import EASY_DEPTHS, OVERHEAD_MS, Budget, Pace, budget
 
 
 def test_a_fixed_time_is_kept() -> None:
-    """A fixed time is the hard bound, and no depth starts when most of it is used; without a limit
-    of time there is no budget.
+    """A fixed time is the hard bound, and no depth starts when most of it is used. Without a time
+    limit there is no budget.
     """
     assert budget(Limit(depth=3, nodes=5)) is None
     found = budget(Limit(time_ms=1000))
@@ -22,7 +22,7 @@ def test_a_fixed_time_is_kept() -> None:
 @pytest.mark.parametrize("moves_to_go", [None, 1, 5, 40])
 @pytest.mark.parametrize("clock_ms", [40, 300, 3_000, 60_000])
 def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, increment_ms: int) -> None:
-    """A player who uses the hard bound of every move, and loses some time besides, has time left
+    """A player that uses the hard bound of every move, and loses some more time, has time left
     after each of 300 moves.
     """
     left = float(clock_ms)
@@ -41,8 +41,9 @@ def test_a_clock_never_runs_out(clock_ms: int, moves_to_go: int | None, incremen
 
 
 def test_a_clock_is_used() -> None:
-    """A minute for the rest of the match gives a move about a second, and the last move before the
-    control most of it; the increment is used; the smaller of a clock and a fixed time counts.
+    """With a minute for the rest of the match a move gets about a second; the last one before the
+    time control gets most of the minute. The increment is used, and the smaller of a clock and a
+    fixed time counts.
     """
     found = budget(Limit(clock_ms=60_000))
     assert found is not None
@@ -58,15 +59,15 @@ def test_a_clock_is_used() -> None:
 
 
 def test_the_pace_follows_the_search() -> None:
-    """A lone move is played at once, an easy one sooner; a new best move or a falling score gets
-    more time.
+    """The only legal move is played at once and an easy one sooner; a new best move or a falling
+    score gets more time.
     """
-    given = Budget(1000, 4000, flexible=True)
+    clock_budget = Budget(1000, 4000, flexible=True)
 
     def until(depths: list[tuple[int, int]], moves: int = 20) -> float:
-        """The time from which on no depth starts after these depths, in milliseconds."""
+        """The time after which no depth starts, after these depths, in milliseconds."""
         for ms in range(0, 5000, 50):
-            pace = Pace(given, moves)
+            pace = Pace(clock_budget, moves)
             if [
                 pace.is_enough(ms if i == len(depths) - 1 else 0, *depth)
                 for i, depth in enumerate(depths)
@@ -79,7 +80,7 @@ def test_the_pace_follows_the_search() -> None:
     assert until([(1, 0)] * (EASY_DEPTHS + 2)) < steady
     assert until([(1, 0), (1, 0), (2, 0)]) > steady
     assert until([(1, 0), (1, 0), (1, -80)]) > steady
-    assert until([(1, 0), (1, 0), (2, -5000)]) <= given.hard_ms
+    assert until([(1, 0), (1, 0), (2, -5000)]) <= clock_budget.hard_ms
     assert not Pace(Budget(1000, 4000), 1).is_enough(1, 1, 0), (
-        "a fixed time is used for a lone move too"
+        "a fixed time is used for the only legal move too"
     )

@@ -23,7 +23,7 @@ def test_a_live_count_never_goes_back() -> None:
     """A node count that is older than a completed depth is not reported after it."""
     position = load_game("tic-tac-toe").start()
     control = Control()
-    control.clear_shown()
+    control.clear_published()
     assert _live_info(position, info_of(2, 15), control, 1.0).nodes == 15
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from client.messages import Happened
+from client.messages import LoggedEvent
 from server.deploy.postgres import Postgres
 from server.protocol.messages import (
     AnyEvent,
@@ -97,7 +97,7 @@ class Journal:
     acks: list[Acked] = field(default_factory=list)
     refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
     #: Events, and the v of snapshots among them, by room and client.
-    seen: dict[tuple[str, str], list[Happened | int]] = field(
+    seen: dict[tuple[str, str], list[LoggedEvent | int]] = field(
         default_factory=lambda: defaultdict(list)
     )
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
@@ -193,7 +193,7 @@ def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
     return []
 
 
-def _seen_violations(messages: list[Happened | int], log: RoomLog | None) -> list[str]:
+def _seen_violations(messages: list[LoggedEvent | int], log: RoomLog | None) -> list[str]:
     """Checks that a client saw each event once, in order, as in the log; a snapshot may jump."""
     if log is None:
         return ["there is no such room"]

@@ -15,11 +15,13 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Connection, text, update
 
 from engine.rules.registry import load_game
+from server.app import DATABASE_FILE
 from server.ops.admin import main
 from server.ops.verify import Report, verify
 from server.store import backup as copies
 from server.store import schema, tables
 from server.store.base import CommandKey, DaySpan, Identity, RoomHead, StoreError
+from server.store.lock import lock_folder
 from tests.support.databases import (
     KINDS,
     Database,
@@ -226,16 +228,33 @@ async def test_a_backup_goes_into_an_empty_store_only(
         assert await store.heads(["r1", "r2"]) == {"r2": 2}
 
 
-async def test_a_backup_is_not_restored_under_a_running_server(
+async def test_nothing_is_restored_under_a_server_on_postgresql(
     request: pytest.FixtureRequest,
 ) -> None:
-    """A restore under a running server is refused: its heartbeat is in the database."""
+    """A backup is not restored into a database in which a server's heartbeats are alive."""
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
             await restore(
                 database, compress_lines([{"plyroom": "backup", "format": 1, "schema": "0003"}])
             )
+
+
+async def test_nothing_is_restored_under_a_server_on_sqlite(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A backup is not restored into a data folder that a server has locked, and writes nothing."""
+    async with bare_database("sqlite", request) as source, source.open() as store:
+        await store.create_room(new_room("r1"))
+    file, data = tmp_path / "copy.plyroom", tmp_path / "data"
+    file.write_bytes(await make_backup(source))
+    with lock_folder(data):  # as a server does
+        refused = await asyncio.to_thread(command, "restore", file, "--data", data)
+        assert refused.exit_code == 1
+        assert "another Plyroom server" in refused.stderr
+        assert not (data / DATABASE_FILE).exists()
+    done = await asyncio.to_thread(command, "restore", file, "--data", data)
+    assert done.exit_code == 0, done.stderr
 
 
 async def test_a_restore_restarts_the_expiry(

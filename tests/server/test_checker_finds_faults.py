@@ -235,7 +235,7 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
 
 def wrong_rule(patch: Patch) -> FakeServer:
     """In the game of sticks, the player who takes the last stick wins."""
-    real: Any = load_game("sticks").rules
+    real: Any = load_game("sticks").module
 
     def find(game_id: str) -> Game:
         if game_id != "sticks":

@@ -3,6 +3,7 @@ with a mark in the log.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -117,10 +118,11 @@ def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
-    def fails(*_: object) -> None:
+    def fails(*_: object) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(load_game("othello").rules, "move_view", fails)
+    game = load_game("othello")
+    monkeypatch.setattr(game, "rules", dataclasses.replace(game.rules, move_view=fails))
     assert played.room.forced_pass() is None
     played.do(BEN, chat("hm"))
 

@@ -14,16 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.search.job import Job
+from server.bus.base import BusMessage
 from server.net.listener import CannotListen
 from server.process.metrics import Histogram
 from server.protocol.codes import Close
 from server.protocol.messages import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.support.clock import stopped_clock
-from tests.support.fake_server import Client, FakeServer, first_legal
+from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal
 from tests.support.node import Node, Socket, serve
 
 ME, OPEN = {"who": "me"}, {"who": "open"}
+#: How long a message takes on the delayed bus, in seconds.
+BUS_DELAY_S = 0.1
 
 
 @given(st.lists(st.floats(0, 10)))
@@ -96,6 +99,33 @@ async def test_conflicts_between_nodes_are_counted() -> None:
         counted = [await scrape(node) for node in (first, second)]
     assert sum(sample["plyroom_conflicts_total"] for sample in counted) > 0
     assert sum(sample["plyroom_commands_total"] for sample in counted) == 40
+
+
+class DelayedBus(FaultyBus):
+    """A bus on which each message takes a while."""
+
+    def publish(self, message: BusMessage) -> None:
+        asyncio.get_running_loop().call_later(BUS_DELAY_S, super().publish, message)
+
+
+async def test_the_lag_of_another_nodes_events_is_measured() -> None:
+    """The bus lag is the time from a commit on one node until the other node has its events."""
+    world = FakeServer()
+    world.bus = DelayedBus()
+    async with (
+        serve(world, "n1", metrics_port=0) as first,
+        serve(world, "n2", metrics_port=0) as second,
+        first.guest() as ada,
+        second.guest() as ben,
+    ):
+        room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
+        await ben.ack("join", room=room)
+        await ada.ack("chat", room=room, text="hello")
+        await ben.expect("event", kind="said")
+        sender, receiver = await scrape(first), await scrape(second)
+    assert sender["plyroom_bus_lag_seconds_count"] == 0, "its own events do not count"
+    assert receiver["plyroom_bus_lag_seconds_count"] == 1
+    assert receiver["plyroom_bus_lag_seconds_sum"] >= BUS_DELAY_S - 0.002, "two clocks round down"
 
 
 async def test_health_is_on_the_metrics_port_if_it_is_open() -> None:

@@ -138,7 +138,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     played.moves("a1 b1")
 
     def mirrored(s: Any, text: str) -> int:
-        cells = load_game("tic-tac-toe").rules.CELLS  # type: ignore[attr-defined]
+        cells = load_game("tic-tac-toe").module.CELLS  # type: ignore[attr-defined]
         return 8 - int(cells.index(text))
 
     def find(game_id: str) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from client.messages import Happened, parse_server_message
+from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
@@ -62,13 +62,13 @@ class Watcher:
         entry = log_entry(room, event, at_ms)
         body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
-        assert isinstance(message, Happened)
+        assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
         seen, now = self.model, views.snapshot(room, self.player)
-        assert (seen.v, seen.in_step, seen.seats, seen.match, seen.offers) == (
+        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
             now.v,
             True,
             now.seats,

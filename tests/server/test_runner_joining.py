@@ -277,6 +277,29 @@ async def test_presence() -> None:
 
 
 @virtual
+async def test_presence_comes_once_to_each_follower() -> None:
+    """A client that joins receives the presence once, and so do those that were there before.
+
+    A client that joins while the presence changes receives what changes after it joined.
+    """
+    async with FakeServer().hub() as hub:
+        ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
+        room = await ada.create("sticks", seats=(wire.MySeat(), OPEN))
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in ada.of("presence")] == [0]
+        await ben.ack(ben.join(room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in ben.of("presence")] == [1]
+        assert [m["watching"] for m in ada.of("presence")] == [0, 1]
+        await cyd.ack(cyd.join(room))
+        await ben.ack(ben.plain(wire.Leave, room))
+        await asyncio.sleep(1)
+        assert [m["watching"] for m in cyd.of("presence")] == [2, 1]
+        assert [m["watching"] for m in ada.of("presence")] == [0, 1], "nothing changed for her"
+
+
+@virtual
 async def test_presence_across_nodes() -> None:
     """Presence counts the followers on all nodes."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:

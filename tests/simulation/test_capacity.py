@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from server.store.writer import MAX_GROUP
-from tests.simulation import capacity as planning
-from tests.simulation.calibrate import fit
-from tests.simulation.capacity import (
+from server.bench.capacity import planning
+from server.bench.capacity.calibrate import fit
+from server.bench.capacity.costs import Capacity, read_capacity, write_capacity
+from server.bench.capacity.flow import Layout, Model, play
+from server.bench.capacity.planning import (
     DOCUMENT,
     Demand,
     Habits,
@@ -20,11 +21,10 @@ from tests.simulation.capacity import (
     predict,
     with_tables,
 )
-from tests.simulation.costs import Capacity, read_capacity, write_capacity
-from tests.simulation.flow import Layout, Model, play
+from server.store.writer import MAX_GROUP
 
 #: The tolerated relative error of the simulation.
-NEAR = 0.25
+TOLERANCE = 0.25
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,16 @@ def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) 
     """
     assert [one.measured.nodes for one in predictions] == [1, 3]
     for one in predictions:
-        for what, unit, there, here in one.pairs():
-            assert here == pytest.approx(there, rel=NEAR), f"{what}: {there} {unit}"
+        for figure, unit, measured, predicted in one.pairs():
+            assert predicted == pytest.approx(measured, rel=TOLERANCE), (
+                f"{figure}: {measured} {unit}"
+            )
 
 
 def test_the_document_says_what_the_simulation_does(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every table of docs/explanation/scaling.md is what `python -m tests.simulation.capacity
+    """Every table of docs/explanation/scaling.md is what `python -m server.bench.capacity.planning
     --write` would write.
     """
     known = {one.measured.nodes: one for one in predictions}
@@ -88,7 +90,7 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     assert sum(one.used_s for one in model.backends) == pytest.approx(database_s, rel=0.15)
 
 
-def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
+def test_more_pairs_never_make_fewer_moves(measured: Capacity) -> None:
     """More pairs give more moves until something is saturated; then the rate is constant."""
     rates = [
         play(Model(measured.costs, Layout(1, 2), 1), pairs, None, 1.0).per_s
@@ -98,17 +100,17 @@ def test_more_pairs_are_never_slower_in_all(measured: Capacity) -> None:
     model = Model(measured.costs, Layout(1, 2), 1)
     play(model, 256, None, 1.0)
     busiest = max(model.machines[0].busy_s / 2, model.nodes[0].used_s)
-    assert busiest > 0.85, "so many pairs keep the machine or the node busy"
+    assert busiest > 0.85, "256 pairs keep the machine or the node busy"
 
 
 def test_a_fit_finds_the_factors() -> None:
     """A fit finds known factors, and approximates them if values have noise; none is below 0."""
-    chance = random.Random(2)
-    rows = [[chance.uniform(1, 9), chance.uniform(1, 9), chance.uniform(1, 9)] for _ in range(12)]
+    rng = random.Random(2)
+    rows = [[rng.uniform(1, 9), rng.uniform(1, 9), rng.uniform(1, 9)] for _ in range(12)]
     factors = [2.0, 0.0, 5.0]
     values = [sum(f * x for f, x in zip(factors, row, strict=True)) for row in rows]
     assert fit(rows, values) == pytest.approx(factors, abs=1e-6)
-    with_noise = fit(rows, [value * chance.uniform(0.97, 1.03) for value in values])
+    with_noise = fit(rows, [value * rng.uniform(0.97, 1.03) for value in values])
     assert with_noise == pytest.approx(factors, abs=0.4)
     assert min(with_noise) >= 0
 

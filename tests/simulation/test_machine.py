@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.simulation.machine import (
+from server.bench.capacity.machine import (
     Disk,
     Machine,
     Process,
@@ -128,7 +128,7 @@ def open_queue(
     inside = 0
     seen: list[int] = []
 
-    def come() -> None:
+    def arrive() -> None:
         nonlocal inside
         inside += 1
         begun_s = simulation.now_s
@@ -138,22 +138,22 @@ def open_queue(
             inside -= 1
             times.append(simulation.now_s - begun_s)
 
-        (Process(machine) if own else one).give(work_s(simulation.chance), leave)
-        simulation.after(simulation.chance.expovariate(per_s), come)
+        (Process(machine) if own else one).give(work_s(simulation.rng), leave)
+        simulation.after(simulation.rng.expovariate(per_s), arrive)
 
-    def look() -> None:
+    def sample() -> None:
         seen.append(inside)
-        simulation.after(0.37, look)
+        simulation.after(0.37, sample)
 
-    simulation.after(0, come)
-    simulation.after(0, look)
+    simulation.after(0, arrive)
+    simulation.after(0, sample)
     simulation.run(seconds)
     return sum(times) / len(times), sum(seen) / len(seen), machine.busy_s / (cores * seconds)
 
 
 def test_one_queue_is_md1() -> None:
     """Pollaczek and Khinchine: with fixed work a job waits rho / (2 (1 - rho)) times its work."""
-    mean_s, number, used = open_queue(0.7, lambda chance: 1.0, 1, 100.0, 60_000, own=False)
+    mean_s, number, used = open_queue(0.7, lambda rng: 1.0, 1, 100.0, 60_000, own=False)
     assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.05)
     assert used == pytest.approx(0.7, rel=0.03), "the utilisation law"
     assert number == pytest.approx(0.7 * mean_s, rel=0.03), "Little's law"
@@ -162,7 +162,7 @@ def test_one_queue_is_md1() -> None:
 def test_two_cores_are_mm2() -> None:
     """Erlang's formula for two cores: 1 / (1 - rho^2) times the work, in the mean."""
     mean_s, number, used = open_queue(
-        1.4, lambda chance: chance.expovariate(1.0), 2, 1e6, 40_000, own=True
+        1.4, lambda rng: rng.expovariate(1.0), 2, 1e6, 40_000, own=True
     )
     assert mean_s == pytest.approx(1 / (1 - 0.7**2), rel=0.05)
     assert used == pytest.approx(0.7, rel=0.03)
@@ -175,10 +175,10 @@ def test_tiny_slices_are_processor_sharing(kind: str) -> None:
     are.
     """
 
-    def work_s(chance: random.Random) -> float:
+    def work_s(rng: random.Random) -> float:
         if kind == "fixed":
             return 1.0
-        return 0.25 if chance.random() < 0.8 else 4.0
+        return 0.25 if rng.random() < 0.8 else 4.0
 
     mean_s, number, used = open_queue(0.6, work_s, 1, 0.05, 40_000, own=True)
     assert mean_s == pytest.approx(1 / (1 - 0.6), rel=0.08)
@@ -205,13 +205,13 @@ def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
     rounds = 0
 
     def think() -> None:
-        simulation.after(simulation.chance.expovariate(1 / think_s), first)
+        simulation.after(simulation.rng.expovariate(1 / think_s), first)
 
     def first() -> None:
-        processes[0].give(simulation.chance.expovariate(1 / services[0]), second)
+        processes[0].give(simulation.rng.expovariate(1 / services[0]), second)
 
     def second() -> None:
-        processes[1].give(simulation.chance.expovariate(1 / services[1]), end)
+        processes[1].give(simulation.rng.expovariate(1 / services[1]), end)
 
     def end() -> None:
         nonlocal rounds
@@ -291,10 +291,10 @@ def test_a_flush_covers_what_was_written_before_it_began(
 
 def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
     """`draws` has the quantiles that it was made from, and `mean_of` is its mean."""
-    chance = random.Random(5)
-    values = [chance.expovariate(1.0) for _ in range(20_000)]
+    rng = random.Random(5)
+    values = [rng.expovariate(1.0) for _ in range(20_000)]
     quantiles = quantiles_of(values)
-    draw = draws(quantiles, chance)
+    draw = draws(quantiles, rng)
     drawn = sorted(draw() for _ in range(20_000))
     for share, value in quantiles[1:-1]:
         assert drawn[int(share * len(drawn))] == pytest.approx(value, rel=0.1)
@@ -305,7 +305,6 @@ def test_draws_have_the_quantiles_that_they_were_made_from() -> None:
 def test_the_same_seed_gives_the_same_run() -> None:
     """The same seed gives the same run: randomness comes from the seed alone."""
     first, second = (
-        open_queue(0.5, lambda chance: chance.expovariate(1.0), 1, 0.1, 500, own=True)
-        for _ in range(2)
+        open_queue(0.5, lambda rng: rng.expovariate(1.0), 1, 0.1, 500, own=True) for _ in range(2)
     )
     assert first == second

@@ -1,4 +1,4 @@
-"""A load of clients who play, chat, err, change nodes, resend commands and cut connections.
+"""A load of clients that play, chat, send wrong commands, change nodes, resend and cut connections.
 
 They know the rules from tests/oracle/referee.py and the rooms from the server's messages. A
 `History` records everything that they send and receive.
@@ -21,14 +21,14 @@ from tests.oracle.referee import Referee, new_referee
 #: Seconds to wait for an answer or a connection.
 WAIT_S = 15.0
 #: The audiences of a line of chat.
-TO = ["room", "spectators"]
-#: Events after which the clients leave a room alone: a client that is more than 500 events behind
-#: receives a snapshot.
-LONGEST = 450
+AUDIENCES = ["room", "spectators"]
+#: Events of a room after which the clients send nothing more to it. A client that is more than 500
+#: events behind would receive a snapshot.
+MAX_EVENTS = 450
 
 
 @dataclass
-class Known:
+class KnownRoom:
     """A room as one connection knows it from the server's messages."""
 
     v: int = 0
@@ -111,7 +111,7 @@ class Link:
 
     def __init__(self, client: "LoadClient", connection: ClientConnection) -> None:
         self.session = next(Link.numbers)
-        self.rooms: dict[str, Known] = {}
+        self.rooms: dict[str, KnownRoom] = {}
         self.open = True
         self._client = client
         self._connection = connection
@@ -128,10 +128,10 @@ class Link:
             while True:
                 message: Message = json.loads(await self._connection.recv())
                 self._record("in", message)
-                self._heard(message)
+                self._on_message(message)
         self._ended()
 
-    def _heard(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         if message["t"] == "welcome":
             self._client.identity = message["identity"]
             self._client.token = message.get("token", self._client.token)
@@ -139,7 +139,7 @@ class Link:
         elif message["t"] in ("ack", "error"):
             self._resolve(str(message["id"]), message)
         elif message["t"] in ("joined", "snapshot", "event"):
-            self.rooms.setdefault(message["room"], Known()).take(message)
+            self.rooms.setdefault(message["room"], KnownRoom()).take(message)
 
     def _resolve(self, key: str, message: Message | None) -> None:
         waiting = self._answers.get(key)
@@ -179,7 +179,7 @@ class Link:
 
     async def ask(self, message: Message) -> Message | None:
         """Sends a message and returns its answer, or None; the checker judges a missing one."""
-        return await patiently(await self.send(message))
+        return await answer_or_none(await self.send(message))
 
     async def close(self) -> None:
         """Aborts the connection, whatever is in progress."""
@@ -192,7 +192,7 @@ class Link:
         await self.close()
 
 
-async def patiently(answer: "asyncio.Future[Message | None]") -> Message | None:
+async def answer_or_none(answer: "asyncio.Future[Message | None]") -> Message | None:
     """Returns an answer, or None after `WAIT_S`."""
     with suppress(TimeoutError):
         return await asyncio.wait_for(answer, WAIT_S)
@@ -219,7 +219,7 @@ class LoadClient:
         self.identity = ""
         self.token: str | None = None
         self.history = history
-        self.chance = random.Random(f"{name} {seed}")
+        self.rng = random.Random(f"{name} {seed}")
         self.rooms: list[str] = []
         self.links: list[Link | None] = [None] * len(urls)
         self.sent: list[Message] = []
@@ -263,7 +263,7 @@ class LoadClient:
         joining = []
         for room in self.rooms:
             known = before.rooms.get(room) if before is not None else None
-            if known is not None and self.chance.random() < 0.7:
+            if known is not None and self.rng.random() < 0.7:
                 link.rooms[room] = known
                 joining.append(self.join(link, room, known.v))
             else:
@@ -298,22 +298,22 @@ class LoadClient:
     async def play(self, commands: int) -> None:
         """Sends commands, legal and illegal ones, until the client has sent `commands` in all."""
         while self.commands < commands:
-            link = await self.link(self.chance.randrange(len(self.links)))
-            known = [(room, one) for room, one in link.rooms.items() if one.v < LONGEST]
+            link = await self.link(self.rng.randrange(len(self.links)))
+            known = [(room, one) for room, one in link.rooms.items() if one.v < MAX_EVENTS]
             mine = [(room, one) for room, one in known if one.my_turn(self.identity)]
-            if mine and self.chance.random() < 0.75:
-                await self._move(link, *self.chance.choice(mine))
+            if mine and self.rng.random() < 0.75:
+                await self._move(link, *self.rng.choice(mine))
             elif known:
-                await self._something_else(link, *self.chance.choice(known))
+                await self._other_command(link, *self.rng.choice(known))
             await asyncio.sleep(0)
 
-    async def _move(self, link: Link, room: str, known: Known) -> None:
+    async def _move(self, link: Link, room: str, known: KnownRoom) -> None:
         """Plays a move that is legal by the client's knowledge.
 
         It sometimes sends the move twice, sends it to two nodes, or cuts the connection after it.
         """
         assert known.referee is not None
-        token = self.chance.choice(known.referee.moves())
+        token = self.rng.choice(known.referee.moves())
         message = {
             "t": "move",
             "id": self.new_id(),
@@ -321,37 +321,37 @@ class LoadClient:
             "ply": known.plies,
             "move": token,
         }
-        roll = self.chance.random()
+        roll = self.rng.random()
         if roll < 0.88:
             await self.again(link, message)
         elif roll < 0.92:
             self.commands += 1
             for future in [await link.send(message), await link.send(message)]:
-                await patiently(future)
+                await answer_or_none(future)
         elif roll < 0.96:
             self.commands += 1
             links = [await self.link(number) for number in range(len(self.links))]
             for future in [await one.send(message) for one in links]:
-                await patiently(future)
+                await answer_or_none(future)
         else:
             self.commands += 1
             await link.cut(message)
-            await self.again(await self.link(self.chance.randrange(len(self.links))), message)
+            await self.again(await self.link(self.rng.randrange(len(self.links))), message)
 
-    async def _something_else(self, link: Link, room: str, known: Known) -> None:
-        chance, seated = self.chance, self.identity in known.seats
-        if known.offers and seated and chance.random() < 0.2:
-            await self.command(link, chance.choice(["decline", "accept"]), room)
+    async def _other_command(self, link: Link, room: str, known: KnownRoom) -> None:
+        rng, seated = self.rng, self.identity in known.seats
+        if known.offers and seated and rng.random() < 0.2:
+            await self.command(link, rng.choice(["decline", "accept"]), room)
             return
-        if known.over and seated and None not in known.seats and chance.random() < 0.6:
+        if known.over and seated and None not in known.seats and rng.random() < 0.6:
             await self.command(link, "rematch", room)
             return
-        if known.over and seated and chance.random() < 0.2:
-            await self.command(link, chance.choice(["resign", "abort"]), room)
+        if known.over and seated and rng.random() < 0.2:
+            await self.command(link, rng.choice(["resign", "abort"]), room)
             return
         noise: list[Callable[[], object]] = [
             lambda: self.command(
-                link, "chat", room, text=f"{self.name} {len(self.sent)}", to=chance.choice(TO)
+                link, "chat", room, text=f"{self.name} {len(self.sent)}", to=rng.choice(AUDIENCES)
             ),
             lambda: self.command(
                 link, "move", room, ply=max(0, known.plies - 1), move=self._token(known)
@@ -359,27 +359,27 @@ class LoadClient:
             lambda: self.command(link, "move", room, ply=known.plies, move=self._token(known)),
             lambda: self.command(link, "move", room, ply=known.plies + 1, move=self._token(known)),
             lambda: self.command(
-                link, "move", room, ply=known.plies, move=chance.choice(["", "zz", "\u202e", "9x9"])
+                link, "move", room, ply=known.plies, move=rng.choice(["", "zz", "\u202e", "9x9"])
             ),
-            lambda: self.command(link, "sit", room, seat=chance.randrange(2)),
+            lambda: self.command(link, "sit", room, seat=rng.randrange(2)),
             lambda: self.command(
-                link, chance.choice(["decline", "offer_draw", "accept", "claim"]), room
+                link, rng.choice(["decline", "offer_draw", "accept", "claim"]), room
             ),
-            lambda: self.command(link, "add_ai", room, seat=chance.randrange(2), level=1),
+            lambda: self.command(link, "add_ai", room, seat=rng.randrange(2), level=1),
             lambda: self.again(
-                link, chance.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
+                link, rng.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
             ),
-            lambda: self.command(link, chance.choice(["resign", "abort", "stand"]), room),
-            lambda: self.join(link, room, chance.choice([0, known.v, max(1, known.v - 3)])),
+            lambda: self.command(link, rng.choice(["resign", "abort", "stand"]), room),
+            lambda: self.join(link, room, rng.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
         ]
         weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
-        await chance.choices(noise, weights)[0]()  # type: ignore[misc]
+        await rng.choices(noise, weights)[0]()  # type: ignore[misc]
 
-    def _token(self, known: Known) -> str:
+    def _token(self, known: KnownRoom) -> str:
         """A first move of this game, legal now or not."""
         fresh = new_referee(known.game, known.options)
-        return self.chance.choice(fresh.moves())
+        return self.rng.choice(fresh.moves())
 
     # --- the end
 

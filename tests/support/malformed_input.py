@@ -38,7 +38,7 @@ RAW = (
 )
 
 
-class Nonsense:
+class MalformedInput:
     """A hostile client's input, reproducible by its seed; `rooms` are the rooms to disturb."""
 
     def __init__(self, seed: int, rooms: list[str]) -> None:
@@ -49,10 +49,10 @@ class Nonsense:
 
     def command(self) -> Json:
         """A well-formed command, mostly for a room in which the client has no rights."""
-        one = self._random
-        room = one.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
-        sits = one.randrange(2)
-        made: wire.Incoming = one.choice(
+        rng = self._random
+        room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
+        sits = rng.randrange(2)
+        made: wire.Incoming = rng.choice(
             [
                 wire.Hello(protocol=1),
                 wire.Hello(protocol=1, token="x" * 43, name="Eve"),
@@ -67,7 +67,7 @@ class Nonsense:
                 wire.Stand(id="s", room=room),
                 wire.AddAi(id="a", room=room, seat=sits, level=1),
                 wire.RemoveAi(id="r", room=room, seat=sits),
-                wire.Move(id="m", room=room, ply=one.randrange(4), move="b2"),
+                wire.Move(id="m", room=room, ply=rng.randrange(4), move="b2"),
                 wire.Resign(id="r", room=room),
                 wire.Abort(id="a", room=room),
                 wire.Rematch(id="r", room=room),
@@ -83,7 +83,7 @@ class Nonsense:
 
     def message(self) -> bytes:
         """A text frame's payload: an inappropriate or a broken command."""
-        one = self._random
+        rng = self._random
         breaks = (
             self._as_it_is,
             self._field,
@@ -93,7 +93,7 @@ class Nonsense:
             self._no_object,
             self._keys,
         )
-        payload = one.choices(breaks, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
+        payload = rng.choices(breaks, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
         return self._harmless(payload) if len(payload) <= wire.MAX_FRAME_BYTES else self.message()
 
     def _as_it_is(self, command: Json) -> bytes:
@@ -101,32 +101,32 @@ class Nonsense:
 
     def _field(self, command: Json) -> bytes:
         """Removes fields, or gives them strange values or those of other commands."""
-        one = self._random
-        for _ in range(one.choice((1, 1, 1, 2, 3))):
-            name = one.choice([*command, "t", "id", "room", "seat", "kind"])
-            if one.random() < 0.2:
+        rng = self._random
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            name = rng.choice([*command, "t", "id", "room", "seat", "kind"])
+            if rng.random() < 0.2:
                 command.pop(name, None)
-            elif one.random() < 0.2:
-                command[name] = one.choice(list(self.command().values()))
+            elif rng.random() < 0.2:
+                command[name] = rng.choice(list(self.command().values()))
             else:
-                command[name] = one.choice(STRANGE)
+                command[name] = rng.choice(STRANGE)
         return _encode(command)
 
     def _bytes(self, command: Json) -> bytes:
         """Changes, removes or adds bytes; the result is UTF-8 (`bad_frames` has invalid UTF-8)."""
-        one = self._random
+        rng = self._random
         data = bytearray(_encode(command))
-        for _ in range(one.choice((1, 1, 2, 8))):
-            at = one.randrange(len(data) + 1)
-            match one.randrange(4):
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            at = rng.randrange(len(data) + 1)
+            match rng.randrange(4):
                 case 0:
-                    data[at : at + 1] = bytes([one.choice(b'{}[]":,\\ 0azA\x00\x7f')])
+                    data[at : at + 1] = bytes([rng.choice(b'{}[]":,\\ 0azA\x00\x7f')])
                 case 1:
-                    del data[at : at + one.randrange(1, 9)]
+                    del data[at : at + rng.randrange(1, 9)]
                 case 2:
-                    data[at:at] = data[: one.randrange(len(data) + 1)]
+                    data[at:at] = data[: rng.randrange(len(data) + 1)]
                 case _:
-                    data[at:at] = bytes([one.randrange(128)])
+                    data[at:at] = bytes([rng.randrange(128)])
         return bytes(data)
 
     def _raw_value(self, command: Json) -> bytes:
@@ -136,19 +136,19 @@ class Nonsense:
 
     def _depth(self, command: Json) -> bytes:
         """Nests values deeper than any message needs, sometimes without closing them."""
-        one = self._random
-        depth = one.choice((7, 8, 9, 10, 100, 1000, 4000))
-        opening, closing = one.choice(((b"[", b"]"), (b'{"x":', b"}")))
+        rng = self._random
+        depth = rng.choice((7, 8, 9, 10, 100, 1000, 4000))
+        opening, closing = rng.choice(((b"[", b"]"), (b'{"x":', b"}")))
         depth = min(depth, 7000 // len(opening + closing))
-        nested = opening * depth + b"0" + closing * one.choice((depth, depth, depth - 1, 0))
-        if one.random() < 0.5:
+        nested = opening * depth + b"0" + closing * rng.choice((depth, depth, depth - 1, 0))
+        if rng.random() < 0.5:
             return nested
         return _encode(command)[:-1] + b',"x":' + nested + b"}"
 
     def _no_object(self, command: Json) -> bytes:
-        one = self._random
+        rng = self._random
         whole = _encode(command)
-        return one.choice(
+        return rng.choice(
             (b"", b" ", b"null", b"0", b'"hello"', b"[" + whole + b"]", whole + whole, *RAW)
         )
 
@@ -180,13 +180,13 @@ class Nonsense:
 
     def bad_frames(self) -> bytes:
         """Bytes after a handshake that break the protocol: the server must close the connection."""
-        one = self._random
+        rng = self._random
         text = _encode(self.command())
-        return one.choice(
+        return rng.choice(
             (
                 lambda: frame(text, mask=False),
-                lambda: frame(text, rsv=one.randrange(1, 8)),
-                lambda: frame(text, one.choice((3, 4, 5, 6, 7, 11, 12, 13, 14, 15))),
+                lambda: frame(text, rsv=rng.randrange(1, 8)),
+                lambda: frame(text, rng.choice((3, 4, 5, 6, 7, 11, 12, 13, 14, 15))),
                 lambda: frame(b"\xff\xfe" + text),
                 lambda: frame(text[:9] + b"\xc3", TEXT),
                 lambda: frame(b'"\xed\xa0\x80"'),
@@ -205,16 +205,16 @@ class Nonsense:
                 lambda: frame(b"\x00\x00", CLOSE),
                 lambda: frame(b"\x03\xe8\xff\xff", CLOSE),
                 lambda: frame(b"", CLOSE),
-                lambda: b"\xff" + one.randbytes(one.randrange(20, 400)),
+                lambda: b"\xff" + rng.randbytes(rng.randrange(20, 400)),
             )
         )()
 
     def odd_frames(self) -> bytes:
         """Valid but rare frames: fragments with pings between them, unsolicited pongs, binary."""
-        one = self._random
+        rng = self._random
         text = _encode({"t": "ping", "id": "p"})
-        at = one.randrange(len(text))
-        return one.choice(
+        at = rng.randrange(len(text))
+        return rng.choice(
             (
                 frame(text[:at], fin=False) + frame(b"!", PING) + frame(text[at:], 0),
                 b"".join(
@@ -231,8 +231,8 @@ class Nonsense:
 
     def greeting(self) -> bytes:
         """The first bytes of a connection that is not a Plyroom client."""
-        one = self._random
-        host = one.choice(
+        rng = self._random
+        host = rng.choice(
             (
                 "127.0.0.1",
                 "localhost",
@@ -245,7 +245,7 @@ class Nonsense:
                 "\udcff",
             )
         )
-        path = one.choice(
+        path = rng.choice(
             (
                 "/ws",
                 "/ws",
@@ -259,7 +259,7 @@ class Nonsense:
                 "http://x/ws",
             )
         )
-        odd_header = one.choice(
+        odd_header = rng.choice(
             (
                 "Origin: http://evil.example",
                 "Origin: null",
@@ -287,32 +287,32 @@ class Nonsense:
             )
         )
         shake = handshake(host, odd_header, path=path)
-        return one.choice(
+        return rng.choice(
             (
                 lambda: shake,
                 lambda: shake,
-                lambda: shake.replace(b"GET", one.choice((b"POST", b"get", b"G\0T", b"", b"PRI"))),
+                lambda: shake.replace(b"GET", rng.choice((b"POST", b"get", b"G\0T", b"", b"PRI"))),
                 lambda: shake.replace(
-                    b"HTTP/1.1", one.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))
+                    b"HTTP/1.1", rng.choice((b"HTTP/1.0", b"HTTP/9.9", b"HTTQ/1.1", b""))
                 ),
-                lambda: shake.replace(b"\r\n", one.choice((b"\n", b"\r", b"\r\n\r\n"))),
-                lambda: shake[: one.randrange(len(shake))],
+                lambda: shake.replace(b"\r\n", rng.choice((b"\n", b"\r", b"\r\n\r\n"))),
+                lambda: shake[: rng.randrange(len(shake))],
                 lambda: self._scattered(shake),
-                lambda: shake.replace(b": websocket", one.choice((b": WebSocket, h2c", b":", b""))),
-                lambda: one.randbytes(one.randrange(1, 3000)),
-                lambda: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + one.randbytes(500),
+                lambda: shake.replace(b": websocket", rng.choice((b": WebSocket, h2c", b":", b""))),
+                lambda: rng.randbytes(rng.randrange(1, 3000)),
+                lambda: b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(500),
                 lambda: b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * 40_000,
                 lambda: _request("POST /api/guest", "Content-Length: 99999999") + b"{",
                 lambda: _request("POST /api/guest", "Transfer-Encoding: chunked") + b"zz\r\n",
                 lambda: _request("POST /api/guest", "Content-Length: 4000") + b"[" * 4000,
                 lambda: _request(
-                    "GET /api/matches?limit=" + one.choice(("-1", "x", "9" * 99, "%ff"))
+                    "GET /api/matches?limit=" + rng.choice(("-1", "x", "9" * 99, "%ff"))
                 ),
                 lambda: _request(
-                    "GET /api/matches?before=" + one.choice(("1", "-", "9" * 15 + "-", "%00-%00"))
+                    "GET /api/matches?before=" + rng.choice(("1", "-", "9" * 15 + "-", "%00-%00"))
                 ),
                 lambda: _request(
-                    "GET /api/matches/" + one.choice(("x", "%00", "%2e%2e", "x" * 3000))
+                    "GET /api/matches/" + rng.choice(("x", "%00", "%2e%2e", "x" * 3000))
                 ),
                 lambda: _request("GET /static/../../server/app.py"),
                 lambda: _request("GET /livez") + shake,

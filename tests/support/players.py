@@ -8,7 +8,7 @@ import msgspec
 
 from client.connection import Connection, Timing, connect
 from client.errors import Refused
-from client.messages import Happened
+from client.messages import LoggedEvent
 from client.model import Model, apply
 from server.protocol.codes import Code
 from server.protocol.messages import (
@@ -65,12 +65,12 @@ class Player:
         async for message in self._connection.follow(self.model.room):
             if isinstance(message, Snapshot):
                 seen.append(message.v)
-            elif isinstance(message, Happened):
+            elif isinstance(message, LoggedEvent):
                 seen.append(message)
             self.model = apply(self.model, message)
             async with self._changed:
                 self._changed.notify_all()
-            if isinstance(message, Snapshot | Happened) and self._is_over:
+            if isinstance(message, Snapshot | LoggedEvent) and self._is_over:
                 if self._host and self._enough.is_set() and not self.model.offers:
                     return
                 await self._go_on()

@@ -34,7 +34,7 @@ def altered(
     game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
 ) -> Game:
     """A game whose rules file differs from the real one in the names of `changes`."""
-    module = SimpleNamespace(**{**vars(load_game(game_id).rules), **(changes or {})})
+    module = SimpleNamespace(**{**vars(load_game(game_id).module), **(changes or {})})
     return Game(cast(Rules, module), digest or load_game(game_id).digest)
 
 

@@ -15,8 +15,8 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from client.connection import Connection, connect
 from client.errors import Unreachable
-from client.messages import Happened, RoomMessage
-from client.transport import Cut, Dial, Socket
+from client.messages import LoggedEvent, RoomMessage
+from client.transport import Dial, Socket, SocketClosed
 from server.protocol.messages import Chat
 
 Message = dict[str, Any]
@@ -145,19 +145,19 @@ class MemorySocket:
     """The client's end of an in-memory connection."""
 
     def __init__(self) -> None:
-        self.to_client: asyncio.Queue[str | Cut] = asyncio.Queue()
+        self.to_client: asyncio.Queue[str | SocketClosed] = asyncio.Queue()
         self.to_server: asyncio.Queue[str] = asyncio.Queue()
-        self._cut: Cut | None = None
+        self._socket_closed: SocketClosed | None = None
 
     async def send(self, frame: str) -> None:
-        if self._cut:
-            raise self._cut
+        if self._socket_closed:
+            raise self._socket_closed
         self.to_server.put_nowait(frame)
 
     async def receive(self) -> bytes:
-        item = self._cut or await self.to_client.get()
-        if isinstance(item, Cut):
-            self._cut = item
+        item = self._socket_closed or await self.to_client.get()
+        if isinstance(item, SocketClosed):
+            self._socket_closed = item
             raise item
         return item.encode()
 
@@ -183,7 +183,7 @@ def memory_dial(scripts: list[Script]) -> Dial:
             except Close as close:
                 code = close.code
             finally:
-                socket.to_client.put_nowait(Cut(code))
+                socket.to_client.put_nowait(SocketClosed(code))
 
         playing = asyncio.create_task(play())
         try:
@@ -241,7 +241,7 @@ def chat(c: Connection, text: str = "hi") -> Chat:
 
 def short(messages: list[RoomMessage]) -> list[object]:
     """Events by their v, other messages by the names of their types."""
-    return [m.v if isinstance(m, Happened) else type(m).__name__ for m in messages]
+    return [m.v if isinstance(m, LoggedEvent) else type(m).__name__ for m in messages]
 
 
 async def take(messages: AsyncIterator[RoomMessage], count: int) -> list[RoomMessage]:

@@ -158,7 +158,7 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         await ada.pick("Game", "Tic-tac-toe")
         await ada.pick("Against", "The AI")
         await ada.pick("Level", "Swindler")
-        about = "Sees what there is, and picks the move after which you can go most wrong."
+        about = "Picks, among the good moves, the one after which you can err most."
         await expect(
             ada.page.get_by_role("group", name="Level", exact=True).locator(".about")
         ).to_have_text(about)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from client.connection import connect
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from engine.games import tic_tac_toe
 from server.protocol.messages import AiSeat, Finished, Move, MySeat, Sit
 from tests.support.players import QUICK_TIMING, make_room
@@ -40,7 +40,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def is_end(message: RoomMessage) -> bool:
-    return isinstance(message, Happened) and isinstance(message.event, Finished)
+    return isinstance(message, LoggedEvent) and isinstance(message.event, Finished)
 
 
 @pytest.mark.usefixtures("warm_engine")

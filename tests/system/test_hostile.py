@@ -12,7 +12,7 @@ import pytest
 from client.connection import Connection, connect
 from server.protocol.messages import Chat, Join, Move, Ping, Resign, Sit
 from tests.oracle.journal import read_logs
-from tests.support.malformed_input import Nonsense
+from tests.support.malformed_input import MalformedInput
 from tests.support.players import make_room
 from tests.support.raw_websocket import NO_CLOSE_FRAME, RawSocket, frame, raw_socket
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
@@ -65,29 +65,29 @@ async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, A
 class Attacker:
     """Sends inputs in sequence, over as many connections as it needs."""
 
-    def __init__(self, port: int, nonsense: Nonsense) -> None:
+    def __init__(self, port: int, source: MalformedInput) -> None:
         self._port = port
-        self._nonsense = nonsense
+        self._source = source
 
     async def attack(self, inputs: int) -> None:
         """Sends `inputs` inputs in the proportions of SHARES, and checks the effect of each."""
         left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
         for _ in range(left["greetings"]):
-            await self._greet(self._nonsense.greeting())
+            await self._greet(self._source.greeting())
         while any(left[kind] > 0 for kind in ("messages", "bad frames", "odd frames")):
             async with raw_socket(self._port) as socket:
                 await socket.hello()
                 count = min(BATCH, left["messages"])
                 left["messages"] -= count
-                await self._answered(socket, [self._nonsense.message() for _ in range(count)])
+                await self._answered(socket, [self._source.message() for _ in range(count)])
                 for _ in range(min(2, left["odd frames"])):
                     left["odd frames"] -= 1
-                    socket.writer.write(self._nonsense.odd_frames())
+                    socket.writer.write(self._source.odd_frames())
                     await self._answered(socket, [])
                 left["bad frames"] -= 1
             for _ in range(6):
                 left["bad frames"] -= 1
-                await self._break(self._nonsense.bad_frames())
+                await self._break(self._source.bad_frames())
 
     async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
         """Asserts that every message has exactly one answer."""
@@ -129,7 +129,7 @@ async def attack_at_once(server: ServerProcess, rooms: list[str], inputs: int, s
     """Runs several attackers at once."""
     async with asyncio.TaskGroup() as attackers:
         for n in range(CLIENTS):
-            attacker = Attacker(server.port, Nonsense(seed * 100 + n, rooms))
+            attacker = Attacker(server.port, MalformedInput(seed * 100 + n, rooms))
             attackers.create_task(attacker.attack(inputs // CLIENTS))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from client.connection import Connection, connect
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from engine.rules.registry import load_game
 from engine.search.job import Info, Result
 from engine.search.levels import TIME_MS
@@ -151,6 +151,13 @@ async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
         assert "s3cret" not in errors
 
 
+async def advertise_repeatedly(worker: ScriptedWorker) -> None:
+    """Publishes the worker's advert every second, as real workers do, until cancelled."""
+    while True:
+        worker.advertise()
+        await asyncio.sleep(1)
+
+
 async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
     """A worker that lies about its capacity and answers an illegal move is not used again.
 
@@ -166,6 +173,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         connect(server.url) as ada,
     ):
         bad_worker = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
+        adverts = asyncio.create_task(advertise_repeatedly(bad_worker))
         bad_worker.script = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
@@ -188,13 +196,14 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             await person.move()
             await person.until(
                 lambda message: (
-                    isinstance(message, Happened) and isinstance(message.event, Finished)
+                    isinstance(message, LoggedEvent) and isinstance(message.event, Finished)
                 )
             )
             assert person.model.match is not None
             assert person.model.match.over == MatchResult(
                 None, "failure", "the AI could not move: no engine found a move"
             )
+        adverts.cancel()
         assert await server.stop() == 0
     assert server.errors.count("worker not asked any more") == len(bad_worker.commands) == 1
     assert poison not in server.errors
@@ -249,10 +258,10 @@ class Duel:
         async for message in self._messages:
             if isinstance(message, Thinking) and message.state == "absent":
                 self.absent_s.append(time.perf_counter())
-            if isinstance(message, Happened) and isinstance(message.event, Moved):
+            if isinstance(message, LoggedEvent) and isinstance(message.event, Moved):
                 self.plies.append(message.event.ply)
                 self.moved_s.append(time.perf_counter())
-            if isinstance(message, Happened) and isinstance(message.event, Finished):
+            if isinstance(message, LoggedEvent) and isinstance(message.event, Finished):
                 self.over = message.event
                 return
 

@@ -11,7 +11,7 @@ import pytest
 
 from client.connection import Connection, State, Timing, connect
 from client.errors import Refused
-from client.messages import Happened
+from client.messages import LoggedEvent
 from engine.game import Position
 from engine.rules.registry import load_game
 from server.protocol.messages import Chat, Create, Move, Moved, Said, Sit
@@ -150,7 +150,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
 
                 async def receive_events() -> None:
                     async for message in messages:
-                        if isinstance(message, Happened):
+                        if isinstance(message, LoggedEvent):
                             seen.append(message)
                             received.set()
 
@@ -166,7 +166,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         assert ack.v == 2 + lines
                         journal.record_ack(ada.identity, command, ack.v)
                 async with asyncio.timeout(60):
-                    while not (isinstance(seen[-1], Happened) and seen[-1].v == 2 + lines):
+                    while not (isinstance(seen[-1], LoggedEvent) and seen[-1].v == 2 + lines):
                         received.clear()
                         await received.wait()
                 receiving.cancel()

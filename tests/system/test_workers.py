@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from client.connection import Connection, connect
-from client.messages import Happened, RoomMessage
+from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from engine.rules.registry import load_game
 from server.protocol.messages import AiSeat, Chat, Move, Moved, MySeat, Thinking
@@ -72,7 +72,7 @@ class Opponent:
 
 
 def is_move(message: RoomMessage) -> bool:
-    return isinstance(message, Happened) and isinstance(message.event, Moved)
+    return isinstance(message, LoggedEvent) and isinstance(message.event, Moved)
 
 
 @pytest.mark.usefixtures("warm_engine")

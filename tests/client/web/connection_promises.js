@@ -1,47 +1,48 @@
 import { ApiError } from "/client/web/api.js";
-import { BACKOFF_MOST_MS, BUSY_MS, Connection, PING_MS, PONG_MS } from "/client/web/connection.js";
-import { holds, promise, same, settled } from "./promises.js";
+import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/connection.js";
+import { assert, assertEqual, settled, test } from "./promises.js";
 
 const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };
 
-/** Sockets, time and chance that do what the test says. */
-class World {
+/** A connection, and the server's side of its sockets; the test controls time and randomness. */
+class FakeServer {
     now_ms = 0;
     timers = [];
     sockets = [];
-    heard = [];
-    links = [];
-    identified = 0;
+    /** The types of the messages that the connection has delivered. */
+    delivered = [];
+    statuses = [];
+    identifyCalls = 0;
     /** @type {Error | null} */
-    identifyFails = null;
+    identifyError = null;
     /** Why the server refuses sockets. */
     reason = null;
-    chance = 0.5;
+    random = 0.5;
 
     constructor() {
         this.connection = new Connection({
-            open: () => this.#open(),
+            openSocket: () => this.#openSocket(),
             identify: async () => {
-                this.identified++;
-                if (this.identifyFails) throw this.identifyFails;
+                this.identifyCalls++;
+                if (this.identifyError) throw this.identifyError;
             },
-            why: async () => this.reason,
+            readRefusalReason: async () => this.reason,
             onmessage: (message) => this.onmessage(message),
-            onlink: (link) => this.links.push(link),
+            onstatus: (status) => this.statuses.push(status),
             clock: {
                 now: () => this.now_ms,
-                after: (ms, call) => this.timers.push({ at: this.now_ms + ms, call }),
+                after: (ms, callback) => this.timers.push({ at_ms: this.now_ms + ms, callback }),
                 cancel: (timer) => delete this.timers[timer - 1],
             },
-            random: () => this.chance,
+            random: () => this.random,
         });
     }
 
     onmessage(message) {
-        this.heard.push(message.t);
+        this.delivered.push(message.t);
     }
 
-    #open() {
+    #openSocket() {
         const socket = {
             sent: [],
             closed: false,
@@ -57,330 +58,335 @@ class World {
     }
 
     get state() {
-        return this.links.at(-1)?.state;
+        return this.statuses.at(-1)?.state;
     }
 
-    tell(message, socket = this.socket) {
+    /** Sends a message to the client. */
+    send(message, socket = this.socket) {
         socket.onmessage?.({ data: JSON.stringify(message) });
     }
 
-    async pass(ms) {
-        const end = this.now_ms + ms;
+    /** Lets time pass and runs the timers that are due. */
+    async advance(ms) {
+        const end_ms = this.now_ms + ms;
         for (;;) {
-            const due = this.timers.filter((timer) => timer && timer.at <= end).sort((a, b) => a.at - b.at)[0];
+            const due = this.timers.filter((timer) => timer && timer.at_ms <= end_ms).sort((a, b) => a.at_ms - b.at_ms)[0];
             if (!due) break;
             delete this.timers[this.timers.indexOf(due)];
-            this.now_ms = Math.max(this.now_ms, due.at);
-            due.call();
+            this.now_ms = Math.max(this.now_ms, due.at_ms);
+            due.callback();
             await settled();
         }
-        this.now_ms = end;
+        this.now_ms = end_ms;
     }
 
-    async welcomed() {
+    /** Starts the connection and welcomes it. */
+    async connect() {
         this.connection.start();
         await settled();
         this.welcome();
     }
 
+    /** Accepts the newest socket and sends the welcome. */
     welcome() {
         this.socket.onopen();
-        this.tell(WELCOME);
+        this.send(WELCOME);
     }
 
-    sent(type) {
+    /** The messages of a type that the client sent on the newest socket. */
+    clientMessages(type) {
         return this.socket.sent.filter((message) => message.t === type);
     }
 }
 
-promise("it says hello first, and commands only after the welcome", async () => {
-    const world = new World();
-    void world.connection.command({ t: "resign", room: "r" });
-    world.connection.start();
+test("the connection sends hello first, and commands after the welcome", async () => {
+    const server = new FakeServer();
+    void server.connection.command({ t: "resign", room: "r" });
+    server.connection.start();
     await settled();
-    world.socket.onopen();
-    same(
-        world.socket.sent.map((message) => message.t),
+    server.socket.onopen();
+    assertEqual(
+        server.socket.sent.map((message) => message.t),
         ["hello"],
     );
-    world.tell({ t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 });
-    same(
-        world.socket.sent.map((message) => message.t),
+    server.send({ t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 });
+    assertEqual(
+        server.socket.sent.map((message) => message.t),
         ["hello", "resign"],
     );
-    same(world.state, "open");
+    assertEqual(server.state, "open");
 });
 
-promise(
-    "a command without an answer is sent again with the same id after every reconnect, and answered once",
+test(
+    "a command without an answer is sent again with the same id after every reconnect, and resolves once",
     async () => {
-        const world = new World();
-        await world.welcomed();
+        const server = new FakeServer();
+        await server.connect();
         const answers = [];
-        void world.connection.command({ t: "move", room: "r", ply: 0, move: "d" }).then((ack) => answers.push(ack.v));
-        const { id } = world.sent("move")[0];
-        for (let times = 0; times < 3; times++) {
-            world.socket.onclose({ code: 1006 });
-            await world.pass(BACKOFF_MOST_MS);
-            world.welcome();
-            same(world.sent("move"), [{ t: "move", room: "r", ply: 0, move: "d", id }]);
+        void server.connection.command({ t: "move", room: "r", ply: 0, move: "d" }).then((ack) => answers.push(ack.v));
+        const { id } = server.clientMessages("move")[0];
+        for (let reconnects = 0; reconnects < 3; reconnects++) {
+            server.socket.onclose({ code: 1006 });
+            await server.advance(MAX_BACKOFF_MS);
+            server.welcome();
+            assertEqual(server.clientMessages("move"), [{ t: "move", room: "r", ply: 0, move: "d", id }]);
         }
-        world.tell({ t: "ack", id, v: 5 });
-        world.tell({ t: "ack", id, v: 5 });
+        server.send({ t: "ack", id, v: 5 });
+        server.send({ t: "ack", id, v: 5 });
         await settled();
-        same(answers, [5]);
-        world.socket.onclose({ code: 1006 });
-        await world.pass(BACKOFF_MOST_MS);
-        world.welcome();
-        same(world.sent("move"), []);
+        assertEqual(answers, [5]);
+        server.socket.onclose({ code: 1006 });
+        await server.advance(MAX_BACKOFF_MS);
+        server.welcome();
+        assertEqual(server.clientMessages("move"), []);
     },
 );
 
-promise("what was followed is asked for again before unanswered commands are", async () => {
-    const world = new World();
-    world.onmessage = (message) =>
-        message.t === "welcome" && world.connection.follow({ t: "join", room: "r", since: 7 });
-    await world.welcomed();
-    void world.connection.command({ t: "chat", room: "r", text: "hi" });
-    world.socket.onclose({ code: 1006 });
-    await world.pass(BACKOFF_MOST_MS);
-    world.welcome();
-    same(
-        world.socket.sent.map((message) => message.t),
+test("after a reconnect joins are sent before unanswered commands", async () => {
+    const server = new FakeServer();
+    server.onmessage = (message) =>
+        message.t === "welcome" && server.connection.sendOnce({ t: "join", room: "r", since: 7 });
+    await server.connect();
+    void server.connection.command({ t: "chat", room: "r", text: "hi" });
+    server.socket.onclose({ code: 1006 });
+    await server.advance(MAX_BACKOFF_MS);
+    server.welcome();
+    assertEqual(
+        server.socket.sent.map((message) => message.t),
         ["hello", "join", "chat"],
     );
 });
 
-promise("a refused command rejects with its code, and is not sent again", async () => {
-    const world = new World();
-    await world.welcomed();
-    const refused = world.connection
+test("a refused command rejects with its code, and is not sent again", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    const refused = server.connection
         .command({ t: "sit", room: "r", seat: 0 })
         .catch((error) => [error.code, error.message]);
-    world.tell({ t: "error", id: world.sent("sit")[0].id, code: "seat.taken", message: "somebody sits there already" });
-    same(await refused, ["seat.taken", "somebody sits there already"]);
-    world.socket.onclose({ code: 1006 });
-    await world.pass(BACKOFF_MOST_MS);
-    world.welcome();
-    same(world.sent("sit"), []);
+    server.send({ t: "error", id: server.clientMessages("sit")[0].id, code: "seat.taken", message: "somebody sits there already" });
+    assertEqual(await refused, ["seat.taken", "somebody sits there already"]);
+    server.socket.onclose({ code: 1006 });
+    await server.advance(MAX_BACKOFF_MS);
+    server.welcome();
+    assertEqual(server.clientMessages("sit"), []);
 });
 
-/** Refuses every command of that type as it comes, until it is told to stop; how often it did. */
-async function refuseFor(world, type, code, ms) {
-    const end = world.now_ms + ms;
+/** Refuses every command of a type for a time, and returns the number of refusals. */
+async function refuseFor(server, type, code, ms) {
+    const end_ms = server.now_ms + ms;
     let refused = 0;
-    while (world.now_ms < end) {
-        for (const { id } of world.sent(type).slice(refused)) {
+    while (server.now_ms < end_ms) {
+        for (const { id } of server.clientMessages(type).slice(refused)) {
             refused++;
-            world.tell({ t: "error", id, code, message: "not now" });
+            server.send({ t: "error", id, code, message: "not now" });
         }
-        await world.pass(100);
+        await server.advance(100);
     }
     return refused;
 }
 
-promise("a command that the server is too busy for is asked again with the same id, and answered once", async () => {
+test("a command that a busy server refuses is sent again with the same id, and resolves once", async () => {
     for (const code of ["store.retry", "room.busy"]) {
-        const world = new World();
-        await world.welcomed();
-        const acked = world.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
-        const tries = await refuseFor(world, "move", code, BUSY_MS - 5000);
-        holds(tries >= 10 && tries < 60, `it was asked ${tries} times`);
-        await world.pass(BACKOFF_MOST_MS);
-        same(new Set(world.sent("move").map((message) => message.id)).size, 1);
-        same(world.sent("move").length, tries + 1);
-        world.tell({ t: "ack", id: world.sent("move")[0].id, v: 5 });
-        same((await acked).v, 5);
-        await world.pass(BACKOFF_MOST_MS);
-        same(world.sent("move").length, tries + 1);
+        const server = new FakeServer();
+        await server.connect();
+        const acked = server.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
+        const attempts = await refuseFor(server, "move", code, BUSY_MS - 5000);
+        assert(attempts >= 10 && attempts < 60, `${attempts} attempts are between 10 and 60`);
+        await server.advance(MAX_BACKOFF_MS);
+        assertEqual(new Set(server.clientMessages("move").map((message) => message.id)).size, 1);
+        assertEqual(server.clientMessages("move").length, attempts + 1);
+        server.send({ t: "ack", id: server.clientMessages("move")[0].id, v: 5 });
+        assertEqual((await acked).v, 5);
+        await server.advance(MAX_BACKOFF_MS);
+        assertEqual(server.clientMessages("move").length, attempts + 1);
     }
 });
 
-promise("after a minute the user is told that the server is busy", async () => {
-    const world = new World();
-    await world.welcomed();
-    const refused = world.connection.command({ t: "resign", room: "r" }).catch((error) => error.code);
-    const tries = await refuseFor(world, "resign", "store.retry", BUSY_MS + BACKOFF_MOST_MS + 1000);
-    same(await refused, "store.retry");
-    same(world.sent("resign").length, tries);
+test("a command is refused when the server has been busy for a minute", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    const refused = server.connection.command({ t: "resign", room: "r" }).catch((error) => error.code);
+    const attempts = await refuseFor(server, "resign", "store.retry", BUSY_MS + MAX_BACKOFF_MS + 1000);
+    assertEqual(await refused, "store.retry");
+    assertEqual(server.clientMessages("resign").length, attempts);
 });
 
-promise("a first too fast is for the user, and a cut while it waits sends a command once", async () => {
-    const world = new World();
-    await world.welcomed();
-    const fast = world.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
-    world.tell({ t: "error", id: world.sent("chat")[0].id, code: "rate.exceeded", message: "slowly" });
-    same(await fast, "rate.exceeded");
-    void world.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
-    world.tell({ t: "error", id: world.sent("move")[0].id, code: "store.retry", message: "not now" });
-    world.chance = 0;
-    world.socket.onclose({ code: 1006 });
-    await world.pass(1);
-    world.welcome();
-    await world.pass(BACKOFF_MOST_MS);
-    same(world.sent("move").length, 1);
+test("a first `rate.exceeded` is final, and a reconnect during a retry's delay sends a command once", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    const fast = server.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
+    server.send({ t: "error", id: server.clientMessages("chat")[0].id, code: "rate.exceeded", message: "slowly" });
+    assertEqual(await fast, "rate.exceeded");
+    void server.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
+    server.send({ t: "error", id: server.clientMessages("move")[0].id, code: "store.retry", message: "not now" });
+    server.random = 0;
+    server.socket.onclose({ code: 1006 });
+    await server.advance(1);
+    server.welcome();
+    await server.advance(MAX_BACKOFF_MS);
+    assertEqual(server.clientMessages("move").length, 1);
 });
 
-promise("a link over which nothing comes back for 9 s is given up, and an answered one is kept", async () => {
-    const world = new World();
-    await world.welcomed();
+test("a socket that is silent for 9 s is dropped, and one with pongs is kept", async () => {
+    const server = new FakeServer();
+    await server.connect();
     for (let pings = 1; pings <= 10; pings++) {
-        await world.pass(PING_MS);
-        same(world.sent("ping").length, pings);
-        world.tell({ t: "pong", at: 0 });
+        await server.advance(PING_MS);
+        assertEqual(server.clientMessages("ping").length, pings);
+        server.send({ t: "pong", at: 0 });
     }
-    same([world.sockets.length, world.state], [1, "open"]);
-    await world.pass(PING_MS + PONG_MS + PING_MS);
-    holds(world.sockets[0].closed, "the silent socket was closed");
-    same(
-        world.links.some((link) => link.state === "lost"),
+    assertEqual([server.sockets.length, server.state], [1, "open"]);
+    await server.advance(PING_MS + SILENCE_MS + PING_MS);
+    assert(server.sockets[0].closed, "the silent socket was closed");
+    assertEqual(
+        server.statuses.some((status) => status.state === "lost"),
         true,
     );
 });
 
-promise("a link that never gets a welcome is given up too", async () => {
-    const world = new World();
-    world.connection.start();
+test("a socket without a welcome is dropped after 9 s", async () => {
+    const server = new FakeServer();
+    server.connection.start();
     await settled();
-    await world.pass(PONG_MS + PING_MS);
-    holds(world.sockets[0].closed, "the socket was closed");
+    await server.advance(SILENCE_MS + PING_MS);
+    assert(server.sockets[0].closed, "the socket was closed");
 });
 
-promise("attempts come after 0 to 1, 2, then 4 s, by chance, for ever", async () => {
-    const world = new World();
-    world.chance = 0.999;
-    await world.welcomed();
-    const waits = [];
+test("the connection reconnects after random delays up to 1 s, 2 s, then always up to 4 s", async () => {
+    const server = new FakeServer();
+    server.random = 0.999;
+    await server.connect();
+    const delays_s = [];
     for (let attempt = 0; attempt < 5; attempt++) {
-        const [lost_at, sockets] = [world.now_ms, world.sockets.length];
-        world.socket.onclose({ code: 1006 });
-        while (world.sockets.length === sockets) await world.pass(1);
-        waits.push(Math.round((world.now_ms - lost_at) / 100) / 10);
+        const [lost_at_ms, sockets] = [server.now_ms, server.sockets.length];
+        server.socket.onclose({ code: 1006 });
+        while (server.sockets.length === sockets) await server.advance(1);
+        delays_s.push(Math.round((server.now_ms - lost_at_ms) / 100) / 10);
     }
-    same(waits, [1, 2, 4, 4, 4]);
-    world.welcome();
-    world.socket.onclose({ code: 1006 });
-    same(world.links.at(-1).attempt, 1);
+    assertEqual(delays_s, [1, 2, 4, 4, 4]);
+    server.welcome();
+    server.socket.onclose({ code: 1006 });
+    assertEqual(server.statuses.at(-1).attempt, 1);
 });
 
-promise("without a server it goes on trying, and says that it is lost", async () => {
-    const world = new World();
-    world.identifyFails = new Error("no server");
-    world.connection.start();
+test("without a server the status is 'lost', and the connection keeps trying", async () => {
+    const server = new FakeServer();
+    server.identifyError = new Error("no server");
+    server.connection.start();
     await settled();
-    await world.pass(60_000);
-    same([world.sockets.length, world.state], [0, "lost"]);
-    holds(world.identified >= 15, "it tried all the time");
-    world.identifyFails = null;
-    await world.pass(BACKOFF_MOST_MS);
-    world.welcome();
-    same(world.state, "open");
+    await server.advance(60_000);
+    assertEqual([server.sockets.length, server.state], [0, "lost"]);
+    assert(server.identifyCalls >= 15, "it kept trying");
+    server.identifyError = null;
+    await server.advance(MAX_BACKOFF_MS);
+    server.welcome();
+    assertEqual(server.state, "open");
 });
 
-promise("a token that nobody knows any more makes it ask who it is again", async () => {
-    const world = new World();
-    world.connection.start();
+test("after `token.unknown` the connection requests the guest's cookie again", async () => {
+    const server = new FakeServer();
+    server.connection.start();
     await settled();
-    world.socket.onopen();
-    world.tell({ t: "error", id: null, code: "token.unknown", message: "nobody has that token" });
-    await world.pass(BACKOFF_MOST_MS);
-    same([world.identified, world.sockets.length], [2, 2]);
+    server.socket.onopen();
+    server.send({ t: "error", id: null, code: "token.unknown", message: "nobody has that token" });
+    await server.advance(MAX_BACKOFF_MS);
+    assertEqual([server.identifyCalls, server.sockets.length], [2, 2]);
 });
 
-promise("a cookie whose guest has gone is renewed: one more socket, and then the same guest at each", async () => {
-    const world = new World();
-    await world.welcomed();
-    world.socket.onclose({ code: 1006 });
-    await world.pass(BACKOFF_MOST_MS);
-    same(world.identified, 1);
-    world.socket.onopen();
-    world.tell({ ...WELCOME, identity: "new", token: "not in the cookie" });
+test("the cookie of a guest that no longer exists is renewed with one more socket", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    server.socket.onclose({ code: 1006 });
+    await server.advance(MAX_BACKOFF_MS);
+    assertEqual(server.identifyCalls, 1);
+    server.socket.onopen();
+    server.send({ ...WELCOME, identity: "new", token: "not in the cookie" });
     await settled();
-    same([world.identified, world.sockets.length, world.state], [2, 3, "connecting"]);
-    same(world.heard, ["welcome"]);
-    world.welcome();
-    same([world.identified, world.sockets.length, world.state], [2, 3, "open"]);
+    assertEqual([server.identifyCalls, server.sockets.length, server.state], [2, 3, "connecting"]);
+    assertEqual(server.delivered, ["welcome"]);
+    server.welcome();
+    assertEqual([server.identifyCalls, server.sockets.length, server.state], [2, 3, "open"]);
 });
 
-promise("a browser that keeps no cookies is welcome as whoever it is", async () => {
-    const world = new World();
-    world.connection.start();
+test("a browser that stores no cookies can connect and reconnect", async () => {
+    const server = new FakeServer();
+    server.connection.start();
     await settled();
     for (let times = 0; times < 3; times++) {
-        world.socket.onopen();
-        world.tell({ ...WELCOME, token: "once" });
+        server.socket.onopen();
+        server.send({ ...WELCOME, token: "once" });
         await settled();
-        if (world.state !== "open") {
-            world.socket.onopen();
-            world.tell({ ...WELCOME, token: "once more" });
+        if (server.state !== "open") {
+            server.socket.onopen();
+            server.send({ ...WELCOME, token: "once more" });
         }
-        same(world.state, "open");
-        world.socket.onclose({ code: 1006 });
-        await world.pass(BACKOFF_MOST_MS);
+        assertEqual(server.state, "open");
+        server.socket.onclose({ code: 1006 });
+        await server.advance(MAX_BACKOFF_MS);
     }
 });
 
-promise("the user is told why there is no guest for them, and gets in later", async () => {
-    const world = new World();
-    world.identifyFails = new ApiError("rate.exceeded", "too many; try again in 5 s");
-    world.connection.start();
+test("the status has the reason for which the server creates no guest, until it creates one", async () => {
+    const server = new FakeServer();
+    server.identifyError = new ApiError("rate.exceeded", "too many; try again in 5 s");
+    server.connection.start();
     await settled();
-    same([world.state, world.links.at(-1).reason], ["lost", "too many; try again in 5 s"]);
-    world.identifyFails = null;
-    await world.pass(BACKOFF_MOST_MS);
-    world.welcome();
-    same([world.state, world.links.at(-1).reason], ["open", null]);
+    assertEqual([server.state, server.statuses.at(-1).reason], ["lost", "too many; try again in 5 s"]);
+    server.identifyError = null;
+    await server.advance(MAX_BACKOFF_MS);
+    server.welcome();
+    assertEqual([server.state, server.statuses.at(-1).reason], ["open", null]);
 });
 
-promise("the user is told why their socket is refused, and is not where the server just does not answer", async () => {
-    const world = new World();
-    world.reason = "your address has 2000 connections open; try again in 10 s";
-    world.connection.start();
+test("the status has the server's reason for refusing the socket, and none if the server gives none", async () => {
+    const server = new FakeServer();
+    server.reason = "your address has 2000 connections open; try again in 10 s";
+    server.connection.start();
     await settled();
     for (let times = 0; times < 3; times++) {
-        world.socket.onclose({ code: 1006 });
+        server.socket.onclose({ code: 1006 });
         await settled();
-        same([world.state, world.links.at(-1).reason], ["lost", world.reason]);
-        await world.pass(BACKOFF_MOST_MS);
+        assertEqual([server.state, server.statuses.at(-1).reason], ["lost", server.reason]);
+        await server.advance(MAX_BACKOFF_MS);
     }
-    world.reason = null;
-    world.socket.onclose({ code: 1006 });
+    server.reason = null;
+    server.socket.onclose({ code: 1006 });
     await settled();
-    same([world.state, world.links.at(-1).reason], ["lost", null]);
-    await world.pass(BACKOFF_MOST_MS);
-    world.welcome();
-    world.reason = "asked though the socket was open";
-    world.socket.onclose({ code: 1006 });
+    assertEqual([server.state, server.statuses.at(-1).reason], ["lost", null]);
+    await server.advance(MAX_BACKOFF_MS);
+    server.welcome();
+    server.reason = "requested although the socket was open";
+    server.socket.onclose({ code: 1006 });
     await settled();
-    same(world.links.at(-1).reason, null);
+    assertEqual(server.statuses.at(-1).reason, null);
 });
 
-promise("a hello that is refused is told", async () => {
-    const world = new World();
-    world.connection.start();
+test("the status has the reason for a refused hello", async () => {
+    const server = new FakeServer();
+    server.connection.start();
     await settled();
-    world.socket.onopen();
-    world.tell({ t: "error", id: null, code: "rate.exceeded", message: "too many guests; try again in 3 s" });
-    same([world.state, world.links.at(-1).reason], ["lost", "too many guests; try again in 3 s"]);
+    server.socket.onopen();
+    server.send({ t: "error", id: null, code: "rate.exceeded", message: "too many guests; try again in 3 s" });
+    assertEqual([server.state, server.statuses.at(-1).reason], ["lost", "too many guests; try again in 3 s"]);
 });
 
-promise("a replaced connection stays away until the user wants it back", async () => {
-    const world = new World();
-    await world.welcomed();
-    world.socket.onclose({ code: 4001 });
-    await world.pass(60_000);
-    same([world.sockets.length, world.state], [1, "replaced"]);
-    world.connection.retry();
+test("a replaced connection reconnects only when the user asks for it", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    server.socket.onclose({ code: 4001 });
+    await server.advance(60_000);
+    assertEqual([server.sockets.length, server.state], [1, "replaced"]);
+    server.connection.retry();
     await settled();
-    same(world.sockets.length, 2);
+    assertEqual(server.sockets.length, 2);
 });
 
-promise("nothing is heard from a socket that was given up", async () => {
-    const world = new World();
-    await world.welcomed();
-    const old = world.socket;
-    const hear = old.onmessage;
+test("messages on a dropped socket are ignored", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    const old = server.socket;
+    const onmessage = old.onmessage;
     old.onclose({ code: 1006 });
-    hear({ data: '{"t":"presence","room":"r","seats":[true,true],"watching":0}' });
-    same(world.heard, ["welcome"]);
+    onmessage({ data: '{"t":"presence","room":"r","seats":[true,true],"watching":0}' });
+    assertEqual(server.delivered, ["welcome"]);
 });

@@ -1,5 +1,5 @@
 import { h, render } from "/client/web/elements.js";
-import { holds, promise, same } from "./promises.js";
+import { assert, assertEqual, test } from "./promises.js";
 
 function parent() {
     const node = document.createElement("div");
@@ -7,14 +7,14 @@ function parent() {
     return node;
 }
 
-promise("text is text: neither names nor attributes can bring elements in", () => {
+test("text with HTML in it adds no elements", () => {
     const node = parent();
     const evil = '<img src=x onerror="window.broken=1">';
     render(node, h("p", { title: evil }, evil, [evil]));
-    same([node.querySelectorAll("*").length, node.textContent, node.firstElementChild.title], [1, evil + evil, evil]);
+    assertEqual([node.querySelectorAll("*").length, node.textContent, node.firstElementChild.title], [1, evil + evil, evil]);
 });
 
-promise("an element that is described again is kept with its focus and what was typed", () => {
+test("an element that is rendered again keeps its focus and its typed text", () => {
     const node = parent();
     const draw = (extra) =>
         render(node, extra && h("b", null, "new"), h("input", { key: "name", class: "field" }), h("i"));
@@ -23,11 +23,11 @@ promise("an element that is described again is kept with its focus and what was 
     input.focus();
     input.value = "typed";
     draw(true);
-    holds(node.querySelector("input") === input && document.activeElement === input, "the field was kept");
-    same([input.value, [...node.children].map((child) => child.localName)], ["typed", ["b", "input", "i"]]);
+    assert(node.querySelector("input") === input && document.activeElement === input, "the field was kept");
+    assertEqual([input.value, [...node.children].map((child) => child.localName)], ["typed", ["b", "input", "i"]]);
 });
 
-promise("keyed children follow their key when they change places", () => {
+test("elements with keys move with their keys", () => {
     const node = parent();
     const draw = (...keys) =>
         render(
@@ -37,18 +37,18 @@ promise("keyed children follow their key when they change places", () => {
     draw("a", "b", "c");
     const [a, b, c] = node.children;
     draw("c", "a", "d");
-    same(
+    assertEqual(
         [...node.children].map((child) => child.textContent),
         ["c", "a", "d"],
     );
-    holds(node.children[0] === c && node.children[1] === a && !b.isConnected, "nodes moved with their keys");
+    assert(node.children[0] === c && node.children[1] === a && !b.isConnected, "the elements moved with their keys");
 });
 
-promise("attributes, classes and properties that are gone from a description are gone from the page", () => {
+test("attributes and classes that a virtual node no longer has are removed", () => {
     const node = parent();
     render(node, h("button", { class: ["a", false, "b"], disabled: true, "aria-pressed": true, "--part": "0.5" }));
     const button = node.firstElementChild;
-    same(
+    assertEqual(
         [
             button.className,
             button.disabled,
@@ -58,34 +58,34 @@ promise("attributes, classes and properties that are gone from a description are
         ["a b", true, "true", "0.5"],
     );
     render(node, h("button", { "aria-pressed": false }));
-    same(
+    assertEqual(
         [node.firstElementChild === button, button.className, button.disabled, button.getAttribute("aria-pressed")],
         [true, "", false, "false"],
     );
 });
 
-promise("only the listener of the latest description is called", () => {
+test("only the listener of the latest virtual node is called", () => {
     const node = parent();
-    const heard = [];
-    const draw = (word) => render(node, h("button", word ? { onclick: () => heard.push(word) } : null));
+    const calls = [];
+    const draw = (name) => render(node, h("button", name ? { onclick: () => calls.push(name) } : null));
     draw("first");
     draw("second");
     node.firstElementChild.click();
     draw(null);
     node.firstElementChild.click();
-    same(heard, ["second"]);
+    assertEqual(calls, ["second"]);
 });
 
-promise("an element with children of its own keeps them", () => {
+test("an element that manages its children keeps them", () => {
     const node = parent();
-    render(node, h("g", { own: true }));
+    render(node, h("g", { managesChildren: true }));
     node.firstElementChild.append("mine");
-    render(node, h("g", { own: true, class: "x" }));
-    same(node.textContent, "mine");
+    render(node, h("g", { managesChildren: true, class: "x" }));
+    assertEqual(node.textContent, "mine");
 });
 
-promise("inside svg everything is svg", () => {
+test("elements inside an svg element are SVG elements", () => {
     const node = parent();
     render(node, h("svg", null, h("g", null, h("circle", { r: 1 }))));
-    holds(node.querySelector("circle") instanceof SVGCircleElement, "the circle can be seen");
+    assert(node.querySelector("circle") instanceof SVGCircleElement, "the circle is an SVG circle");
 });

@@ -2,14 +2,14 @@ import { drawMoves, rowsOf } from "/client/web/moves.js";
 import { render } from "/client/web/elements.js";
 import { thoughtHeading } from "/client/web/thinking.js";
 import { numberedMove } from "/client/web/words.js";
-import { promise, same } from "./promises.js";
+import { assertEqual, test } from "./promises.js";
 
 const CHESS = [
     { move: "e2e4", text: "e4", number: "1." },
     { move: "e7e5", text: "e5", number: "1..." },
     { move: "g1f3", text: "Nf3", number: "2." },
 ];
-const FOURS = [
+const CONNECT_FOUR = [
     { move: "d", number: "1." },
     { move: "c", number: "2." },
     { move: "d", number: "3." },
@@ -21,16 +21,16 @@ function cells(moves) {
     return [...node.querySelectorAll("li")].map((row) => [...row.children].map((cell) => cell.textContent));
 }
 
-promise("moves stand in rows as their game numbers them", () => {
-    same(cells(CHESS), [
+test("moves are listed in rows as their game numbers them", () => {
+    assertEqual(cells(CHESS), [
         ["1.", "e4", "e5"],
         ["2.", "Nf3"],
     ]);
-    same(cells(FOURS), [
+    assertEqual(cells(CONNECT_FOUR), [
         ["1.", "d", "2.", "c"],
         ["3.", "d"],
     ]);
-    same(
+    assertEqual(
         cells([
             { move: "e7e5", text: "e5", number: "1..." },
             { move: "g1f3", text: "Nf3", number: "2." },
@@ -41,16 +41,16 @@ promise("moves stand in rows as their game numbers them", () => {
             ["2.", "Nf3", "Nc6"],
         ],
     );
-    same(rowsOf([]), []);
+    assertEqual(rowsOf([]), []);
 });
 
-promise("a move is said with its number, and by whom", () => {
-    same([numberedMove(CHESS[1], 1), numberedMove(FOURS[1], 1)], ["1... e5", "2. c"]);
-    same(numberedMove({ move: "d" }, 4), "5. d");
+test("texts about a move have its number and its side", () => {
+    assertEqual([numberedMove(CHESS[1], 1), numberedMove(CONNECT_FOUR[1], 1)], ["1... e5", "2. c"]);
+    assertEqual(numberedMove({ move: "d" }, 4), "5. d");
     const thought = { number: "1..." };
-    same(thoughtHeading("Black", { ply: 1, thought }, undefined), "Black, 1...");
-    same(thoughtHeading("Black", { ply: 1, thought }, CHESS[1]), "Black, 1... e5");
+    assertEqual(thoughtHeading("Black", { ply: 1, thought }, undefined), "Black, 1...");
+    assertEqual(thoughtHeading("Black", { ply: 1, thought }, CHESS[1]), "Black, 1... e5");
     const node = document.createElement("div");
     render(node, drawMoves({ moves: CHESS, shown: 2, go: () => {}, sides: ["White", "Black"] }));
-    same(node.querySelector(".shown").getAttribute("aria-label"), "Black, 1... e5");
+    assertEqual(node.querySelector(".shown").getAttribute("aria-label"), "Black, 1... e5");
 });

@@ -1,27 +1,30 @@
-/** Tests of the browser client's modules: `promise` names one, `run` keeps one; tests/client/test_web_units.py runs them in Chromium. */
+/** A small test framework; tests/client/test_web_units.py runs the tests in Chromium. */
 
 /** @type {Map<string, () => unknown>} */
-const promises = new Map();
+const tests = new Map();
 
-export function promise(name, body) {
-    promises.set(name, body);
+/** Registers a test under its name. */
+export function test(name, body) {
+    tests.set(name, body);
 }
 
+/** Runs one test; throws if it fails. */
 export async function run(name) {
-    await promises.get(name)();
+    await tests.get(name)();
 }
 
-/** Throws unless both are the same value, in JSON's eyes. */
-export function same(found, expected) {
-    const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
-    if (a !== b) throw new Error(`expected ${b}, found ${a}`);
+/** Throws unless both values have the same JSON. */
+export function assertEqual(actual, expected) {
+    const [a, b] = [JSON.stringify(actual), JSON.stringify(expected)];
+    if (a !== b) throw new Error(`expected ${b}, got ${a}`);
 }
 
-export function holds(condition, what) {
-    if (!condition) throw new Error(`it does not hold that ${what}`);
+/** Throws unless the condition is true; `statement` says what should be true. */
+export function assert(condition, statement) {
+    if (!condition) throw new Error(`not true: ${statement}`);
 }
 
-/** Lets everything happen that has been promised already. */
+/** Resolves after the promises that are settled already have run their callbacks. */
 export function settled() {
     return new Promise((resolve) => setTimeout(resolve));
 }

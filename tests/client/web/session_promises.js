@@ -1,5 +1,5 @@
 import { Session } from "/client/web/session.js";
-import { promise, same, settled } from "./promises.js";
+import { assertEqual, settled, test } from "./promises.js";
 
 const ROOM = "r7Kq2";
 
@@ -7,8 +7,8 @@ async function golden(name) {
     return (await fetch(`/tests/data/messages/${name}.json`)).json();
 }
 
-/** A session whose server is the test. */
-class World {
+/** A session, and the server's side of its sockets. */
+class FakeServer {
     sockets = [];
     timers = [];
     errors = [];
@@ -19,13 +19,13 @@ class World {
             after: (ms, call) => this.timers.push({ ms, call }),
             cancel: (timer) => delete this.timers[timer - 1],
         };
-        const open = () => {
+        const openSocket = () => {
             const socket = { sent: [], send: (frame) => socket.sent.push(JSON.parse(frame)), close() {} };
             this.sockets.push(socket);
             return socket;
         };
         this.session = new Session(
-            { open, identify: async () => {}, why: async () => null, clock, random: () => 0 },
+            { openSocket, identify: async () => {}, readRefusalReason: async () => null, clock, random: () => 0 },
             { onchange() {}, onerror: (code) => this.errors.push(code) },
         );
     }
@@ -34,16 +34,16 @@ class World {
         return this.sockets.at(-1);
     }
 
-    async tell(...names) {
-        for (const name of names) this.say(await golden(name));
+    async sendGolden(...names) {
+        for (const name of names) this.send(await golden(name));
     }
 
-    say(message) {
+    send(message) {
         this.socket.onmessage({ data: JSON.stringify(message) });
     }
 
-    /** What was sent on this socket since the hello, without ids. */
-    sent() {
+    /** What the client sent on this socket after the hello, without ids. */
+    clientMessages() {
         return this.socket.sent.slice(1).map(({ id, ...message }) => message);
     }
 
@@ -51,7 +51,7 @@ class World {
         this.session.start();
         await settled();
         this.socket.onopen();
-        await this.tell("server-welcome");
+        await this.sendGolden("server-welcome");
     }
 
     async reconnect(welcome = {}) {
@@ -59,76 +59,76 @@ class World {
         this.timers.findLast((timer) => timer).call();
         await settled();
         this.socket.onopen();
-        this.say({ ...(await golden("server-welcome")), token: null, ...welcome });
+        this.send({ ...(await golden("server-welcome")), token: null, ...welcome });
     }
 
-    async inRoom() {
+    async connectInRoom() {
         this.session.followRoom(ROOM);
         await this.connect();
-        await this.tell("server-joined", "server-snapshot");
+        await this.sendGolden("server-joined", "server-snapshot");
     }
 }
 
-promise("a room is joined from the start, and after a reconnect from where one left off", async () => {
-    const world = new World();
-    await world.inRoom();
-    same(world.sent(), [{ t: "join", room: ROOM, since: 0, epoch: "e-1" }]);
-    await world.tell("event-said");
-    await world.reconnect();
-    same(world.sent(), [{ t: "join", room: ROOM, since: 5, epoch: "e-1" }]);
+test("a room is joined from 0, and after a reconnect from its last event", async () => {
+    const server = new FakeServer();
+    await server.connectInRoom();
+    assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 0, epoch: "e-1" }]);
+    await server.sendGolden("event-said");
+    await server.reconnect();
+    assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 5, epoch: "e-1" }]);
 });
 
-promise("after a restored backup a room is joined from the start", async () => {
-    const world = new World();
-    await world.inRoom();
-    await world.reconnect({ epoch: "e-2" });
-    same(world.sent(), [{ t: "join", room: ROOM, since: 0, epoch: "e-2" }]);
+test("a welcome with another epoch makes the session join from 0", async () => {
+    const server = new FakeServer();
+    await server.connectInRoom();
+    await server.reconnect({ epoch: "e-2" });
+    assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 0, epoch: "e-2" }]);
 });
 
-promise("a missing event makes it join from the start, once, and again after a reconnect", async () => {
-    const world = new World();
-    await world.inRoom();
-    await world.tell("event-finished", "event-offered");
+test("after a missing event the session joins from 0 once, and again after a reconnect", async () => {
+    const server = new FakeServer();
+    await server.connectInRoom();
+    await server.sendGolden("event-finished", "event-offered");
     const again = { t: "join", room: ROOM, since: 0, epoch: "e-1" };
-    same(world.sent().slice(1), [again]);
-    await world.reconnect();
-    same(world.sent(), [again]);
-    await world.tell("server-snapshot", "event-said");
-    same(world.session.model.room.v, 5);
+    assertEqual(server.clientMessages().slice(1), [again]);
+    await server.reconnect();
+    assertEqual(server.clientMessages(), [again]);
+    await server.sendGolden("server-snapshot", "event-said");
+    assertEqual(server.session.model.room.v, 5);
 });
 
-promise("the lobby is watched again after a reconnect, until it is left", async () => {
-    const world = new World();
-    world.session.watchLobby(true);
-    await world.connect();
-    await world.reconnect();
-    same(world.sent(), [{ t: "watch_lobby", on: true }]);
-    world.session.watchLobby(false);
-    await world.reconnect();
-    same(world.sent(), []);
+test("the lobby is watched again after a reconnect, unless the user has left it", async () => {
+    const server = new FakeServer();
+    server.session.watchLobby(true);
+    await server.connect();
+    await server.reconnect();
+    assertEqual(server.clientMessages(), [{ t: "watch_lobby", on: true }]);
+    server.session.watchLobby(false);
+    await server.reconnect();
+    assertEqual(server.clientMessages(), []);
 });
 
-promise("another room takes the place of the one before", async () => {
-    const world = new World();
-    await world.inRoom();
-    world.session.followRoom("other");
-    same(world.sent().slice(1), [
+test("following another room leaves the one before", async () => {
+    const server = new FakeServer();
+    await server.connectInRoom();
+    server.session.followRoom("other");
+    assertEqual(server.clientMessages().slice(1), [
         { t: "leave", room: ROOM },
         { t: "join", room: "other", since: 0, epoch: "e-1" },
     ]);
-    await world.tell("event-said");
-    same([world.session.model.room.id, world.session.model.room.v], ["other", 0]);
+    await server.sendGolden("event-said");
+    assertEqual([server.session.model.room.id, server.session.model.room.v], ["other", 0]);
 });
 
-promise("a room that cannot be joined is refused for good, or asked for again where that may help", async () => {
-    const world = new World();
-    world.session.followRoom(ROOM);
-    await world.connect();
-    world.say({ t: "error", id: world.socket.sent.at(-1).id, code: "store.retry", message: "try again" });
-    same(world.session.refusal, null);
-    world.timers.findLast((timer) => timer?.ms === 1000).call();
-    same(world.sent().length, 2);
-    world.say({ t: "error", id: world.socket.sent.at(-1).id, code: "room.unknown", message: "there is no such room" });
-    same(world.session.refusal, { code: "room.unknown", message: "there is no such room" });
-    same(world.errors, []);
+test("a join is repeated while the server is busy; any other refusal is final", async () => {
+    const server = new FakeServer();
+    server.session.followRoom(ROOM);
+    await server.connect();
+    server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "store.retry", message: "try again" });
+    assertEqual(server.session.refusal, null);
+    server.timers.findLast((timer) => timer?.ms === 1000).call();
+    assertEqual(server.clientMessages().length, 2);
+    server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "room.unknown", message: "there is no such room" });
+    assertEqual(server.session.refusal, { code: "room.unknown", message: "there is no such room" });
+    assertEqual(server.errors, []);
 });

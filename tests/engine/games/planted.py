@@ -12,7 +12,7 @@ from engine.rules.registry import load_game
 
 def planted(game_id: str, right: str, wrong: str) -> Game:
     """The game with one piece of its source text replaced; its rules run uncompiled only."""
-    rules: Any = load_game(game_id).rules
+    rules: Any = load_game(game_id).module
     files = files_of(rules)
     sources = {file: Path(str(file.__file__)).read_text("utf-8") for file in files}
     count = sum(source.count(right) for source in sources.values())

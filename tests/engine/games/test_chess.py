@@ -111,7 +111,9 @@ def compare_position(position: Position, board: chess.Board) -> Outcome | None:
     assert outcome.winner == (None if expected.winner is None else int(not expected.winner)), where
     assert ENDINGS[outcome.reason](board), where
     assert (
-        outcome.winner is None or not position.game.drawn or not position.game.drawn(position.state)
+        outcome.winner is None
+        or not position.game.rules.drawn
+        or not position.game.rules.drawn(position.state)
     ), where
     assert view.turn is None
     return outcome

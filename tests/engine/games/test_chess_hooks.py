@@ -40,7 +40,7 @@ def boards(count: int, seed: int) -> Iterator[chess.Board]:
 
 def check_hooks(game: Game, count: int) -> int:
     """Compares the hooks with python-chess; returns the number of tactical moves seen."""
-    rules: Any = game.rules
+    rules: Any = game.module
     seen = 0
     for board in boards(count, seed=1):
         position = game.position(board.fen())
@@ -67,7 +67,7 @@ def check_pass(game: Game, position: Position, board: chess.Board) -> None:
     passed = board.copy(stack=False)
     passed.push(chess.Move.null())
     passed.halfmove_clock = 0
-    rules: Any = game.rules
+    rules: Any = game.module
     after = rules.pass_turn(position.state)
     expected = game.position(passed.fen())
     assert rules.repetition(after) == rules.repetition(expected.state), board.fen()
@@ -113,7 +113,7 @@ def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
 
 def check_exchanges(game: Game, count: int) -> int:
     """Compares `loses` with playing the exchange out; returns the number of losing moves."""
-    rules: Any = game.rules
+    rules: Any = game.module
     losing = 0
     for board in boards(count, seed=2):
         state = game.position(board.fen()).state
@@ -152,7 +152,7 @@ def test_exchanges() -> None:
 def test_order(text: str, order: str) -> None:
     """The moves before the bar come before the quiet moves in this order, the others after them."""
     game = load_game("chess")
-    rules: Any = game.rules
+    rules: Any = game.module
     position = game.position(text)
     ranks = {
         position.format_move(move): rules.rank(position.state, move) for move in position.moves()

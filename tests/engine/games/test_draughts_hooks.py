@@ -42,7 +42,7 @@ def test_hooks_agree_with_the_moves(kind: str) -> None:
     Only captures and promotions have a rank.
     """
     game = load_game(kind)
-    rules: Any = game.rules
+    rules: Any = game.module
     buffer = [0] * int(rules.MAX_MOVES)
     unstable = crowned = 0
     for position in positions(game, seed=3, matches=20):
@@ -64,7 +64,7 @@ def test_hooks_agree_with_the_moves(kind: str) -> None:
 def test_both_sides_see_the_same(kind: str) -> None:
     """A position turned round with the colours swapped has the same value."""
     game = load_game(kind)
-    rules: Any = game.rules
+    rules: Any = game.module
     numbers = random_numbers(game, seed=4)
     turned = rules.evaluation.reversed_board
     for position in positions(game, seed=4, matches=5):
@@ -207,7 +207,7 @@ def plain_evaluation(position: Position, rows: dict[str, list[int]]) -> int:
 def test_international_draughts_by_squares() -> None:
     """With random weights the evaluation equals the plain one, compiled and uncompiled."""
     game = load_game("international-draughts")
-    rules: Any = game.rules
+    rules: Any = game.module
     numbers = random_numbers(game, seed=5)
     rows: dict[str, list[int]] = {}
     for row in number_files(game)[0].rows:  # a long row comes in parts

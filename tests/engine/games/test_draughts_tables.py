@@ -18,6 +18,7 @@ from engine.match.play import Situation
 from engine.rules.registry import load_game
 from engine.search import layout
 from engine.search.driver import Control, Searcher, Table, answer
+from engine.search.features import ALL, FEATURE, PROBE
 from engine.search.job import MATE, Job, Limit
 from engine.solvers.draughts import DraughtsSolver
 from engine.solvers.draughts_files import (
@@ -39,7 +40,7 @@ def game() -> Game:
 
 
 def rules() -> Any:
-    return game().rules
+    return game().module
 
 
 @cache
@@ -349,7 +350,7 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
     assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
     assert position.format_move(with_tables.line[0]) == "15x22"
     without = searcher.search(
-        position, limit, Table(12), Control(), features=searcher.features & ~layout.PROBE
+        position, limit, Table(12), Control(), features=searcher.features & ~PROBE
     )
     assert (
         without.score
@@ -374,7 +375,7 @@ def test_a_search_knows_what_the_tables_know() -> None:
         Limit(depth=1),
         Table(12),
         Control(),
-        features=layout.ALL & ~layout.FEATURE["probe"],
+        features=ALL & ~FEATURE["probe"],
     )
     assert blind.score < layout.MATE_BOUND
 

@@ -206,7 +206,7 @@ def made(text: str, cell: int, own: str) -> list[int]:
 
 def test_ranks() -> None:
     """Moves that win, make or stop a four or an open three come first; lone stones come last."""
-    rules: Any = load_game("gomoku").rules
+    rules: Any = load_game("gomoku").module
     seen = {1: 0, 0: 0, -1: 0}
     for position in random.Random(8).sample(random_positions(seed=9, matches=12), 10):
         board, side = position.text().split(" ", 1)

@@ -167,7 +167,7 @@ THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 def test_tactical_moves_are_captures() -> None:
     """The tactical moves are the captures, and they have the highest ranks."""
-    rules: Any = load_game(GAME).rules
+    rules: Any = load_game(GAME).module
     captures = 0
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES

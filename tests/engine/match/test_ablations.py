@@ -2,6 +2,7 @@
 it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from engine.match.log import Log, LogError, Record, read_log
 from engine.match.run import openings_of
 from engine.match.statistics import Summary, summarise
 from engine.rules.registry import game_ids, load_game
-from engine.search import driver, layout
+from engine.search import driver
+from engine.search.features import ALL, FEATURE, LMR
 
 ROOT = Path(__file__).parents[3]
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
@@ -125,7 +127,7 @@ def test_features_by_game() -> None:
     """A game can use all general features, and those for which it has the hooks."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
-        assert general <= set(usable_features(load_game(game_id))) <= set(layout.FEATURE)
+        assert general <= set(usable_features(load_game(game_id))) <= set(FEATURE)
     chess, tic_tac_toe = (
         set(usable_features(load_game("chess"))),
         set(usable_features(load_game("tic-tac-toe"))),
@@ -138,8 +140,8 @@ def test_the_first_player_has_the_feature(monkeypatch: pytest.MonkeyPatch) -> No
     """The first player has the feature, whether the game uses it or not."""
     game = load_game("tic-tac-toe")
     assert header_of(game, "lmr", 50).players == ("nodes=50", "nodes=50,without=lmr")
-    monkeypatch.setattr(game.rules, "DISABLED", ("lmr",), raising=False)
-    assert driver.default_features(game) == layout.ALL & ~layout.LMR
+    monkeypatch.setattr(game, "rules", replace(game.rules, DISABLED=("lmr",)))
+    assert driver.default_features(game) == ALL & ~LMR
     assert not is_in_use(game, "lmr")
     assert header_of(game, "lmr", 50).players == ("nodes=50,with=lmr", "nodes=50")
 

@@ -1,5 +1,7 @@
 """Descriptions of players: a valid one gives its player, a wrong one an error with the choices."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.match.__main__ import parse_sprt
@@ -7,8 +9,8 @@ from engine.match.description import Clock, DescriptionError, parse_description
 from engine.match.features import features_of
 from engine.match.making import is_deterministic, make_player
 from engine.rules.registry import load_game
-from engine.search import layout
 from engine.search.driver import default_features
+from engine.search.features import ALL, BASIC, EXTENSIONS, IIR, LMR
 from engine.search.job import Limit
 
 
@@ -100,18 +102,18 @@ def test_what_a_game_does_not_have(text: str, says: str) -> None:
 def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """A player starts from the game's features, and may add some, remove some, or name them all."""
     game = load_game("draughts")
-    monkeypatch.setattr(game.rules, "DISABLED", ("extensions",))
+    monkeypatch.setattr(game, "rules", replace(game.rules, DISABLED=("extensions",)))
     usual = default_features(game)
 
     def chosen(text: str) -> int:
         return features_of(parse_description(f"nodes=10{text}"), usual)
 
-    assert usual == layout.ALL & ~layout.EXTENSIONS
+    assert usual == ALL & ~EXTENSIONS
     assert chosen("") == usual
-    assert chosen(",with=extensions") == layout.ALL
-    assert chosen(",without=lmr+iir") == usual & ~layout.LMR & ~layout.IIR
-    assert chosen(",with=extensions,without=basic") == layout.ALL & ~layout.BASIC
-    assert chosen(",only=basic+extensions") == layout.BASIC | layout.EXTENSIONS
+    assert chosen(",with=extensions") == ALL
+    assert chosen(",without=lmr+iir") == usual & ~LMR & ~IIR
+    assert chosen(",with=extensions,without=basic") == ALL & ~BASIC
+    assert chosen(",only=basic+extensions") == BASIC | EXTENSIONS
 
 
 def test_players_that_always_play_alike() -> None:
@@ -127,7 +129,7 @@ def test_players_that_always_play_alike() -> None:
     ]
     assert alike == [
         number
-        for number, (_, margin, slip) in enumerate(game.level_table, start=1)
+        for number, (_, margin, slip) in enumerate(game.rules.LEVEL_TABLE, start=1)
         if not margin and not slip
     ]
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")

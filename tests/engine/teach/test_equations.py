@@ -250,7 +250,7 @@ class KernelState(GameState):
             and is_open
             and not self.position.game.settle(self.position.state)[1]
         ):
-            drawn = self.position.game.drawn
+            drawn = self.position.game.rules.drawn
             return 0 if drawn is not None and drawn(self.position.state) else self.estimate()
         return super().utility()
 

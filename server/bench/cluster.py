@@ -1,5 +1,5 @@
-"""`python -m tests.cluster.bench`: durable moves through a cluster's proxy, with one node and with
-three.
+"""`python -m server.bench.cluster`: durable moves through a cluster's proxy, with one and three
+nodes.
 
 Each round starts a cluster on this machine and lets pairs play tic-tac-toe, first as fast as they
 can, then at a fixed rate. The players share the machine with the cluster. Figures are medians of
@@ -10,40 +10,41 @@ import asyncio
 import os
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 import uvloop
 
+from server.bench.capacity.machine import percentile
 from server.bench.moves import Meter, Pair, make_pair
-from server.deploy.postgres import unprivileged
-from server.limits import by_address as limits
-from tests.cluster.accounts import (
+from server.bench.usage import (
     Used,
-    counted,
     machine_busy_s,
     pids_of,
-    put_first,
-    since,
-    used_so_far,
+    read_counters,
+    realtime_priority,
+    usage_by_kind,
+    usage_since,
 )
-from tests.cluster.running import Cluster, cluster
-from tests.simulation.machine import percentile
+from server.deploy.cluster.running import Cluster, temporary_cluster
+from server.limits import by_address as limits
 
+#: Pairs of players.
 PAIRS = 200
+#: Moves per second of the second load, over all pairs.
 PACED_PER_S = 300.0
 #: The required 99th percentile at that rate with three nodes, in ms.
 P99_MS = 15.0
+#: Length of the warm-up before a measurement, in seconds.
 WARM_S = 2.0
 #: A measurement counts if other processes use at most this many cores.
 QUIET_CORES = 0.15
 #: Most attempts to get such a measurement.
 WINDOWS = 8
+#: Settings of the nodes: no rate limits, and no log lines but warnings.
 UNLIMITED: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
@@ -54,7 +55,7 @@ UNLIMITED: dict[str, object] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Heavy:
+class LoadResult:
     """The result of a load on a cluster."""
 
     moves: int
@@ -63,7 +64,7 @@ class Heavy:
     used: dict[str, Used]
     commands: float
     conflicts: float
-    #: Cores that other processes kept busy meanwhile.
+    #: Cores that other processes kept busy during the measurement.
     others: float
 
     @property
@@ -83,8 +84,8 @@ class Heavy:
 
 
 @asynccontextmanager
-async def playing(running: Cluster, meter: Meter, count: int) -> AsyncIterator[list[Pair]]:
-    """A number of pairs at the proxy, which start when their meter lets them."""
+async def connected_pairs(running: Cluster, meter: Meter, count: int) -> AsyncIterator[list[Pair]]:
+    """Connects this many pairs through the proxy; each plays once its meter allows a move."""
     pairs = [await make_pair(running.port, meter, number) for number in range(count)]
     await asyncio.sleep(0.5)
     try:
@@ -98,7 +99,7 @@ async def playing(running: Cluster, meter: Meter, count: int) -> AsyncIterator[l
 
 async def measure_load(
     running: Cluster, meter: Meter, pairs: Sequence[Pair], seconds: float, warm_s: float = WARM_S
-) -> Heavy:
+) -> LoadResult:
     """Lets the pairs play and measures after the warm-up.
 
     While other processes keep the machine busy, it measures again, at most WINDOWS times, and
@@ -107,17 +108,21 @@ async def measure_load(
     for pair in pairs:
         meter.schedule(pair.move)
     pids = [pid for some in pids_of(running, os.getpid()).values() for pid in some]
-    with put_first(pids) if running.goes_first else nullcontext():
+    with realtime_priority(pids) if running.has_realtime_priority else nullcontext():
         await asyncio.sleep(warm_s)
         found = [await _window(running, meter, seconds)]
-        while not running.goes_first and len(found) < WINDOWS and found[-1].others > QUIET_CORES:
+        while (
+            not running.has_realtime_priority
+            and len(found) < WINDOWS
+            and found[-1].others > QUIET_CORES
+        ):
             found.append(await _window(running, meter, seconds))
     return min(found, key=lambda one: one.others)
 
 
-async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
-    counts = await counted(running, "commands", "conflicts")
-    busy_s, before = machine_busy_s(), used_so_far(running, os.getpid())
+async def _window(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
+    counts = await read_counters(running, "commands", "conflicts")
+    busy_s, before = machine_busy_s(), usage_by_kind(running, os.getpid())
     meter.latencies_ms.clear()
     moves, begun_s = meter.moves, time.perf_counter()
     await asyncio.sleep(seconds)
@@ -126,10 +131,10 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
         time.perf_counter() - begun_s,
         list(meter.latencies_ms),
     )
-    used = since(used_so_far(running, os.getpid()), before)
+    used = usage_since(usage_by_kind(running, os.getpid()), before)
     others_s = machine_busy_s() - busy_s - sum(one.cpu_s for one in used.values())
-    after = await counted(running, "commands", "conflicts")
-    return Heavy(
+    after = await read_counters(running, "commands", "conflicts")
+    return LoadResult(
         moves=moves,
         seconds=took_s,
         latencies_ms=latencies_ms,
@@ -142,40 +147,37 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> Heavy:
 
 @asynccontextmanager
 async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
-    """A cluster in its own folder, with real-time priority if wanted."""
-    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
-        if unprivileged():
-            Path(name).chmod(0o755)
-        async with cluster(Path(name), nodes, 0, UNLIMITED) as running:
-            running.goes_first = first
-            yield running
+    """A new cluster without workers; `first` measures it at real-time priority."""
+    async with temporary_cluster(nodes, 0, UNLIMITED) as running:
+        running.has_realtime_priority = first
+        yield running
 
 
-async def heavy_loads(running: Cluster, seconds: float) -> tuple[Heavy, Heavy]:
+async def measure_loads(running: Cluster, seconds: float) -> tuple[LoadResult, LoadResult]:
     """Measures as fast as possible, then at the fixed rate."""
     loads = []
     for per_s in (None, PACED_PER_S):
         meter = Meter(per_s)
-        async with playing(running, meter, PAIRS) as pairs:
+        async with connected_pairs(running, meter, PAIRS) as pairs:
             loads.append(await measure_load(running, meter, pairs, seconds))
     return loads[0], loads[1]
 
 
 async def measure(
-    rounds: int, seconds: float, first: bool, tell: Callable[[str], None]
-) -> dict[int, list[tuple[Heavy, Heavy]]]:
-    """Runs rounds with one node and with three, in turns."""
-    found: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
+    rounds: int, seconds: float, first: bool, report_progress: Callable[[str], None]
+) -> dict[int, list[tuple[LoadResult, LoadResult]]]:
+    """Measures both loads on one node and on three, alternately; returns the results by nodes."""
+    found: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
         for nodes, loads in found.items():
             async with fresh_cluster(nodes, first) as running:
-                loads.append(await heavy_loads(running, seconds))
-            tell(f"round {number + 1}, {progress(nodes, *loads[-1])}")
+                loads.append(await measure_loads(running, seconds))
+            report_progress(f"round {number + 1}, {progress(nodes, *loads[-1])}")
     return found
 
 
-def progress(nodes: int, fast: Heavy, paced: Heavy) -> str:
-    """One line of progress."""
+def progress(nodes: int, fast: LoadResult, paced: LoadResult) -> str:
+    """One line with the figures of a round."""
     return (
         f"{nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
         f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms,"
@@ -188,8 +190,8 @@ def median(values: Sequence[float]) -> float:
     return float(statistics.median(values))
 
 
-def report(found: dict[int, list[tuple[Heavy, Heavy]]]) -> list[str]:
-    """The figures, one line each."""
+def report(found: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
+    """The medians of the rounds, one line each."""
     lines = []
     for nodes, rounds in found.items():
         name = f"{nodes} node{'s' if nodes > 1 else ''}"

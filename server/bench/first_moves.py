@@ -1,4 +1,4 @@
-"""`python -m tests.system.bench_first_moves`: the time of the AI's first move in every game.
+"""`python -m server.bench.first_moves`: the time of the AI's first move in every game.
 
 On an empty code cache each game and level has its own server and cache. The measured time is that
 of the first move of a fresh installation, from the message that creates the room, right after the
@@ -21,10 +21,11 @@ import click
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from server.bench.moves import RequestClient, connect
-from tests.support.server_process import NO_RATE_LIMITS, serving
+from server.bench.moves import UNLIMITED, RequestClient, connect, spawn
 
+#: Longest wait for a message, in seconds.
 WAIT_S = 120.0
+#: Interval of the client's pings, in seconds.
 PING_S = 5.0
 
 
@@ -38,7 +39,7 @@ class Timed:
 
 
 def levels_of(game: Game) -> tuple[int, ...]:
-    """The lowest level, the usual one for beginners, and the top."""
+    """The lowest level, the fourth or the last but one, and the highest."""
     return tuple(sorted({1, max(1, min(4, game.levels - 1)), game.levels}))
 
 
@@ -54,7 +55,7 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
         )
     )["room"]
     client.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
-    alive = asyncio.create_task(stay(client))
+    alive = asyncio.create_task(keep_alive(client))
     moved_s = ready_s = None
     is_short, is_ready = False, True
     while moved_s is None or (until_ready and ready_s is None and not is_ready):
@@ -76,11 +77,24 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
     return Timed(moved_s, is_short, ready_s)
 
 
-async def stay(client: RequestClient) -> None:
+async def keep_alive(client: RequestClient) -> None:
     """Keeps a connection open with pings."""
     while True:
         client.player.send(b'{"t":"ping"}')
         await asyncio.sleep(PING_S)
+
+
+def server_command(data: Path, workers: int) -> tuple[str, ...]:
+    """The command of a server on a free port with this number of search processes."""
+    return (
+        sys.executable, "-m", "server", "--host", "127.0.0.1", "--port", "0",
+        "--data", str(data), "--workers", str(workers),
+    )  # fmt: skip
+
+
+def environment(cache: Path) -> dict[str, str]:
+    """The settings of a server without rate limits that keeps compiled code in `cache`."""
+    return {**UNLIMITED, "PLYROOM_CACHE": str(cache)}
 
 
 async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, int], Timed]:
@@ -90,7 +104,9 @@ async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, in
         for level in levels_of(game):
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
                 data, cache = Path(folder) / "data", Path(folder) / "code"
-                async with serving(data, workers=workers, cache=cache, **NO_RATE_LIMITS) as server:
+                async with spawn(
+                    *server_command(data, workers), environment=environment(cache)
+                ) as server:
                     found[game.id, level] = await first_move(
                         server.port, game.id, level, until_ready=level == 1
                     )
@@ -101,13 +117,16 @@ async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, in
     """All first moves on a server whose games were compiled before it started."""
     with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
         cache = Path(folder) / "code"
-        environment = {**os.environ, "PLYROOM_CACHE": str(cache)}
         warm = [sys.executable, "-m", "engine.warm", *(game.id for game in games)]
         await asyncio.to_thread(
-            subprocess.run, warm, env=environment, check=True, stdout=subprocess.DEVNULL
+            subprocess.run,
+            warm,
+            env={**os.environ, **environment(cache)},
+            check=True,
+            stdout=subprocess.DEVNULL,
         )
-        async with serving(
-            Path(folder) / "data", workers=workers, cache=cache, **NO_RATE_LIMITS
+        async with spawn(
+            *server_command(Path(folder) / "data", workers), environment=environment(cache)
         ) as server:
             return {
                 (game.id, level): await first_move(server.port, game.id, level, until_ready=False)

@@ -1,11 +1,11 @@
-"""The unit costs that `tests.simulation.measure` puts into tests/data/capacity.json."""
+"""The types of measured.json, the unit costs that `server.bench.capacity.measure` writes."""
 
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-FILE = Path(__file__).parents[1] / "data" / "capacity.json"
+FILE = Path(__file__).with_name("measured.json")
 
 #: (share, value) pairs, from share 0 to share 1.
 Quantiles = list[tuple[float, float]]

@@ -1,4 +1,4 @@
-"""What the processes of a cluster have used (CPU time, wake-ups), and its nodes' counters."""
+"""The CPU time and wake-ups of a cluster's processes, and the counters of its nodes."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from aiohttp import ClientSession
 
-from tests.cluster.running import Cluster
+from server.deploy.cluster.running import Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +40,32 @@ def used_by(pids: Iterable[int]) -> Used:
     return Used(cpu_ns / 1e9, wakes)
 
 
-def family(pid: int) -> list[int]:
-    """A process and its descendants."""
+def process_tree(pid: int) -> list[int]:
+    """The ids of a process and its descendants."""
     return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
 
 
 def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
     """The process ids by kind; `players` is the process of the load generator."""
     return {
-        "node": [pid for member in running.nodes for pid in family(member.pid)],
-        "database": family(running.postgres.pid),
-        "broker": family(running.mosquitto.pid),
-        "proxy": family(running.proxy.pid),
+        "node": [pid for member in running.nodes for pid in process_tree(member.pid)],
+        "database": process_tree(running.postgres.pid),
+        "broker": process_tree(running.mosquitto.pid),
+        "proxy": process_tree(running.proxy.pid),
         "client": [players],
     }
 
 
-def used_so_far(running: Cluster, players: int) -> dict[str, Used]:
-    """The usage by kind of process."""
+def usage_by_kind(running: Cluster, players: int) -> dict[str, Used]:
+    """The usage of each kind of process so far."""
     return {kind: used_by(some) for kind, some in pids_of(running, players).items()}
 
 
 @contextmanager
-def put_first(pids: Sequence[int]) -> Iterator[None]:
-    """Gives these processes real-time priority, equal among each other. Other processes then get at
-    most the twentieth that Linux reserves for them, and can still evict caches.
+def realtime_priority(pids: Sequence[int]) -> Iterator[None]:
+    """Gives these processes the same real-time priority until the block ends.
+
+    Linux reserves a twentieth of the machine for other processes, which can still evict caches.
     """
     _schedule(pids, os.SCHED_RR, 1)
     try:
@@ -86,12 +87,12 @@ def machine_busy_s() -> float:
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def since(now: Mapping[str, Used], before: Mapping[str, Used]) -> dict[str, Used]:
-    """The usage between two readings."""
+def usage_since(now: Mapping[str, Used], before: Mapping[str, Used]) -> dict[str, Used]:
+    """The usage of each kind of process between two readings."""
     return {kind: now[kind] - before[kind] for kind in now}
 
 
-async def counted(running: Cluster, *names: str) -> dict[str, float]:
+async def read_counters(running: Cluster, *names: str) -> dict[str, float]:
     """Counters summed over all nodes' metrics: `conflicts`, `commands`, …"""
     totals = dict.fromkeys(names, 0.0)
     async with ClientSession() as http:

@@ -1,5 +1,4 @@
-"""The path of a move: client, proxy, node, group commit, disk, back to the players, over the bus to
-the other node.
+"""The simulated path of a move: client, proxy, node, group commit, disk, bus and back.
 
 The structure follows server/runtime/room_runner.py and server/store/writer.py; the cost of each
 step was measured.
@@ -10,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from server.bench.capacity.costs import Costs
+from server.bench.capacity.machine import Disk, Done, Machine, Process, Simulation, draws
 from server.store.writer import BUSY_GROUP, GATHER_S, MAX_GROUP
-from tests.simulation.costs import Costs
-from tests.simulation.machine import Disk, Done, Machine, Process, Simulation, draws
 
 #: Moves of a drawn match of tic-tac-toe.
 PLIES = 9
@@ -92,11 +91,11 @@ class Model:
         self.simulation = Simulation(seed)
         self.costs = costs
         self.layout = layout
-        chance = self.simulation.chance
+        rng = self.simulation.rng
         cores = layout.shared_cores
         self._shared = Machine(self.simulation, cores) if cores else None
         self.machines = [self._shared] if self._shared else []
-        self.disk = Disk(self.simulation, draws(costs.fsync_s, chance))
+        self.disk = Disk(self.simulation, draws(costs.fsync_s, rng))
         #: A node's cost of an operation on another node.
         self.remote_op_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
         # Players elsewhere cost nothing here: this many cores never make anyone wait.
@@ -161,8 +160,8 @@ class Model:
             if not here:
                 self.nodes[other].give(self.remote_op_s, lambda: answer(arrived))
 
-        def answer(come: Done) -> None:
-            self._proxy_thread().give(leg_s, lambda: self.client.give(part_s, come))
+        def answer(received: Done) -> None:
+            self._proxy_thread().give(leg_s, lambda: self.client.give(part_s, received))
 
         def decide() -> None:
             node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(committed))
@@ -176,8 +175,8 @@ class Model:
 
 
 @dataclass
-class Seen:
-    """The players' measurements of a load, after the warm-up."""
+class LoadCounts:
+    """Acknowledged moves and operations of a load after the warm-up."""
 
     seconds: float
     moves: int = 0
@@ -194,7 +193,7 @@ class Pairs:
     """
 
     def __init__(
-        self, model: Model, seen: Seen, nodes: tuple[int, int], ready: Callable[[Done], None]
+        self, model: Model, seen: LoadCounts, nodes: tuple[int, int], ready: Callable[[Done], None]
     ) -> None:
         self._model = model
         self._seen = seen
@@ -246,21 +245,21 @@ class Pace:
 
 def play(
     model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
-) -> Seen:
-    """Simulates a number of pairs, whose connections the proxy assigns to the least busy nodes."""
-    seen = Seen(seconds)
+) -> LoadCounts:
+    """Simulates pairs, with the same number of connections on each node; returns their counts."""
+    seen = LoadCounts(seconds)
     ready = Pace(model.simulation, per_s).ready
     count = model.layout.nodes
     for n in range(pairs):
         ready(Pairs(model, seen, (2 * n % count, (2 * n + 1) % count), ready).go)
     model.simulation.run(warm_s)
-    begin(model, seen)
+    end_warm_up(model, seen)
     model.simulation.run(warm_s + seconds)
     return seen
 
 
-def begin(model: Model, seen: Seen) -> None:
-    """Ends the warm-up: from now on the figures count."""
+def end_warm_up(model: Model, seen: LoadCounts) -> None:
+    """Ends the warm-up: resets all counts."""
     seen.moves = seen.ops = 0
     for process in (model.client, *model.proxy, *model.nodes, model.broker, *model.backends):
         process.used_s, process.wakes = 0.0, 0

@@ -1,8 +1,7 @@
-"""`python -m tests.server.bench_bus`: times of the bus and of engine workers, over a private
-Mosquitto on this machine.
+"""`python -m server.bench.bus`: the cost of the bus and of searches by a worker.
 
-Both nodes are in this process, so the CPU time of a message includes sending and receiving.
-Rates and CPU times are medians of the rounds.
+It runs over a private Mosquitto on this machine. Both nodes run in this process, so the CPU time of
+a message includes sending and receiving it. Rates are medians of the rounds.
 """
 
 import asyncio
@@ -30,18 +29,19 @@ from server.protocol.codec import format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
-from tests.server.test_bus_contract import KEY, subscribe, until_bus_is_up
 
-#: Number of rounds of each measurement.
+#: Rounds of all measurements.
 ROUNDS = 5
-#: Moves published per second while the latency is measured.
+#: Events per second while latencies are measured.
 RATE_PER_S = 300
-#: Moves published in a latency round.
+#: Events whose latency is measured, in each round.
 MOVES = 600
-#: Moves published in a throughput round.
+#: Events published as fast as possible, in each round.
 BURST = 4000
-#: Searches in a round.
+#: Searches by the pool and by the worker, in each round.
 SEARCHES = 200
+#: The key with which both nodes seal their messages.
+KEY = b"k" * 32
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
     wire.Moved(
@@ -51,61 +51,74 @@ BODY = format_event_body(
 
 
 def move(v: int) -> EventsAppended:
-    """The message of a move with this v."""
     return EventsAppended("r1", "n1", (StoredEvent(v, 1, 0, BODY),))
 
 
-class ArrivalRecorder:
-    """Records the time at which each event arrives."""
+class ArrivalTimes:
+    """A receiver that records when each event arrived."""
 
     def __init__(self) -> None:
         self.arrived_s: dict[int, float] = {}
-        self.last_v = 0
+        self.last = 0
         self.done = asyncio.Event()
 
     def __call__(self, message: RoomMessage) -> None:
         assert isinstance(message, EventsAppended)
         self.arrived_s[message.events[0].v] = time.perf_counter()
-        if message.events[0].v == self.last_v:
+        if message.events[0].v == self.last:
             self.done.set()
 
-    async def until(self, last_v: int) -> None:
-        """Waits until the event with this v has arrived."""
-        if last_v not in self.arrived_s:
-            self.last_v = last_v
+    async def until(self, last: int) -> None:
+        if last not in self.arrived_s:
+            self.last = last
             self.done.clear()
             await self.done.wait()
 
 
-async def latencies_ms(bus: MqttBus, recorder: ArrivalRecorder, first: int) -> list[float]:
-    """The times from publishing to receiving each move, at RATE_PER_S moves a second."""
+async def flowing(bus: MqttBus) -> None:
+    """Waits until messages flow in both directions."""
+    while not bus.is_up:
+        await asyncio.sleep(0.01)
+
+
+async def subscribe(bus: MqttBus, arrivals: ArrivalTimes) -> None:
+    """Subscribes to the room and waits until the broker has confirmed it."""
+    confirmed = asyncio.Event()
+    cancel = bus.on_gap(lambda rooms: confirmed.set() if "r1" in (rooms or ()) else None)
+    bus.subscribe("r1", arrivals)
+    await confirmed.wait()
+    cancel()
+
+
+async def latencies_ms(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> list[float]:
+    """The times from publishing an event to receiving it, at RATE_PER_S."""
     sent_s = {}
     for v in range(first, first + MOVES):
         sent_s[v] = time.perf_counter()
         bus.publish(move(v))
         await asyncio.sleep(1 / RATE_PER_S)
-    await recorder.until(first + MOVES - 1)
-    return [1000 * (recorder.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
+    await arrivals.until(first + MOVES - 1)
+    return [1000 * (arrivals.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
 
 
-async def throughput(bus: MqttBus, recorder: ArrivalRecorder, first: int) -> tuple[float, float]:
-    """The rate of a burst in events per second, and the CPU time per event in us."""
-    started_s, cpu_s = time.perf_counter(), time.process_time()
+async def burst(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> tuple[float, float]:
+    """Publishes as fast as possible; returns events a second and the CPU time of each, in us."""
+    begun_s, cpu_s = time.perf_counter(), time.process_time()
     for v in range(first, first + BURST):
         bus.publish(move(v))
-    await recorder.until(first + BURST - 1)
-    return BURST / (time.perf_counter() - started_s), 1e6 * (time.process_time() - cpu_s) / BURST
+    await arrivals.until(first + BURST - 1)
+    return BURST / (time.perf_counter() - begun_s), 1e6 * (time.process_time() - cpu_s) / BURST
 
 
 async def searches_ms(search: Callable[..., Coroutine[Any, Any, object]]) -> list[float]:
-    """The times of searches of the lowest level, one after the other."""
-    times_ms = []
+    """The times of sequential searches at the lowest level."""
+    took = []
     for _ in range(SEARCHES):
         job = Job(GAME.id, GAME.digest, {}, GAME.start().text(), (), secrets.token_hex(4), level=1)
-        started_s = time.perf_counter()
+        begun_s = time.perf_counter()
         await search(job, lambda info: None)
-        times_ms.append(1000 * (time.perf_counter() - started_s))
-    return times_ms
+        took.append(1000 * (time.perf_counter() - begun_s))
+    return took
 
 
 def percentiles(values: list[float]) -> str:
@@ -119,20 +132,20 @@ async def measure() -> None:
         broker = await stack.enter_async_context(
             mosquitto(folder, lines=("max_queued_messages 0",))
         )
-        sender, receiver = [
-            await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
-            for name in ("n1", "n2")
+        here, there = [
+            await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
+            for n in ("n1", "n2")
         ]
-        await until_bus_is_up(sender)
-        await until_bus_is_up(receiver)
-        recorder, v = ArrivalRecorder(), 1
-        await subscribe(receiver, ("r1", recorder))  # type: ignore[arg-type]
+        await flowing(here)
+        await flowing(there)
+        arrivals, v = ArrivalTimes(), 1
+        await subscribe(there, arrivals)
         latency: list[float] = []
         rates: list[float] = []
         costs: list[float] = []
         for _ in range(ROUNDS):
-            latency += await latencies_ms(sender, recorder, v)
-            rate, cost = await throughput(sender, recorder, v + MOVES)
+            latency += await latencies_ms(here, arrivals, v)
+            rate, cost = await burst(here, arrivals, v + MOVES)
             rates.append(rate)
             costs.append(cost)
             v += MOVES + BURST
@@ -144,7 +157,7 @@ async def measure() -> None:
         pool = await stack.enter_async_context(Pool(1, warm=()))
         await pool.warm(GAME.id)
         await stack.enter_async_context(open_worker(broker.address, "bench", 1, (GAME.id,)))
-        remote = RemoteEngines(sender.link, "n1", load_game, None)
+        remote = RemoteEngines(here.link, "n1", load_game, None)
         while not remote.is_warm(GAME.id):
             await asyncio.sleep(0.05)
         local_ms: list[float] = []
@@ -152,7 +165,7 @@ async def measure() -> None:
         for _ in range(ROUNDS):
             local_ms += await searches_ms(pool.search)
             remote_ms += await searches_ms(remote.search)
-        click.echo(f"a search of level 1 of {GAME.id}, by the local pool: {percentiles(local_ms)}")
+        click.echo(f"a search of level 1 of {GAME.id}, by the pool here: {percentiles(local_ms)}")
         click.echo(f"the same by a worker over the broker: {percentiles(remote_ms)}")
 
 

@@ -1,4 +1,4 @@
-"""Unit costs of an operation, from loads on a cluster other than those to be predicted.
+"""The unit costs of an operation, fitted to loads other than those to be predicted.
 
 A process's CPU time is a sum of a cost per wake-up, a cost per operation, and for some processes a
 cost per group commit. Loads that keep the machine busy and loads that leave each move nearly alone
@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from server.bench.capacity.costs import Costs, Room, Run
+from server.bench.capacity.flow import Layout, Model, play
+from server.bench.capacity.machine import Process
+from server.bench.cluster import connected_pairs, measure_load
 from server.bench.moves import Meter
-from tests.cluster.accounts import Used, counted
-from tests.cluster.bench import measure_load, playing
-from tests.cluster.running import Cluster
-from tests.simulation.costs import Costs, Room, Run
-from tests.simulation.flow import Layout, Model, play
-from tests.simulation.machine import Process
+from server.bench.usage import Used, read_counters
+from server.deploy.cluster.running import Cluster
 
 #: The loads: pairs, and moves per second over all of them (None: as fast as they can).
 LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 150.0))
@@ -31,7 +31,7 @@ async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
 
 
 async def calibrate(
-    running: Cluster, seconds: float, tell: Callable[[str], None]
+    running: Cluster, seconds: float, report_progress: Callable[[str], None]
 ) -> tuple[list[Run], dict[str, Used], Room]:
     """Runs the loads on a cluster of this size; returns their costs, its idle use per second, and
     an operation's bytes in the database.
@@ -42,18 +42,18 @@ async def calibrate(
     grown = await _sizes(running)
     for pairs, per_s in LOADS:
         meter = Meter(per_s)
-        async with playing(running, meter, pairs) as some:
+        async with connected_pairs(running, meter, pairs) as some:
             heavy = await measure_load(running, meter, some, seconds)
         used = {kind: one - idle[kind].times(heavy.seconds) for kind, one in heavy.used.items()}
         us = {
             kind: round(max(0.1, one.cpu_s / heavy.commands * 1e6), 1) for kind, one in used.items()
         }
         found.append(Run(nodes, pairs, per_s, us))
-        tell(
+        report_progress(
             f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s;"
             f" microseconds an operation: {us}"
         )
-    ops = (await counted(running, "commands"))["commands"]
+    ops = (await read_counters(running, "commands"))["commands"]
     grown = [
         (after - before) / ops for after, before in zip(await _sizes(running), grown, strict=True)
     ]
@@ -63,14 +63,19 @@ async def calibrate(
 async def _sizes(running: Cluster) -> list[float]:
     """The bytes of our tables with their indexes, and the position of the write-ahead log."""
     async with running.postgres.session("plyroom") as session:
-        return [float(await session.fetchval(KEPT)), float(await session.fetchval(LOGGED))]
+        return [
+            float(await session.fetchval(TABLE_BYTES)),
+            float(await session.fetchval(WAL_POSITION)),
+        ]
 
 
-KEPT = (
+#: SQL: the bytes of our tables with their indexes.
+TABLE_BYTES = (
     "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"
     " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 )
-LOGGED = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
+#: SQL: the bytes that were ever written to the write-ahead log.
+WAL_POSITION = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
@@ -91,9 +96,10 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]
     return factors
 
 
+#: The kinds of process whose unit costs are fitted.
 KINDS = ("client", "proxy", "node", "database", "broker")
-#: Rounds of the fit: costs change the numbers of wake-ups and groups, and these the costs; this
-#: many suffice.
+#: Rounds of the fit. Costs change the numbers of wake-ups and groups, which change the costs; four
+#: rounds converge.
 ROUNDS = 4
 
 
@@ -112,6 +118,7 @@ def unit_costs(
     return costs
 
 
+#: The unit costs, in the order of KINDS and of the counts that `_simulated` returns.
 UNITS = (
     "client_wake_s", "client_op_s", "proxy_wake_s", "proxy_op_s", "node_wake_s", "node_here_op_s",
     "node_away_op_s",

@@ -61,7 +61,7 @@ class Forker:
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                cwd=Path(__file__).parents[2], start_new_session=True, preexec_fn=die_with_parent,
+                cwd=Path(__file__).parents[3], start_new_session=True, preexec_fn=die_with_parent,
             )  # fmt: skip
         assert self._process.stdin is not None
         request = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}

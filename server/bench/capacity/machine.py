@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count, pairwise
 
+#: A callback for the end of some work.
 Done = Callable[[], None]
 
 #: The time slice, after which a busy process yields its core; a process that wakes up waits for
@@ -23,8 +24,8 @@ class Simulation:
 
     def __init__(self, seed: int) -> None:
         self.now_s = 0.0
-        self.chance = random.Random(seed)
-        self._happenings: list[tuple[float, int, Done]] = []
+        self.rng = random.Random(seed)
+        self._events: list[tuple[float, int, Done]] = []
         self._number = count()
 
     def after(self, delay_s: float, call: Done) -> None:
@@ -32,12 +33,12 @@ class Simulation:
         scheduling.
         """
         assert delay_s >= 0, "nothing happens in the past"
-        heapq.heappush(self._happenings, (self.now_s + delay_s, next(self._number), call))
+        heapq.heappush(self._events, (self.now_s + delay_s, next(self._number), call))
 
     def run(self, until_s: float) -> None:
         """Runs all events up to that time."""
-        while self._happenings and self._happenings[0][0] <= until_s:
-            self.now_s, _, call = heapq.heappop(self._happenings)
+        while self._events and self._events[0][0] <= until_s:
+            self.now_s, _, call = heapq.heappop(self._events)
             call()
         self.now_s = until_s
 
@@ -87,13 +88,12 @@ class Machine:
         self._dispatch()
 
 
+#: Work below this is a rounding error, in seconds.
 TINY_S = 1e-12
 
 
 class Process:
-    """A single thread that works on its items in order. Waking it costs extra; under load it sleeps
-    less.
-    """
+    """A single thread that works on its items in order; each wake-up costs extra."""
 
     def __init__(self, machine: Machine, wake_s: float = 0.0, in_turns: bool = False) -> None:
         """With `in_turns`, the process works like an event loop: it finishes all items that have
@@ -146,8 +146,8 @@ class Process:
         if self._turn_left <= 0 or not self._in_turns:
             turn, self._turn = self._turn, []
             self._turn_left = len(self._items)
-            for one in turn:
-                one()
+            for call in turn:
+                call()
 
 
 class Disk:
@@ -183,7 +183,7 @@ class Disk:
         self._simulation.after(self._draw_s(), end)
 
 
-def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Callable[[], float]:
+def draws(quantiles: Sequence[tuple[float, float]], rng: random.Random) -> Callable[[], float]:
     """Random values with these (share, value) quantiles, linear between them; the first share is 0
     and the last is 1.
     """
@@ -194,7 +194,7 @@ def draws(quantiles: Sequence[tuple[float, float]], chance: random.Random) -> Ca
     assert all(earlier < later for earlier, later in pairwise(shares))
 
     def draw() -> float:
-        place = chance.random()
+        place = rng.random()
         n = min(bisect_right(shares, place), len(shares) - 1)
         part = (place - shares[n - 1]) / (shares[n] - shares[n - 1])
         return values[n - 1] + part * (values[n] - values[n - 1])

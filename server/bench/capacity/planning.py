@@ -1,5 +1,6 @@
-"""`python -m tests.simulation.capacity`: the resources that a number of players needs, simulated
-with this machine's unit costs.
+"""`python -m server.bench.capacity.planning`: the resources that a number of players needs.
+
+It simulates them with this machine's unit costs.
 
 First the simulation predicts the measured figures of a cluster on this machine, then larger
 clusters. With `--write` it puts its tables into docs/explanation/scaling.md.
@@ -15,16 +16,18 @@ from pathlib import Path
 import click
 import msgspec
 
+from server.bench.capacity.costs import FILE, Capacity, Figures, read_capacity
+from server.bench.capacity.flow import Layout, LoadCounts, Model, end_warm_up, play
+from server.bench.capacity.microbenchmarks import PING_S
 from server.bus.codec import LOBBY_BATCH
 from server.runtime.lobby import PERIOD_S
-from tests.simulation.apart import PING_S
-from tests.simulation.costs import FILE, Capacity, Figures, read_capacity
-from tests.simulation.flow import Layout, Model, Seen, begin, play
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "scaling.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "scaling.md"
+#: Seeds of the simulations whose results are averaged.
 SEEDS = (1, 2, 3)
 #: The highest utilization in a planned cluster; the rest is for peaks.
 BUSY = 0.6
+#: Cores of a planned database server.
 DATABASE_CORES = 16
 #: Simulated nodes of a large cluster; the others are like them.
 NODES_SEEN = 4
@@ -44,7 +47,7 @@ class Predicted:
     saturated_database_us: float
 
     def pairs(self) -> list[tuple[str, str, float, float]]:
-        """(what, unit, measured, predicted)"""
+        """A tuple (figure, unit, measured value, predicted value) for each figure."""
         nodes = f"{self.measured.nodes} node{'s' if self.measured.nodes > 1 else ''}"
         return [
             (f"{nodes}: moves a second, {self.measured.pairs} pairs", "/s",
@@ -152,8 +155,8 @@ class Cell:
     group: float
 
 
-class Crowd:
-    """Random commands at each node of a model, with everything that they cause."""
+class RandomLoad:
+    """Random commands at each node of a model, with the messages to spectators and other nodes."""
 
     def __init__(
         self, model: Model, capacity: Capacity, wanted: Demand, nodes: int, node_ops: float
@@ -163,7 +166,7 @@ class Crowd:
         self._wanted = wanted
         self._nodes = nodes
         self._node_ops = node_ops
-        self.seen = Seen(0.0)
+        self.seen = LoadCounts(0.0)
         part = node_ops / wanted.ops
         minute_s = 60.0
         pings_s = capacity.idle.node_cpu_s_per_minute / minute_s * wanted.players * part
@@ -174,33 +177,31 @@ class Crowd:
         self._steady_s = pings_s + self.lobby_busy + capacity.costs.background["node"]
         for node in range(model.layout.nodes):
             self._come(node)
-            self._keep_up(node)
+            self._add_steady_load(node)
 
     def _come(self, node: int) -> None:
-        chance = self._model.simulation.chance
-        self._model.simulation.after(
-            chance.expovariate(self._node_ops), partial(self._command, node)
-        )
+        rng = self._model.simulation.rng
+        self._model.simulation.after(rng.expovariate(self._node_ops), partial(self._command, node))
 
     def _command(self, node: int) -> None:
-        model, chance = self._model, self._model.simulation.chance
+        model, rng = self._model, self._model.simulation.rng
         others = [n for n in range(model.layout.nodes) if n != node]
-        away = chance.random() < self._wanted.pair_share * (1 - 1 / self._nodes)
-        other = chance.choice(others) if away and others else node
+        away = rng.random() < self._wanted.pair_share * (1 - 1 / self._nodes)
+        other = rng.choice(others) if away and others else node
 
         def acked() -> None:
             self.seen.ops += 1
 
         model.operate(node, other, acked, lambda: None)
         for _ in range(self._spectators()):
-            self._tell_spectator(chance.choice(others) if others else node)
+            self._tell_spectator(rng.choice(others) if others else node)
         self._come(node)
 
     def _spectators(self) -> int:
         """The number of a room's spectators, each of them connected to another node."""
         whole = int(self._wanted.spectators_per_match)
         part = self._wanted.spectators_per_match - whole
-        return whole + (self._model.simulation.chance.random() < part)
+        return whole + (self._model.simulation.rng.random() < part)
 
     def _tell_spectator(self, node: int) -> None:
         model, costs = self._model, self._capacity.costs
@@ -208,12 +209,13 @@ class Crowd:
         model.nodes[node].give(model.remote_op_s + self._capacity.spectator.node_s)
         model.proxy[node % len(model.proxy)].give(self._capacity.spectator.proxy_s)
 
-    def _keep_up(self, node: int) -> None:
+    def _add_steady_load(self, node: int) -> None:
         """The load of pings and the lobby, in small pieces."""
         self._model.nodes[node].give(self._steady_s * PIECE_S)
-        self._model.simulation.after(PIECE_S, partial(self._keep_up, node))
+        self._model.simulation.after(PIECE_S, partial(self._add_steady_load, node))
 
 
+#: Interval between the pieces of a node's steady load, in seconds.
 PIECE_S = 0.01
 
 
@@ -225,9 +227,9 @@ def run_cell(
     """
     layout = Layout(seen_nodes, None, DATABASE_CORES, proxy_threads=max(2, seen_nodes))
     model = Model(capacity.costs, layout, seed=nodes)
-    crowd = Crowd(model, capacity, wanted, nodes, node_ops)
+    crowd = RandomLoad(model, capacity, wanted, nodes, node_ops)
     model.simulation.run(0.2)
-    begin(model, crowd.seen)
+    end_warm_up(model, crowd.seen)
     model.simulation.run(0.2 + seconds)
     ops = max(1, crowd.seen.ops)
     return Cell(
@@ -342,8 +344,9 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
 
 
 def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
-    """(to the broker, from the broker) per second: room messages, presence, the lobby, searches,
-    heartbeats.
+    """Messages per second to the broker and from it.
+
+    They are room messages, presence, the lobby, searches and heartbeats.
     """
     hearing = wanted.pair_share + wanted.spectators_per_match
     presence = wanted.matches * (1 + hearing) / REFRESH_S
@@ -358,7 +361,7 @@ def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
 
 
 def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list[tuple[str, int]]:
-    """(part, players that it suffices for today), the first to fail first; scaled from a plan."""
+    """Tuples (part, players for whom it suffices), the scarcest part first; scaled from a plan."""
     habits = habits or Habits()
 
     def most(holds: Callable[[int, Demand, int], bool]) -> int:

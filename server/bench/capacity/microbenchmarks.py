@@ -1,4 +1,4 @@
-"""Unit costs measured separately: connections, spectators, lobby, searches, disk, CPU."""
+"""Measures single unit costs: connections, spectators, the lobby, searches, the disk."""
 
 import asyncio
 import os
@@ -14,25 +14,28 @@ from typing import cast
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job
+from server.bench.capacity import costs
+from server.bench.capacity.machine import quantiles_of
+from server.bench.cluster import connected_pairs, fresh_cluster, measure_load
 from server.bench.moves import Meter, Player, RequestClient, connect, resident_bytes
+from server.bench.usage import process_tree, used_by
 from server.bus.base import LobbyChanged
+from server.bus.broker import Broker
 from server.bus.codec import LOBBY_BATCH, Codec
 from server.bus.link import open_link
+from server.deploy.cluster.plan import ROOT, Service
+from server.deploy.cluster.running import Cluster, Member
 from server.deploy.mosquitto import mosquitto
 from server.ports import Ports, random_id
 from server.protocol import messages as wire
 from server.runtime.lobby import Lobby
 from server.seats.remote import RemoteEngines
-from tests.cluster.accounts import family, used_by
-from tests.cluster.bench import fresh_cluster, measure_load, playing
-from tests.cluster.running import Cluster
-from tests.simulation import costs
-from tests.simulation.machine import quantiles_of
-from tests.support.worker_process import WorkerProcess
 
 #: Interval of the clients' pings, in seconds.
 PING_S = 2.5
+#: The games whose AI moves are measured.
 GAMES = ("connect-four", "othello", "chess")
+#: Positions searched for each game and level.
 POSITIONS = 4
 
 
@@ -40,27 +43,27 @@ POSITIONS = 4
 
 
 async def idle_connections(count: int, seconds: float) -> costs.Idle:
-    """The cost of a number of guests who only send pings."""
+    """The cost of one guest who only sends pings, the mean over `count` of them."""
     async with fresh_cluster(1) as running:
         before = _resident(running)
-        without = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
+        idle = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
         players = [await _guest(running.port, number) for number in range(count)]
         grown = [after - then for after, then in zip(_resident(running), before, strict=True)]
         pinging = asyncio.create_task(_ping(players))
-        with_them = await measure_load(running, Meter(None), [], seconds, warm_s=PING_S)
+        pinged = await measure_load(running, Meter(None), [], seconds, warm_s=PING_S)
         pinging.cancel()
         for player in players:
             player.transport.abort()
 
     def minute_s(kind: str) -> float:
-        return (with_them.used[kind].cpu_s - without.used[kind].cpu_s) / seconds * 60 / count
+        return (pinged.used[kind].cpu_s - idle.used[kind].cpu_s) / seconds * 60 / count
 
     return costs.Idle(minute_s("node"), minute_s("proxy"), grown[0] / count, grown[1] / count)
 
 
 def _resident(running: Cluster) -> tuple[int, int]:
     return resident_bytes(running.nodes[0].pid), sum(
-        resident_bytes(pid) for pid in family(running.proxy.pid)
+        resident_bytes(pid) for pid in process_tree(running.proxy.pid)
     )
 
 
@@ -87,7 +90,7 @@ async def live_match(count: int) -> costs.Match:
     async with fresh_cluster(1) as running:
         before = resident_bytes(running.nodes[0].pid)
         meter = Meter(None)
-        async with playing(running, meter, count) as pairs:
+        async with connected_pairs(running, meter, count) as pairs:
             for pair in pairs:
                 pair.move()
                 meter.close()
@@ -97,16 +100,16 @@ async def live_match(count: int) -> costs.Match:
 
 async def spectators(count: int, seconds: float) -> costs.Spectator:
     """The cost that one more spectator of a room adds to a move."""
-    received = heard = 0
+    received = moves = 0
 
     def count_bytes(text: bytes) -> None:
-        nonlocal received, heard
+        nonlocal received, moves
         received += len(text)
-        heard += b'"kind":"moved"' in text
+        moves += b'"kind":"moved"' in text
 
     async with fresh_cluster(1) as running:
         meter = Meter(20.0)
-        async with playing(running, meter, 1) as pairs:
+        async with connected_pairs(running, meter, 1) as pairs:
             alone = await measure_load(running, meter, pairs, seconds)
             watchers = []
             for number in range(count):
@@ -117,7 +120,7 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
                 player.on_text = count_bytes
                 watchers.append(player)
             await asyncio.sleep(0.5)
-            received = heard = 0
+            received = moves = 0
             pinging = asyncio.create_task(_ping(watchers))
             crowd = await measure_load(running, meter, [], seconds, warm_s=1.0)
             pinging.cancel()
@@ -130,16 +133,14 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
             crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands
         ) / deliveries
 
-    return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, heard))
+    return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, moves))
 
 
 # --- the lobby ------------------------------------------------------------------------------------
 
 
 def lobby() -> costs.Lobby:
-    """The cost of a lobby entry for its sender and its receiver, without watchers, measured in this
-    process.
-    """
+    """The cost of a lobby entry for its sender and for a receiver that nobody watches."""
     seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
     rooms = tuple(
         wire.RoomSummary(
@@ -150,16 +151,16 @@ def lobby() -> costs.Lobby:
     )  # fmt: skip
     codec = Codec(b"k" * 32)
     # The receiver only stores entries; it uses neither ports nor rooms for that.
-    hears = Lobby(cast(Ports, None), lambda room: None)
+    receiver = Lobby(cast(Ports, None), lambda room: None)
     topic, payload, _ = codec.encode(LobbyChanged("node1", rooms))
 
     def receive() -> None:
         message = codec.decode(topic, payload)
         assert isinstance(message, LobbyChanged)
-        hears.on_lobby_changed(message)
+        receiver.on_lobby_changed(message)
 
-    told_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / LOBBY_BATCH
-    return costs.Lobby(told_s, _timed(receive) / LOBBY_BATCH, len(payload) / LOBBY_BATCH)
+    sending_s = _timed(lambda: codec.encode(LobbyChanged("node1", rooms))) / LOBBY_BATCH
+    return costs.Lobby(sending_s, _timed(receive) / LOBBY_BATCH, len(payload) / LOBBY_BATCH)
 
 
 def _timed(call: Callable[[], object], times: int = 300) -> float:
@@ -177,7 +178,7 @@ def _timed(call: Callable[[], object], times: int = 300) -> float:
 
 def positions(game_id: str) -> list[tuple[str, ...]]:
     """The starts of random matches, the same in each run."""
-    game, chance = load_game(game_id), random.Random(game_id)
+    game, rng = load_game(game_id), random.Random(game_id)
     found: list[tuple[str, ...]] = []
     while len(found) < POSITIONS:
         position = game.start()
@@ -186,7 +187,7 @@ def positions(game_id: str) -> list[tuple[str, ...]]:
             tokens = position.tokens()
             if not tokens or position.outcome() is not None:
                 break
-            moves.append(chance.choice(tokens))
+            moves.append(rng.choice(tokens))
             position = position.play(position.parse_move(moves[-1]))
         if position.outcome() is None and position.tokens():
             found.append(tuple(moves))
@@ -206,10 +207,10 @@ async def search_levels() -> dict[str, list[float]]:
             await pool.warm(game_id)
             await pool.search(_job(game_id, positions(game_id)[0], 1))
             for level in range(1, load_game(game_id).levels + 1):
-                before = used_by(family(os.getpid())[1:])
+                before = used_by(process_tree(os.getpid())[1:])
                 for moves in positions(game_id):
                     await pool.search(_job(game_id, moves, level))
-                spent = used_by(family(os.getpid())[1:]) - before
+                spent = used_by(process_tree(os.getpid())[1:]) - before
                 found.setdefault(game_id, []).append(spent.cpu_s / POSITIONS)
     return found
 
@@ -218,7 +219,10 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
     """The cost of searches by level, and the extra cost of one on a worker elsewhere."""
     levels_s = await search_levels()
     async with mosquitto(folder) as broker:
-        worker = WorkerProcess(folder, broker.address, "worker", "connect-four")
+        arguments = ["--games", "connect-four", "--cores", "1", "--name", "worker"]
+        settings = {"PLYROOM_BUS": bus_url(broker.address)}
+        command = [sys.executable, "-m", "server.worker", *arguments]
+        worker = Member(Service("worker", command, settings), folder, None)
         await worker.start()
         try:
             async with open_link(broker.address, "server-1", "plyroom/1/nodes/server-1") as link:
@@ -240,9 +244,15 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
                     for some, then in zip(pids, before, strict=True)
                 ]
         finally:
-            await worker.kill()
+            await worker.close()
     node_s, worker_s, broker_s = spent
     return costs.Search(levels_s, node_s, worker_s, broker_s, statistics.median(waits))
+
+
+def bus_url(broker: Broker) -> str:
+    """The setting PLYROOM_BUS of a worker of this broker."""
+    user = f"{broker.user}:{broker.password}@" if broker.user else ""
+    return f"mqtt://{user}{broker.host}:{broker.port}"
 
 
 def _ignore(info: Info) -> None:
@@ -284,6 +294,10 @@ def described() -> str:
 def git_commit() -> str:
     """The commit that is checked out."""
     done = subprocess.run(
-        ["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True
+        ["git", "rev-parse", "--short=7", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()

@@ -1,8 +1,9 @@
-"""`python -m tests.simulation.measure`: measures this machine's unit costs, and the figures of a
+"""`python -m server.bench.capacity.measure`: measures this machine's unit costs, and a
 cluster on it under load.
 
-It writes tests/data/capacity.json, from which docs/explanation/scaling.md is made. Nothing else
-should run on the machine. `--only` measures one part again and keeps the others.
+It writes server/bench/capacity/measured.json, from which `server.bench.capacity.planning` makes the
+tables of docs/explanation/scaling.md. Nothing else should run on the machine. `--only` measures one
+part again and keeps the others.
 """
 
 import datetime
@@ -17,12 +18,20 @@ import click
 import msgspec
 import uvloop
 
-from tests.cluster import bench
-from tests.cluster.accounts import put_first
-from tests.cluster.bench import Heavy, median
-from tests.simulation import apart
-from tests.simulation.calibrate import NODES, calibrate, unit_costs
-from tests.simulation.costs import FILE, Capacity, Figures, Room, Run, read_capacity, write_capacity
+from server.bench import cluster as bench
+from server.bench.capacity import microbenchmarks
+from server.bench.capacity.calibrate import NODES, calibrate, unit_costs
+from server.bench.capacity.costs import (
+    FILE,
+    Capacity,
+    Figures,
+    Room,
+    Run,
+    read_capacity,
+    write_capacity,
+)
+from server.bench.cluster import LoadResult, median
+from server.bench.usage import realtime_priority
 
 PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
@@ -31,14 +40,14 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
     """Unit costs from the loads of `calibrate`, and the figures to be predicted, on clusters of
     one, two and three nodes in turns: a virtual machine becomes faster or slower within minutes.
     """
-    with put_first([os.getpid()]) if first else nullcontext():
-        fsync_s = apart.fsync_s(folder)
+    with realtime_priority([os.getpid()]) if first else nullcontext():
+        fsync_s = microbenchmarks.fsync_s(folder)
     runs: list[Run] = []
     idle: dict[str, list[float]] = {}
     rooms: list[Room] = []
-    heavy: dict[int, list[tuple[Heavy, Heavy]]] = {1: [], 3: []}
+    loads: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
-        for nodes in sorted({*heavy, *NODES}):
+        for nodes in sorted({*loads, *NODES}):
             async with bench.fresh_cluster(nodes, first) as running:
                 if nodes in NODES:
                     found, used, room = await calibrate(running, seconds, click.echo)
@@ -48,10 +57,10 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
                         idle.setdefault(kind, []).append(
                             one.cpu_s / (nodes if kind == "node" else 1)
                         )
-                if nodes in heavy:
-                    heavy[nodes].append(await bench.heavy_loads(running, seconds))
-                    click.echo(f"round {number + 1}, {bench.progress(nodes, *heavy[nodes][-1])}")
-    for line in bench.report(heavy):
+                if nodes in loads:
+                    loads[nodes].append(await bench.measure_loads(running, seconds))
+                    click.echo(f"round {number + 1}, {bench.progress(nodes, *loads[nodes][-1])}")
+    for line in bench.report(loads):
         click.echo(line)
     background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
     return {
@@ -61,14 +70,14 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
             median([one.database_bytes_per_op for one in rooms]),
             median([one.wal_bytes_per_op for one in rooms]),
         ),
-        "measured": [figures(nodes, some) for nodes, some in heavy.items()],
+        "measured": [figures(nodes, some) for nodes, some in loads.items()],
     }
 
 
-def figures(nodes: int, rounds: list[tuple[Heavy, Heavy]]) -> Figures:
+def figures(nodes: int, rounds: list[tuple[LoadResult, LoadResult]]) -> Figures:
     """The medians of the rounds."""
 
-    def of(n: int, figure: Callable[[Heavy], float]) -> float:
+    def of(n: int, figure: Callable[[LoadResult], float]) -> float:
         return median([figure(both[n]) for both in rounds])
 
     return Figures(
@@ -93,12 +102,12 @@ async def measure_all(
         if "moves" in parts:
             found |= await moves(folder, rounds, seconds, first)
         if "lobby" in parts:
-            found["lobby"] = apart.lobby()
+            found["lobby"] = microbenchmarks.lobby()
         works: dict[str, Callable[[], Awaitable[object]]] = {
-            "idle": lambda: apart.idle_connections(1000, seconds),
-            "match": lambda: apart.live_match(500),
-            "spectator": lambda: apart.spectators(200, seconds),
-            "search": lambda: apart.search_costs(folder),
+            "idle": lambda: microbenchmarks.idle_connections(1000, seconds),
+            "match": lambda: microbenchmarks.live_match(500),
+            "spectator": lambda: microbenchmarks.spectators(200, seconds),
+            "search": lambda: microbenchmarks.search_costs(folder),
         }
         for part, work in works.items():
             if part in parts:
@@ -130,7 +139,8 @@ def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file:
     load = os.getloadavg()[0]
     found = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, first))
     about: dict[str, object] = {
-        "machine": apart.described(), "cores": os.cpu_count() or 1, "commit": apart.git_commit(),
+        "machine": microbenchmarks.described(), "cores": os.cpu_count() or 1,
+        "commit": microbenchmarks.git_commit(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "load_before": round(load, 1),
     }  # fmt: skip

@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMPOSE = ROOT / "docker-compose.yml"
 DEPLOY = ROOT / "server" / "deploy"
 #: The ENTRYPOINT of server/Dockerfile.
 IMAGE_ENTRYPOINT = ["python", "-m", "server"]
 
+#: How the programs of the containers start on this machine.
 PROGRAMS = {"python": [sys.executable], "plyroom": [str(Path(sys.executable).parent / "plyroom")]}
 
 
@@ -35,26 +36,27 @@ def compose() -> dict[str, Any]:
 
 
 def service(name: str, places: Mapping[str, str]) -> Service:
-    """A service as it runs here; `places` maps the containers' addresses and paths to local
-    ones.
-    """
+    """A service as it runs here; `places` maps container addresses and paths to local ones."""
     described = compose()["services"][name]
     argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
     environ = {
-        key: moved(str(value), places) for key, value in described.get("environment", {}).items()
+        key: with_local_places(str(value), places)
+        for key, value in described.get("environment", {}).items()
     }
-    return Service(name, [*PROGRAMS[argv[0]], *(moved(one, places) for one in argv[1:])], environ)
+    return Service(
+        name,
+        [*PROGRAMS[argv[0]], *(with_local_places(argument, places) for argument in argv[1:])],
+        environ,
+    )
 
 
 def postgres_settings() -> dict[str, str]:
     """The settings that the compose file gives to PostgreSQL."""
     command = compose()["services"]["postgres"]["command"]
-    return dict(one.split("=", 1) for one in command[1:] if "=" in one)
+    return dict(word.split("=", 1) for word in command[1:] if "=" in word)
 
 
-def moved(text: str, places: Mapping[str, str]) -> str:
-    """The text with each place of a container replaced by the local one, the longest names
-    first.
-    """
+def with_local_places(text: str, places: Mapping[str, str]) -> str:
+    """The text with each container address or path replaced by the local one."""
     names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
     return re.sub(names, lambda found: places[found[0]], text)

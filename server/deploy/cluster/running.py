@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,17 +19,24 @@ from pathlib import Path
 
 import psutil
 
+from server.deploy.cluster.forking import ForkedProcess, Forker, die_with_parent
+from server.deploy.cluster.plan import (
+    DEPLOY,
+    ROOT,
+    Service,
+    compose,
+    postgres_settings,
+    service,
+    with_local_places,
+)
 from server.deploy.free_ports import free_ports
 from server.deploy.mosquitto import mosquitto_path
-from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres
-from tests.cluster.forking import ForkedProcess, Forker, die_with_parent
-from tests.cluster.plan import DEPLOY, ROOT, Service, compose, moved, postgres_settings, service
-from tests.support.fault_proxy import FaultProxy, fault_proxy
-from tests.support.mqtt_proxy import mqtt_proxy
+from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres, unprivileged
 
+#: The name of the cluster's database.
 DATABASE = "plyroom"
-START_S = 60.0
-STOP_S = 60.0
+#: Seconds for a start or a stop; only a process that hangs needs more.
+START_S = STOP_S = 60.0
 
 
 class Member:
@@ -70,7 +78,7 @@ class Member:
     async def launch(self, **settings: object) -> None:
         """Starts it without waiting until it is ready."""
         changes = {f"PLYROOM_{name.upper()}": str(value) for name, value in settings.items()}
-        kept = {
+        inherited = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
@@ -78,12 +86,13 @@ class Member:
         if self.forker is not None:
             arguments = self._argv[self._argv.index("server") + 1 :]
             self._process = await self.forker.fork(
-                arguments, kept | self._environ | changes, self._errors
+                arguments, inherited | self._environ | changes, self._errors
             )
             return
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
-                *self._argv, cwd=ROOT, env=kept | self._environ | changes, start_new_session=True,
+                *self._argv, cwd=ROOT, env=inherited | self._environ | changes,
+                start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, preexec_fn=die_with_parent,
             )  # fmt: skip
 
@@ -132,8 +141,9 @@ class Member:
     def cpu_s(self) -> float:
         """The CPU time of it and its descendants, in seconds."""
         process = psutil.Process(self.pid)
-        times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
-        return float(sum(one.user + one.system for one in times))
+        processes = (process, *process.children(recursive=True))
+        times = [each.cpu_times() for each in processes]
+        return float(sum(each.user + each.system for each in times))
 
 
 async def answers(port: int, path: str | None) -> bool:
@@ -157,26 +167,21 @@ async def answers(port: int, path: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The ports of the broker and of optional proxies in front of broker and database."""
+    """The broker's port, and the ports at which the nodes find broker and database.
+
+    The latter are those of proxies if there are any.
+    """
 
     broker: int
     nodes_to_broker: int
-    database: FaultProxy | None = None
+    nodes_to_database: int
 
 
 @asynccontextmanager
 async def direct_connections(postgres: Postgres) -> AsyncIterator[Connections]:
     """Direct connections without proxies."""
     (port,) = free_ports(1)
-    yield Connections(port, port)
-
-
-@asynccontextmanager
-async def faulty_connections(postgres: Postgres, seed: int = 1) -> AsyncIterator[Connections]:
-    """A database that can be cut off, and a broker whose messages arrive twice and out of order."""
-    (port,) = free_ports(1)
-    async with fault_proxy(postgres.port) as database, mqtt_proxy(port, seed, 0.2, 0.2) as broker:
-        yield Connections(port, broker.port, database)
+    yield Connections(port, port, postgres.port)
 
 
 class Cluster:
@@ -188,20 +193,18 @@ class Cluster:
         postgres: Postgres,
         nodes: int,
         workers: int,
-        rest: Mapping[str, str],
-        connections: "Connections",
+        extra_environ: Mapping[str, str],
+        connections: Connections,
         games: str | None,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
         self.connections = connections
-        self.database_url = postgres.url(
-            DATABASE, port=connections.database.port if connections.database else None
-        )
+        self.database_url = postgres.url(DATABASE, port=connections.nodes_to_database)
         self.port, *ports = free_ports(2 * nodes + 1)
         self._players, self._metrics = ports[:nodes], ports[nodes:]
-        #: Give it real-time priority while it is measured.
-        self.goes_first = False
+        #: Whether benchmarks measure it at real-time priority.
+        self.has_realtime_priority = False
         self.places = {
             "postgres:5432": f"127.0.0.1:{postgres.port}",
             "mosquitto:1883": f"127.0.0.1:{connections.nodes_to_broker}",
@@ -212,8 +215,8 @@ class Cluster:
         self._games = games
         self._make_files(nodes)
         self.mosquitto = Member(self._broker(), folder, connections.broker)
-        self.nodes = [self._node(n, rest) for n in range(nodes)]
-        self.workers = [self._worker(n, rest) for n in range(workers)]
+        self.nodes = [self._node(n, extra_environ) for n in range(nodes)]
+        self.workers = [self._worker(n, extra_environ) for n in range(workers)]
         program = (
             shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or "haproxy"
         )
@@ -247,8 +250,8 @@ class Cluster:
             ["sh", DEPLOY / "secrets.sh", secrets], check=True, stdout=subprocess.DEVNULL
         )
         for file in secrets.iterdir():
-            file.write_text(moved(file.read_text(), self.places))
-        config = moved((DEPLOY / "mosquitto.conf").read_text(), self.places)
+            file.write_text(with_local_places(file.read_text(), self.places))
+        config = with_local_places((DEPLOY / "mosquitto.conf").read_text(), self.places)
         # Replace the container's port, and listen on this machine only.
         config = config.replace("listener 1883", f"listener {self.connections.broker} 127.0.0.1")
         (self.folder / "mosquitto.conf").write_text(
@@ -273,17 +276,17 @@ class Cluster:
         return "\n".join([*kept, *lines, ""])
 
     def _broker(self) -> Service:
-        made = self.folder / "mosquitto"
-        made.mkdir()
+        folder = self.folder / "mosquitto"
+        folder.mkdir()
         environ = {
-            "OUT": str(made),
+            "OUT": str(folder),
             "PASSWORDS": str(self.folder / "secrets" / "mosquitto_passwords"),
             "CONFIG": str(self.folder / "mosquitto.conf"),
             "PATH": f"{os.environ['PATH']}:{Path(mosquitto_path()).parent}",
         }
         return Service("mosquitto", ["sh", str(DEPLOY / "mosquitto.sh")], environ)
 
-    def _node(self, n: int, rest: Mapping[str, str]) -> Member:
+    def _node(self, n: int, extra_environ: Mapping[str, str]) -> Member:
         places = {
             **self.places,
             "/tmp/data": str(self.folder / f"node{n + 1}"),
@@ -292,15 +295,17 @@ class Cluster:
             "9100": str(self._metrics[n]),
             compose()["services"]["node1"]["environment"]["PLYROOM_PROXIES"]: "127.0.0.1",
         }
-        found = service("node1", places)
-        environ = {**found.environ, "PLYROOM_NODE": f"node{n + 1}", **rest}
-        described = Service(f"node{n + 1}", found.argv, environ)
+        node1 = service("node1", places)
+        environ = {**node1.environ, "PLYROOM_NODE": f"node{n + 1}", **extra_environ}
+        described = Service(f"node{n + 1}", node1.argv, environ)
         return Member(described, self.folder, self._metrics[n], "/readyz")
 
-    def _worker(self, n: int, rest: Mapping[str, str]) -> Member:
-        found = service("worker", self.places)
-        argv = [*found.argv, *(["--games", self._games] if self._games else [])]
-        return Member(Service(f"worker{n + 1}", argv, {**found.environ, **rest}), self.folder, None)
+    def _worker(self, n: int, extra_environ: Mapping[str, str]) -> Member:
+        worker = service("worker", self.places)
+        argv = [*worker.argv, *(["--games", self._games] if self._games else [])]
+        return Member(
+            Service(f"worker{n + 1}", argv, {**worker.environ, **extra_environ}), self.folder, None
+        )
 
     async def migrate(self) -> None:
         """Migrates the database, as the compose file's service of that name does."""
@@ -337,12 +342,14 @@ async def cluster(
     `settings` are added to those of the nodes and workers. The workers compile and search all
     games, or the named ones (separated by commas). With `forks`, nodes start quickly.
     """
-    rest = {f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()}
+    extra_environ = {
+        f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()
+    }
     with private_postgres(**{**WITH_FSYNC, **postgres_settings()}) as postgres:
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
         async with connections(postgres) as connected:
-            running = Cluster(folder, postgres, nodes, workers, rest, connected, games)
+            running = Cluster(folder, postgres, nodes, workers, extra_environ, connected, games)
             for node in running.nodes:
                 node.forker = Forker() if forks else None
             try:
@@ -350,3 +357,16 @@ async def cluster(
                 yield running
             finally:
                 await asyncio.gather(*(member.close() for member in running.members))
+
+
+@asynccontextmanager
+async def temporary_cluster(
+    nodes: int = 3, workers: int = 2, settings: Mapping[str, object] | None = None
+) -> AsyncIterator[Cluster]:
+    """A cluster that serves, with its files in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="plyroom-cluster-") as name:
+        folder = Path(name)
+        if unprivileged():
+            folder.chmod(0o755)  # PostgreSQL and Mosquitto then run as another user
+        async with cluster(folder, nodes, workers, settings) as running:
+            yield running

@@ -1,0 +1,234 @@
+"""The contract of a rules file: the names that it must define, and those that it may define.
+
+Plug-in authors import these names from `engine.game`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.view import BoardView, MoveView, PositionView
+
+State = tuple[np.uint64, ...]
+
+#: What `status` and `no_moves_result` return, from the side to move.
+ONGOING, WON, LOST, DRAWN = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice before a match: the values on offer, and whether `init` takes further values of
+    the same form.
+    """
+
+    title: str
+    default: str
+    offered: tuple[str, ...]
+    free: bool = False
+
+
+class Rules(Protocol):
+    """The names that a game's file defines.
+
+    Functions marked (rule) carry `@rule`, are pure, and are compiled for the search. A state is a
+    tuple of WORDS np.uint64 that includes the side to move. A move is an int of at most 63 bits,
+    and no two legal moves of a state share a token. No state has more than MAX_MOVES moves:
+    compiled buffers have that size and no bounds checks.
+    """
+
+    #: The id: lower case words joined by hyphens.
+    NAME: str
+    TITLE: str
+    WORDS: int
+    MAX_MOVES: int
+    #: The levels of play, 1 to 8, as many as the game can tell apart.
+    LEVELS: int
+    OPTIONS: Mapping[str, Option]
+    #: Files of tuned numbers or books beside the game's file; the digest covers them.
+    DATA: Sequence[str]
+    #: The rules in a few paragraphs for players.
+    RULES: str
+
+    def init(self, options: Mapping[str, str]) -> State:
+        """The state at the start; ValueError names the option and the values it may have."""
+
+    def status(self, s: State) -> int:
+        """(rule) ONGOING, or the result for the side to move; cheap tests only."""
+
+    def moves(self, s: State, buf: Any) -> int:
+        """(rule) Writes the legal moves into buf and returns their number; a finished state need
+        not have any.
+        """
+
+    def play(self, s: State, m: int) -> State:
+        """(rule) The state after the legal move m, the other side to move."""
+
+    def no_moves_result(self, s: State) -> int:
+        """(rule) The result for the side to move when the state is ONGOING but has no moves."""
+
+    def key(self, s: State) -> np.uint64:
+        """(rule) A key that differs between states as far as 64 bits allow, and is never 0.
+
+        States with the same key share their entries in the search's table. So a key may leave out
+        only what a search cannot reach: counters that end a match after many quiet plies, while
+        their limit is far. Chess leaves out the move number, and the plies since the last capture
+        or pawn move below 110 of 150; draughts its quiet plies below 48 of 80; international
+        draughts those of kings below 24 of 50, unless few pieces are counted as well; nine men's
+        morris those without a mill up to 60 of 100. Above these numbers the plies are in the key.
+        Sides, castling, en passant, men in hand and options always are.
+        """
+
+    def evaluate(self, s: State, data: Any) -> int:
+        """(rule) The static evaluation for the side to move, in [-20000, 20000]; `data` points at
+        the game's DATA.
+        """
+
+    def turn(self, s: State) -> int:
+        """The seat to move."""
+
+    def parse_move(self, s: State, text: str) -> int:
+        """The move that a token names, legal or not; ValueError when it names none."""
+
+    def format_move(self, s: State, m: int) -> str:
+        """The token of a legal move, in plain coordinates."""
+
+    def parse_position(self, text: str, options: Mapping[str, str]) -> State:
+        """The reverse of format_position; ValueError when the text is no position."""
+
+    def format_position(self, s: State) -> str:
+        """The position as one line of text, complete with the side to move."""
+
+    def ending(self, s: State) -> str:
+        """The reason of a finished state's end, in words: "three in a row"."""
+
+    def board(self, options: Mapping[str, str]) -> BoardView:
+        """The part of the view that stays the same for a whole room."""
+
+    def view(self, s: State, last: tuple[State, int] | None) -> PositionView:
+        """The view of a state; `last` is the state before it and the move played there."""
+
+    def move_view(self, s: State, m: int) -> MoveView:
+        """A legal move as a sequence of clicks."""
+
+
+REQUIRED = tuple(
+    name for name in (*Rules.__annotations__, *vars(Rules)) if not name.startswith("_")
+)
+
+
+class OptionalRules(Protocol):
+    """The names that a game's file may define besides; each has a default.
+
+    Rules see one state and no history. A game with repeating positions declares in REPETITION how
+    often a position may occur, and defines `repetition` and `reversible`; the search then also
+    avoids or seeks repetitions.
+    """
+
+    #: The other Python files of a game that is too long for one. The digest covers them, and their
+    #: rules are compiled with it. The file and its parts import nothing else from their folders.
+    #: Default: none.
+    PARTS: Sequence[ModuleType]
+    #: The occurrence of a position that ends the match as a draw; 0, the default, for none.
+    REPETITION: int
+    #: Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1
+    #: rows, made by `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit
+    #: many games.
+    LEVEL_TABLE: Sequence[tuple[int, int, int]]
+    #: The occurrence of a position at which the player to move may claim a draw; 0 is the default.
+    CLAIM_REPETITION: int
+    #: The change of the evaluation that a quiet move hardly exceeds. Near its horizon the search
+    #: prunes what is further from its window; 0, the default: it never does.
+    MARGIN: int
+    #: The longest time of the top level, in milliseconds, where only a longer run of the game's
+    #: solver keeps a won position won; 1000 is the default. The search alone takes 1000 at most.
+    TOP_LEVEL_TIME_MS: int
+    #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
+    SOLVER: str
+    #: What a number counts in move lists: "move", the default, both sides' moves, as in chess
+    #: (3. Bc4 Nf6); "ply" each of them (5. d3 6. c4).
+    NUMBERING: str
+    #: The search features that do not pay for this game, by their names in
+    #: `engine.search.features.FEATURE`.
+    DISABLED: Sequence[str]
+
+    def drawn(self, s: State) -> int:
+        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for
+        want of material. Default: 0.
+
+        It is called only where `status` is ONGOING. Where no move is left it must be 0, unless
+        `no_moves_result` is a draw as well. A perft does not call it.
+        """
+
+    def repetition(self, s: State) -> np.uint64:
+        """(rule) A key that is equal for states that count as the same position: the key without
+        the move counters.
+        """
+
+    def reversible(self, s: State) -> int:
+        """(rule) The number of last plies that can be taken back: no position before them can
+        repeat. 0 after a capture or another irreversible move, 512 where there are none.
+        """
+
+    def count(self, s: State, buf: Any) -> int:
+        """(rule) The number that `moves` would return, computed faster; buf may be used as scratch.
+        Default: `moves`.
+        """
+
+    def tactical(self, s: State, buf: Any) -> int:
+        """(rule) Writes the legal moves that may change the evaluation much, captures above all,
+        into buf and returns their number. Default: none.
+
+        Quiescence searches these moves at the horizon where the state is not `unstable`.
+        """
+
+    def unstable(self, s: State) -> int:
+        """(rule) 1 where the static evaluation says little because the side to move has no free
+        choice: it is in check, or must capture. The search extends such states. Default: 0.
+        """
+
+    def evasions(self, s: State, buf: Any) -> int:
+        """(rule) Writes the moves that avoid an immediate loss in an `unstable` state into buf and
+        returns their number: after every other move the opponent wins with its next one. 0, the
+        default: they are unknown, or there are none.
+        """
+
+    def rank(self, s: State, m: int) -> int:
+        """(rule) The place of a legal move in the move order: above 0 before the quiet moves, below
+        0 after them; within 2**40 either way. Default: 0.
+        """
+
+    def may_pass(self, s: State) -> int:
+        """(rule) 1 where some move is almost surely better than passing would be, so that the
+        search may try `pass_turn` (null move). Default: 0.
+        """
+
+    def pass_turn(self, s: State) -> State:
+        """(rule) The state with the other side to move, where `may_pass` allows it; it is not a
+        move of the game.
+        """
+
+    def probe(self, s: State, data: Any) -> int:
+        """(rule) The proven result for the side to move, plus four times the plies to the end (none
+        for a draw); ONGOING, the default, where it is unknown. `data` has the tables of the game's
+        solver.
+        """
+
+    def claim(self, s: State) -> str | None:
+        """The reason for which the player to move may claim a draw, in words; None, the default,
+        where there is none.
+        """
+
+    def notation(self, s: State, m: int) -> str:
+        """A legal move as players write it ("Nbxd7+"); `parse_move` reads it back. Default: its
+        token.
+        """
+
+
+OPTIONAL = tuple(
+    name
+    for name in (*OptionalRules.__annotations__, *vars(OptionalRules))
+    if not name.startswith("_")
+)

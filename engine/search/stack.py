@@ -1,0 +1,155 @@
+"""Accessors of the search stack: what W keeps for each ply, for each move, and for the root.
+
+Each is inlined (`engine.compiler.inlining`). An accessor of several words returns a view that
+begins at the first one. Only `path_key` takes a negative ply, for a position of the match.
+"""
+
+from typing import Any
+
+from engine.compiler.inlining import inline
+from engine.jit import at
+from engine.search.hooks import MAX_MOVES
+from engine.search.layout import (
+    BUFFERS,
+    COUNTER_MOVES,
+    CURRENT_MOVE,
+    HISTORY,
+    HISTORY_MOVES,
+    KILLERS,
+    LINE_WORDS,
+    MAX_PLY,
+    PATH,
+    PV,
+    PV_LENGTH,
+    ROOT_BEST,
+    STATIC_EVAL,
+)
+
+# --- by ply
+
+
+@inline
+def static_eval(W: Any, ply: int) -> int:
+    """The static evaluation at a ply; -INF where it was not computed."""
+    return W[STATIC_EVAL + ply]  # type: ignore[no-any-return]
+
+
+@inline
+def set_static_eval(W: Any, ply: int, value: int) -> None:
+    W[STATIC_EVAL + ply] = value
+
+
+@inline
+def current_move(W: Any, ply: int) -> int:
+    """The move that is being searched at a ply; NO_MOVE for a null move."""
+    return W[CURRENT_MOVE + ply]  # type: ignore[no-any-return]
+
+
+@inline
+def set_current_move(W: Any, ply: int, move: int) -> None:
+    W[CURRENT_MOVE + ply] = move
+
+
+@inline
+def path_key(W: Any, ply: int) -> int:
+    """The repetition key at a ply of the path, or, at a negative ply, of the match."""
+    return W[PATH + ply]  # type: ignore[no-any-return]
+
+
+@inline
+def set_path_key(W: Any, ply: int, key: int) -> None:
+    W[PATH + ply] = key
+
+
+@inline
+def killer_moves(W: Any, ply: int) -> Any:
+    """The two killer moves of a ply, the latest first."""
+    return at(W, KILLERS + 2 * ply)
+
+
+@inline
+def pv_length(W: Any, ply: int) -> int:
+    """The length of the principal variation at a ply, in moves."""
+    return W[PV_LENGTH + ply]  # type: ignore[no-any-return]
+
+
+@inline
+def set_pv_length(W: Any, ply: int, length: int) -> None:
+    W[PV_LENGTH + ply] = length
+
+
+@inline
+def pv_moves(W: Any, ply: int) -> Any:
+    """The principal variation at a ply."""
+    return at(W, PV + ply * MAX_PLY)
+
+
+@inline
+def move_buffer(W: Any, ply: int) -> Any:
+    """The moves of a ply, MAX_MOVES at most."""
+    return at(W, BUFFERS + 2 * ply * MAX_MOVES)
+
+
+@inline
+def move_order(W: Any, ply: int) -> Any:
+    """The sort keys of a ply's moves (`engine.search.movepick`)."""
+    return at(W, BUFFERS + (2 * ply + 1) * MAX_MOVES)
+
+
+# --- by move
+
+
+@inline
+def history_index(move: int) -> int:
+    """The index of a move in the history and among the counter moves."""
+    return move & (HISTORY_MOVES - 1)
+
+
+@inline
+def side_history(W: Any, ply: int) -> Any:
+    """The history scores of the side to move at a ply."""
+    return at(W, HISTORY + (ply & 1) * HISTORY_MOVES)
+
+
+@inline
+def counter_move(W: Any, previous_move: int) -> int:
+    """The move that refuted the opponent's move."""
+    return W[COUNTER_MOVES + history_index(previous_move)]  # type: ignore[no-any-return]
+
+
+@inline
+def set_counter_move(W: Any, previous_move: int, move: int) -> None:
+    W[COUNTER_MOVES + history_index(previous_move)] = move
+
+
+# --- at the root
+
+
+@inline
+def root_moves(W: Any) -> Any:
+    """The root's moves, in the order in which they are searched."""
+    return at(W, BUFFERS + 2 * MAX_PLY * MAX_MOVES)
+
+
+@inline
+def root_scores(W: Any) -> Any:
+    """The scores of the root's moves."""
+    return at(W, BUFFERS + (2 * MAX_PLY + 1) * MAX_MOVES)
+
+
+@inline
+def root_bounds(W: Any) -> Any:
+    """The bounds of the scores of the root's moves."""
+    return at(W, BUFFERS + (2 * MAX_PLY + 2) * MAX_MOVES)
+
+
+@inline
+def root_line(W: Any, i: int) -> Any:
+    """The line of the i-th root move: its length, then its moves."""
+    return at(W, BUFFERS + (2 * MAX_PLY + 3) * MAX_MOVES + i * LINE_WORDS)
+
+
+@inline
+def root_best(W: Any) -> Any:
+    """The best scores at the root, the best first."""
+    return at(W, ROOT_BEST)

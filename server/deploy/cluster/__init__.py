@@ -1,0 +1,1 @@
+"""The cluster of docker-compose.yml as processes on this machine, without Docker."""
