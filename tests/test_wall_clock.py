@@ -41,7 +41,7 @@ ALLOWED = {
     ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",
     (
         "server/test_store_sqlite.py",
-        "test_a_lock_held_for_a_moment_is_waited_for",
+        "test_a_write_waits_for_a_short_lock",
     ): "slowness cannot make it fail",
     ("support/fake_server.py", "loop_ms"): "the fake server uses its loop's time",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
