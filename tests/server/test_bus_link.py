@@ -146,7 +146,7 @@ def test_a_nodes_name_is_unique() -> None:
 
 
 async def test_an_outbox_is_bounded() -> None:
-    """On overflow the oldest unkept message is dropped first, then the oldest of all; both are
+    """On overflow the oldest unreliable message is dropped first, then the oldest of all; both are
     counted.
     """
     box = Outbox(4)

@@ -324,8 +324,8 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
 
 @virtual
-async def test_a_will_hastens_the_takeover() -> None:
-    """A node takes over when the last heartbeat has expired; NodeDown shortens the wait then."""
+async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
+    """NodeDown only shortens the time between the last heartbeat's expiry and the takeover."""
     world = FakeServer()
     world.settings = replace(world.settings, heartbeat_s=10.0)
     waiting = asyncio.Event()

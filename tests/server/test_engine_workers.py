@@ -277,7 +277,7 @@ class Duel:
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
     def check(self) -> int:
-        """Checks that every ply came once and in command and that no match failed.
+        """Checks that every ply came once and in order, and that no match failed.
 
         Returns the number of moves.
         """

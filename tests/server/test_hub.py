@@ -503,7 +503,7 @@ async def test_leaving_the_lobby() -> None:
 
 
 @virtual
-async def test_a_lobby_survives_the_store() -> None:
+async def test_watchers_receive_changes_after_a_store_failure() -> None:
     """A request for the list raises StoreError while the store fails.
 
     Watchers still receive changes.

@@ -233,7 +233,7 @@ async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
 
 
 @virtual
-async def test_a_node_that_lives_without_its_broker() -> None:
+async def test_events_of_a_node_without_its_broker_arrive() -> None:
     """Events of a node without its broker reach the others within a second: its heartbeat is fresh.
 
     Once the broker is back, the bus carries the events again.
@@ -309,7 +309,7 @@ async def test_events_of_others_are_not_published_again() -> None:
 
 
 @virtual
-async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
+async def test_a_resync_that_a_full_mailbox_refuses_is_repeated() -> None:
     """If a full mailbox refuses a Resync, the room reads the log before its next request."""
     async with two_nodes() as (one, two, room, ada, ben):
         one.connection.drops = has_events
@@ -327,7 +327,7 @@ async def test_a_resync_with_a_full_mailbox_is_made_up_for() -> None:
 
 
 @virtual
-async def test_silently_lost_messages_come_with_the_poll() -> None:
+async def test_the_poll_finds_events_of_lost_messages() -> None:
     """The poll finds events whose messages were lost silently, and is counted."""
     async with two_nodes(server_with_rare_polls(poll_s=30.0)) as (one, two, room, ada, ben):
         one.connection.drops = has_events
@@ -337,7 +337,7 @@ async def test_silently_lost_messages_come_with_the_poll() -> None:
 
 
 @virtual
-async def test_a_lossy_bus_reports_it_with_a_heartbeat() -> None:
+async def test_a_bus_that_reports_lost_messages_causes_a_comparison() -> None:
     """A bus that reports lost messages, as the MQTT bus does, makes the others compare heads."""
     world = server_with_rare_polls()
     async with two_nodes(world) as (_one, two, room, ada, ben):
@@ -483,7 +483,7 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
 
 
 @virtual
-async def test_idle_rooms_leave_memory_though_the_clock_was_set_back() -> None:
+async def test_idle_rooms_leave_memory_after_the_clock_was_set_back() -> None:
     """Idle rooms leave memory in time even if the clock was set back by an hour."""
     world, ahead_ms = server_with_rare_polls(), 0
     world.settings = replace(world.settings, max_rooms=2)

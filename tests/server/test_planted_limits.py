@@ -139,7 +139,7 @@ def connected_guests_are_not_marked(patch: Patch) -> None:
 
 def guests_who_sat_are_not_marked(patch: Patch) -> None:
     async def replacement(_self: MemoryStore, _identity: str) -> None:
-        """Marks nobody."""
+        """Marks no guest."""
 
     patch.setattr(FaultyStore, "mark_sat", replacement)
 

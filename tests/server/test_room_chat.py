@@ -76,7 +76,7 @@ def test_zero_is_no_limit_of_the_chat(played: Played) -> None:
 def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
     """A clock set back by an hour mutes nobody.
 
-    Set back a little, or another node's, it counts as standing still.
+    A clock that is a second behind only lengthens the wait.
     """
     say_at(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
     assert refusal_at(played, 10_000_000 - 3_600_000) is None

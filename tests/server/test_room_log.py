@@ -60,7 +60,7 @@ def test_the_log_alone_makes_the_room() -> None:
     assert played.room.v == len(played.log)
 
 
-def test_a_log_that_does_not_begin_is_an_error() -> None:
+def test_a_log_without_created_is_an_error() -> None:
     """A log whose first event is not `created` raises ValueError."""
     with pytest.raises(ValueError, match="starts with Said"):
         rules.initial_room(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
@@ -222,10 +222,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
 def test_a_broken_view_is_a_game_fault(hook: str) -> None:
-    """An exception in a game's view is GameFault or freezes the room; the description works.
-
-    So does the snapshot.
-    """
+    """An exception in a view is GameFault or freezes the room; description and snapshot work."""
     played = seated()
     played.moves("a1 b1")
     room = played.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
@@ -272,7 +269,7 @@ def test_options_that_a_game_no_longer_has() -> None:
     assert rejected.value.code is Code.OPTION_UNKNOWN
 
 
-def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
+def test_after_a_resignation_no_side_is_to_move() -> None:
     """After a resignation no side is to move, and the view says why."""
     played = seated()
     played.moves("a1")

@@ -92,7 +92,7 @@ async def test_all_sockets_of_an_identity_follow() -> None:
 
 @virtual
 async def test_a_command_sent_again_gets_the_same_ack() -> None:
-    """I1: a repeated command, at once or later, makes its events once."""
+    """I1: a repeated command, at once or later, gets the same ack and is logged once."""
     async with playing() as (world, _, room, ada, ben):
         move = ada.move(room, 0, "b2", key="m")
         for _ in range(3):

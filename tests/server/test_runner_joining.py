@@ -188,7 +188,7 @@ async def test_a_joining_client_receives_the_whole_room() -> None:
 
 
 @virtual
-async def test_joining_twice_is_joining_once() -> None:
+async def test_a_client_that_joins_twice_gets_events_once() -> None:
     """A client that joins twice receives each later event once."""
     async with playing() as (_, _, room, ada, ben):
         await ada.ack(ada.join(room, since=4))

@@ -91,7 +91,7 @@ async def test_a_command_that_loses_five_times_is_refused() -> None:
 
 
 @virtual
-async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
+async def test_events_of_a_lost_message_are_read_from_the_log() -> None:
     """A gap in v makes a node read the log; if no further message comes, the poll does."""
     async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
         cyd = Client(other, "cyd")
@@ -232,7 +232,7 @@ async def test_a_room_that_cannot_be_read_is_opened_later() -> None:
 
 
 @virtual
-async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unexpected exception fails one command with server.fault; the room continues."""
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
@@ -244,7 +244,7 @@ async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @virtual
-async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
+async def test_an_unreadable_log_affects_its_room_only() -> None:
     """An unreadable log entry makes commands of its room server.fault; other rooms work."""
     async with playing() as (world, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
@@ -260,7 +260,7 @@ async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
 
 
 @virtual
-async def test_a_game_that_fails_ends_the_command_only() -> None:
+async def test_a_game_that_fails_affects_the_command_only() -> None:
     """A command that gets game.fault changes nothing; other commands of the room work."""
     broken = False
 

@@ -91,14 +91,14 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
         assert node.world.store._identities == {}
 
 
-async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_connection_without_hello_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that sends no hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
     async with serve() as node, node.socket() as one:
         assert await one.closed() == (Close.POLICY, "say hello")
 
 
-async def test_hello_once() -> None:
+async def test_a_second_hello_is_refused() -> None:
     """A second hello is an error, and the connection keeps its identity."""
     async with serve() as node, node.guest() as one:
         await one.send(wire.Hello(protocol=1, name="Somebody else"))
@@ -134,7 +134,7 @@ async def test_hello_without_a_store() -> None:
     ],
 )
 async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: str | None) -> None:
-    """A bad message gets an error with its id; the connection lives on and nothing changes."""
+    """A bad message gets an error with its id; the connection stays open and nothing changes."""
     async with serve() as node, node.guest() as one:
         await one.send(frame)
         error = await one.receive()
@@ -199,9 +199,7 @@ async def test_a_match_by_socket() -> None:
 
 
 async def test_a_socket_that_closes_is_forgotten() -> None:
-    """A closed socket loses its rooms, its place in the lobby and its session, and presence reports
-    it.
-    """
+    """A closed socket is removed from its rooms, the lobby and the sessions; presence reports it."""
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
         await ada.ack("join", room=room)

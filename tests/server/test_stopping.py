@@ -42,8 +42,9 @@ class FakeSocket:
 @pytest.mark.parametrize("silent_count", [0, 1, 10])
 @virtual
 async def test_sessions_that_do_not_answer_their_close_are_aborted(silent_count: int) -> None:
-    """All sessions are asked to reconnect, spread over the drain; those that answer close in order
-    and the others are aborted, so that the end takes less than four seconds for any number of them.
+    """Shutdown closes all sessions in time, for any number of clients that do not answer.
+
+    Sessions that answer their close end in order; the others are aborted.
     """
     async with FakeServer().hub() as hub:
         sessions = Sessions(hub)

@@ -178,7 +178,7 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         assert match.plies == 7
 
 
-async def test_a_group_with_losers_is_one_statement(
+async def test_a_group_with_conflicts_is_one_statement(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A group with conflicts and used keys is committed by one statement."""
@@ -212,7 +212,7 @@ async def test_a_group_with_losers_is_one_statement(
 # --- locks and time-outs --------------------------------------------------------------------------
 
 
-async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str) -> None:
+async def test_a_locked_room_delays_no_other(postgres: Postgres, database: str) -> None:
     """While another session holds a room's row, appends to it fail as StoreUnavailable within
     the lock timeout, and the rest of their group is committed; later appends succeed.
     """
