@@ -74,15 +74,15 @@ def parse_lines(file: bytes) -> list[Any]:
 
 def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
     """The rows of a backup by table."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
     for line in parse_lines(file):
         if isinstance(line, list):
             rows.append(dict(zip(columns, line, strict=True)))
         elif "table" in line:
-            rows, columns = found.setdefault(line["table"], []), list(line["columns"])
-    return found
+            rows, columns = tables.setdefault(line["table"], []), list(line["columns"])
+    return tables
 
 
 def compress_lines(content: list[Any]) -> bytes:
@@ -341,24 +341,24 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         await play_matches(store)
         await asyncio.to_thread((tmp_path / "store.sqlite3").with_name, "x")
     (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
-    done = await asyncio.to_thread(command, "backup", file, "--data", source)
-    assert (done.exit_code, done.stdout.split(" of ")[0]) == (
+    result = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (result.exit_code, result.stdout.split(" of ")[0]) == (
         0,
         f"{file} holds 5 rooms with 31 events,",
     )
     assert file.stat().st_mode & 0o777 == 0o600
-    again = await asyncio.to_thread(command, "backup", file, "--data", source)
-    assert (again.exit_code, "already" in again.stderr) == (1, True)
+    repeated = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (repeated.exit_code, "already" in repeated.stderr) == (1, True)
     missing = await asyncio.to_thread(
         command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere"
     )
     assert (missing.exit_code, "there is no database" in missing.stderr) == (1, True)
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "nowhere").exists()
-    done = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
-    assert done.exit_code == 0, done.stderr
-    again = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
-    assert (again.exit_code, "not empty" in again.stderr) == (1, True)
+    result = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert result.exit_code == 0, result.stderr
+    repeated = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert (repeated.exit_code, "not empty" in repeated.stderr) == (1, True)
     clean = await asyncio.to_thread(command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
@@ -376,11 +376,11 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         await other.run(
             lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount
         )
-        found = await asyncio.to_thread(command, "verify", database=url)
-        assert found.exit_code == 1
-        assert len(found.stdout.splitlines()) == 5
-        assert "the head is 99, the log ends at" in found.stdout
-        assert "5 rooms, 31 events, 8 moves: 5 problems" in found.stderr
+        verified = await asyncio.to_thread(command, "verify", database=url)
+        assert verified.exit_code == 1
+        assert len(verified.stdout.splitlines()) == 5
+        assert "the head is 99, the log ends at" in verified.stdout
+        assert "5 rooms, 31 events, 8 moves: 5 problems" in verified.stderr
         unknown = await asyncio.to_thread(
             command, "verify", database=url.rpartition("/")[0] + "/nowhere"
         )

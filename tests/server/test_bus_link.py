@@ -467,8 +467,8 @@ async def test_a_workers_access_rights(tmp_path: Path) -> None:
         server.set_status(b"here")
         await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.received)
         await until(lambda: work.commands_topic("worker-1").encode() in at_worker.payloads)
-        heard = {topic for topic, _ in at_worker.received} - {f"{ROOT}/echo/worker-1"}
-        assert heard == {work.commands_topic("worker-1"), f"{ROOT}/nodes/server-1"}
+        received_topics = {topic for topic, _ in at_worker.received} - {f"{ROOT}/echo/worker-1"}
+        assert received_topics == {work.commands_topic("worker-1"), f"{ROOT}/nodes/server-1"}
 
 
 def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:

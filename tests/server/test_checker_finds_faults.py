@@ -312,18 +312,18 @@ async def test_the_checker_finds_the_fault(
     fault: Callable[[Patch], FakeServer], invariants: set[str], monkeypatch: Patch
 ) -> None:
     """The checker reports the fault under its invariants within a dozen runs."""
-    found: list[str] = []
+    violations: list[str] = []
     for _ in range(12):
-        found += await find_faults(fault(monkeypatch))
-        if invariants <= {one.split(":")[0] for one in found}:
+        violations += await find_faults(fault(monkeypatch))
+        if invariants <= {violation.split(":")[0] for violation in violations}:
             return
-    raise AssertionError(found[:5])
+    raise AssertionError(violations[:5])
 
 
 async def find_faults(world: FakeServer) -> list[str]:
     async with asyncio.timeout(60):
-        run = await play(COMMANDS, world=world, restart=False, catch_up_s=1.0)
-    return history.check(run.history)
+        result = await play(COMMANDS, world=world, restart=False, catch_up_s=1.0)
+    return history.check(result.history)
 
 
 async def test_without_a_fault_the_checker_finds_none() -> None:

@@ -335,10 +335,10 @@ async def test_a_guest_who_is_deleted_during_hello() -> None:
         assert token is not None
         world.pass_days(GUEST_DAYS + 1)
         gate = world.store.hold("mark_identities_seen")
-        asked = asyncio.create_task(request_guest(http, token))
+        requesting = asyncio.create_task(request_guest(http, token))
         await world.store.waiting["mark_identities_seen"].wait()
         assert await expire_guests_after(world, 0) == (before,)
         gate.set()
-        after, fresh = await asked
+        after, fresh = await requesting
         assert after != before
         assert fresh is not None

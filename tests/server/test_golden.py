@@ -91,8 +91,8 @@ def verify_store(data: Path) -> dict[str, Any]:
     assert CliRunner().invoke(admin.main, ["migrate", "--data", str(data)]).exit_code == 0
     result = CliRunner().invoke(admin.main, ["verify", "--json", "--data", str(data)])
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:

@@ -40,15 +40,15 @@ def head(target: str, method: str = "POST", **headers: str) -> bytes:
 @pytest.fixture
 def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Records the encodings for which a decompressor was made."""
-    made: list[str] = []
+    encodings: list[str] = []
     real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (mypy refuses the attribute: it is not exported)
 
     def spy(encoding: str | None = None, **options: Any) -> Any:
-        made.append(encoding or "")
+        encodings.append(encoding or "")
         return real(encoding=encoding, **options)
 
     monkeypatch.setattr(aiohttp.http_parser, "ZLibDecompressor", spy)
-    return made
+    return encodings
 
 
 # --- bodies ---------------------------------------------------------------------------------------

@@ -488,18 +488,18 @@ async def test_leaving_the_lobby() -> None:
     """A client receives no changes after leaving, nor after it closed during the subscription."""
     world = FakeServer()
     async with world.hub() as hub:
-        eve, gone = await watch(hub), Client(hub, "gone")
+        eve, closed = await watch(hub), Client(hub, "gone")
         hub.lobby.leave(eve)
         gate = world.store.hold("rooms")
-        joining = asyncio.create_task(hub.lobby.watch(gone, ACK))
+        joining = asyncio.create_task(hub.lobby.watch(closed, ACK))
         await world.store.waiting["rooms"].wait()
-        gone.close()
+        closed.close()
         gate.set()
         await joining
         await Client(hub, "ada").create()
         await asyncio.sleep(2)
         assert len(eve.messages) == 1
-        assert gone.messages == []
+        assert closed.messages == []
 
 
 @virtual

@@ -53,8 +53,8 @@ async def scrape(node: Node) -> dict[str, float]:
 async def sit_down(ada: Socket, ben: Socket) -> str:
     """Creates a room with a match of sticks between two people; returns its id."""
     room = str((await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"])
-    for one in (ada, ben):
-        await one.ack("join", room=room)
+    for player in (ada, ben):
+        await player.ack("join", room=room)
     await ben.ack("sit", room=room, seat=1)
     return room
 
@@ -207,10 +207,10 @@ async def test_another_node_takes_over_at_once() -> None:
     """A stopping node ends its heartbeat in the store, so another node can take over at once."""
     world = FakeServer()
     world.settings = replace(world.settings, heartbeat_s=60.0)
-    gone = asyncio.Event()
+    may_answer = asyncio.Event()
 
     async def never(job: Job) -> str:
-        await gone.wait()
+        await may_answer.wait()
         return await first_legal(job)
 
     world.engines.answer = never
@@ -222,8 +222,8 @@ async def test_another_node_takes_over_at_once() -> None:
 
 def test_settings_of_the_log_and_the_metrics() -> None:
     """An invalid log level or port is refused, and the error names the setting."""
-    found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
-    assert (found.log, found.metrics_port) == ("debug", 9100)
+    settings = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
+    assert (settings.log, settings.metrics_port) == ("debug", 9100)
     for variable, value in (
         ("PLYROOM_LOG", "loud"),
         ("PLYROOM_METRICS_PORT", "70000"),

@@ -395,11 +395,11 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
 async def test_a_late_message_does_not_take_a_room_back() -> None:
     """After a takeover a late message of the previous node does not stop the AI's search."""
     world = server_with_rare_polls()
-    asked, thinking = asyncio.Event(), asyncio.Event()
+    search_started, may_answer = asyncio.Event(), asyncio.Event()
 
     async def slow(job: Job) -> str:
-        asked.set()
-        await thinking.wait()
+        search_started.set()
+        await may_answer.wait()
         return await first_legal(job)
 
     world.engines.answer = slow
@@ -412,12 +412,12 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         assert v is not None
         log = await world.store.events(room, v - 1)
         one.die(is_reported=True)
-        await asked.wait()
+        await search_started.wait()
         while len(world.engines.jobs) < 2:
             await asyncio.sleep(0.1)
         world.bus.publish(EventsAppended(room, "n1", tuple(log)))
         await asyncio.sleep(1)
-        thinking.set()
+        may_answer.set()
         await ben.at_v(v + 1)
         assert world.engines.cancelled == []
 

@@ -102,21 +102,21 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_the_commands_make_private_files(tmp_path: Path) -> None:
     """`migrate` and `restore` create private databases, and `backup` a private file."""
-    data, copied = tmp_path / "data", tmp_path / "copied"
+    data, restored = tmp_path / "data", tmp_path / "copied"
 
     def run(*arguments: str) -> None:
-        done = CliRunner().invoke(main, arguments)
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
 
     run("migrate", "--data", str(data))
     run("backup", str(tmp_path / "backup"), "--data", str(data))
-    run("restore", str(tmp_path / "backup"), "--data", str(copied))
+    run("restore", str(tmp_path / "backup"), "--data", str(restored))
     assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o600
-    for folder in (data, copied):
-        made = modes(folder)
-        assert made.pop(folder.name) == 0o700
-        assert "plyroom.sqlite3" in {Path(name).name for name in made}
-        assert set(made.values()) == {0o600}, made
+    for folder in (data, restored):
+        file_modes = modes(folder)
+        assert file_modes.pop(folder.name) == 0o700
+        assert "plyroom.sqlite3" in {Path(name).name for name in file_modes}
+        assert set(file_modes.values()) == {0o600}, file_modes
 
 
 async def test_a_clients_own_server_keeps_a_private_folder(

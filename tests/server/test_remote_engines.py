@@ -327,7 +327,7 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
         ]
         searching = asyncio.create_task(network.search())
         await first.until(lambda: bool(first.commands))
-        begun_s = now_s()
+        started_s = now_s()
         second = await network.add_worker()
         second.script = answers("e")
         await asyncio.sleep(0.35)
@@ -337,7 +337,7 @@ async def test_a_worker_that_dies_is_replaced_at_once() -> None:
         assert (await searching).move == "e"
         assert now_s() == died_s
         assert (second.commands[0].attempt, second.commands[0].id) == (2, first.commands[0].id)
-        assert second.commands[0].time_ms == 1000 - 400 - round(1000 * (died_s - begun_s))
+        assert second.commands[0].time_ms == 1000 - 400 - round(1000 * (died_s - started_s))
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
@@ -357,10 +357,10 @@ async def test_a_worker_that_falls_silent(has_begun: bool) -> None:
         second.advertise(running=8)
         second.script = answers("e")
         await network.until(lambda: network.engines._workers[second.name].load > 1)
-        begun_s = now_s()
+        started_s = now_s()
         result = await network.search()
         assert result.move == ("c" if has_begun else "e")
-        assert now_s() - begun_s < 1.0 + 3.0
+        assert now_s() - started_s < 1.0 + 3.0
         assert (len(first.commands), len(second.commands)) == (1, 0 if has_begun else 1)
         await first.until(lambda: bool(first.stopped))
 

@@ -144,9 +144,9 @@ async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
     monkeypatch.setattr(Position, "view", view)
     with pytest.raises(GameFault):
         await page(replays)
-    found = await page(replays)
+    views = await page(replays)
     monkeypatch.undo()
-    assert found == await page(Replays())
+    assert views == await page(Replays())
 
 
 class UnchangingPosition:
@@ -164,19 +164,19 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
     """Drawing is charged once per hundred plies or part of them, cached views are free, and a
     refusal draws nothing.
     """
-    replays, asked = Replays(), 0
+    replays, charges = Replays(), 0
 
     def charge() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > charged:
+        nonlocal charges
+        charges += 1
+        if charges > charged:
             raise LimitExceeded(Code.RATE_EXCEEDED, "no more", 1)
 
     for _ in range(2):
         await replays.page(
             "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
         )
-        assert asked == charged
+        assert charges == charged
     cached_bytes = replays.cached_bytes
     with pytest.raises(LimitExceeded):
         await page(replays, "another", charge=charge)
@@ -188,16 +188,16 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 
 def record_reads(node: Node) -> list[str]:
     """Records the rooms whose logs are read from the store."""
-    found: list[str] = []
+    rooms: list[str] = []
     store = node.world.store
     real = store.events
 
     async def events(room: str, after_v: int, limit: int = 1000) -> Any:
-        found.append(room)
+        rooms.append(room)
         return await real(room, after_v, limit)
 
     store.events = events  # type: ignore[method-assign]
-    return found
+    return rooms
 
 
 async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:

@@ -301,8 +301,8 @@ async def test_the_ai_waits_before_it_moves() -> None:
         reply = await ada.until(
             lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1
         )
-        mine = next(m for m in ada.events() if m["kind"] == "moved")
-        assert 350 <= reply["at"] - mine["at"] < 500
+        first_move = next(m for m in ada.events() if m["kind"] == "moved")
+        assert 350 <= reply["at"] - first_move["at"] < 500
 
 
 @virtual

@@ -199,7 +199,7 @@ async def test_a_match_by_socket() -> None:
 
 
 async def test_a_socket_that_closes_is_forgotten() -> None:
-    """A closed socket is removed from its rooms, the lobby and the sessions; presence reports it."""
+    """A closed socket is removed from its rooms, lobby and sessions; presence reports it."""
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
         await ada.ack("join", room=room)

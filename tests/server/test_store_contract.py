@@ -166,9 +166,9 @@ async def test_a_command_makes_events_once(store: Store) -> None:
     key = CommandKey("ada", "1")
     await store.append(append("r1", 2, key, count=2))
     assert await store.find_command("r1", key) == (3, 4)
-    with pytest.raises(Duplicate) as made:
+    with pytest.raises(Duplicate) as duplicate:
         await store.append(append("r1", 4, key, projections=[listing("no")]))
-    assert (made.value.first_v, made.value.last_v) == (3, 4)
+    assert (duplicate.value.first_v, duplicate.value.last_v) == (3, 4)
     assert await store.head("r1") == RoomHead(4, "n1", None)
     assert await store.rooms(9) == []
 
@@ -681,10 +681,10 @@ async def test_a_deletion_checks_its_rows_again(
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}
         assert await store._run_write(
-            lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)
+            lambda connection: expiry.delete_rooms(connection, heads, SPAN.before_day)
         ) == ["gone"]
         assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
-        gone = await store._run_write(
-            lambda one: expiry.delete_identities(one, names, SPAN.before_day)
+        deleted = await store._run_write(
+            lambda connection: expiry.delete_identities(connection, names, SPAN.before_day)
         )
-        assert sorted(gone) == ["gone", "grew"]
+        assert sorted(deleted) == ["gone", "grew"]

@@ -93,10 +93,10 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                     assert isinstance(await reading, StoreUnavailable)
             finally:
                 durable.resume()
-            made = await asyncio.gather(
+            results = await asyncio.gather(
                 *(insist(store, room, key, b'{"kind":"danced"}') for room in rooms)
             )
-            assert [v for _, v in made] == [turn + 2] * len(rooms)
+            assert [v for _, v in results] == [turn + 2] * len(rooms)
         assert set((await store.heads(rooms)).values()) == {turns + 1}
 
 

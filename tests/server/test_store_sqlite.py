@@ -469,8 +469,8 @@ def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
     fresh = create_engine("sqlite://")
     metadata.create_all(fresh)
     with fresh.connect() as connection, closing(sqlite3.connect(path)) as migrated:
-        made = migrated.execute(TABLES).fetchall()
-        assert made == [tuple(row) for row in connection.exec_driver_sql(TABLES)]
+        tables = migrated.execute(TABLES).fetchall()
+        assert tables == [tuple(row) for row in connection.exec_driver_sql(TABLES)]
         ((name, sql),) = migrated.execute(PARTIAL).fetchall()
         assert (name, sql.partition(" WHERE ")[2]) == ("ix_rooms_due_ms", "due_ms IS NOT NULL")
     fresh.dispose()
