@@ -39,12 +39,12 @@ async def refusal(node: Node, target: str) -> tuple[int, str]:
 @asynccontextmanager
 async def matches(
     count: int = 1,
-    world: FakeServer | None = None,
+    fake: FakeServer | None = None,
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
     """A node, a room with `count` finished matches and a running one, and their ids in order."""
-    async with serve(world, **(settings or {})) as node:
+    async with serve(fake, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
         await ada.ack(ada.join(room))
@@ -189,7 +189,7 @@ async def test_a_match_without_its_game_can_be_read() -> None:
             raise UnknownGame(f"there is no game {game_id}")
         return load_game(game_id)
 
-    async with matches(world=FakeServer(find_game=find)) as (node, _, ids):
+    async with matches(fake=FakeServer(find_game=find)) as (node, _, ids):
         is_removed = True
         match = await get(node, f"/api/matches/{ids[0]}")
         assert len(match["moves"]) == 5
@@ -208,10 +208,10 @@ async def test_a_store_that_does_not_answer() -> None:
 
 async def test_a_server_error_reveals_no_details() -> None:
     """An unexpected exception gets 500 server.fault; only the log has the details."""
-    world = FakeServer()
+    fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
-        async with serve(world) as node:
-            world.store.matches = raises  # type: ignore[assignment,method-assign]
+        async with serve(fake) as node:
+            fake.store.matches = raises  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body
@@ -256,11 +256,11 @@ async def test_draining() -> None:
 
 async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
     """Only the metrics port says why a node is not ready, with the store's error."""
-    world = FakeServer()
-    async with api_client(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:
-        world.store.fail("check")
+    fake = FakeServer()
+    async with api_client(Api(fake.ports("n1"), Limits(Settings()), lambda: False)) as client:
+        fake.store.fail("check")
         assert await (await client.get("/readyz")).json() == {"status": "not ready"}
-        world.store.fail("check")
+        fake.store.fail("check")
         details = await (await client.get("/details")).json()
         assert details["status"] == "store unavailable"
         assert details["error"]

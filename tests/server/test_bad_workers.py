@@ -357,11 +357,11 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
 
     No text of the bad workers is shown or stored.
     """
-    world = FakeServer()
-    world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
+    fake = FakeServer()
+    fake.settings = settings_with(fake.settings, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
+        hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
         faults = (
             "no move",
             "a quarantine",
@@ -382,18 +382,18 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         assert duel.check() >= 7
         assert [len(worker.commands) for worker in bad_workers] == [1] * len(faults)
         assert engines._metrics.bad_answers == len(faults)
-        stored = [event.body for event in await world.store.events(duel.room, 0)]
-        stored += [thought.body for thought in await world.store.thoughts(over["match"])]
+        stored = [event.body for event in await fake.store.events(duel.room, 0)]
+        stored += [thought.body for thought in await fake.store.thoughts(over["match"])]
         assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)
         assert not [body for body in stored if b"evil" in body or HOSTILE_TEXT.encode() in body]
 
 
 async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
     """The match ends as a failure, and the reason is the server's own text."""
-    world = FakeServer()
+    fake = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
+        hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
         await add_bad_worker(stack, broker, "bad", BAD_SCRIPTS["a quarantine"])
         await until(lambda: bool(engines._workers))
         duel = Duel(hub, "host")
@@ -405,7 +405,7 @@ async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
                 or (m["t"] == "snapshot" and bool(m["match"].get("over")))
             )
         )
-        stored = [json.loads(event.body) for event in await world.store.events(duel.room, 0)]
+        stored = [json.loads(event.body) for event in await fake.store.events(duel.room, 0)]
         assert (stored[-1]["how"], stored[-1]["reason"]) == (
             "failure",
             "the AI could not move: no engine found a move",

@@ -64,29 +64,29 @@ class Nodes(FakeServer):
 
 
 @asynccontextmanager
-async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
+async def two_nodes(fake: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
     """Two nodes with connected buses; heads are polled only once an hour."""
     async with AsyncExitStack() as stack:
         nodes = []
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
-            bus = world.buses[name] = await stack.enter_async_context(
+            bus = fake.buses[name] = await stack.enter_async_context(
                 open_mqtt_bus(broker, name, KEY)
             )
             await until_bus_is_up(bus)
-            nodes.append(await stack.enter_async_context(serve(world, name, **limits.NO_LIMITS)))
+            nodes.append(await stack.enter_async_context(serve(fake, name, **limits.NO_LIMITS)))
         yield nodes[0], nodes[1]
 
 
 async def play(
-    world: Nodes, broker: Broker, commands: int, seed: int, faults: Coroutine[Any, Any, None]
+    fake: Nodes, broker: Broker, commands: int, seed: int, faults: Coroutine[Any, Any, None]
 ) -> History:
     """Plays four clients on two nodes while `faults` runs; returns the history.
 
     Asserts that all clients have caught up at the end.
     """
-    world.engines.answer = slow_first_legal
+    fake.engines.answer = slow_first_legal
     history = History()
-    async with two_nodes(world, broker, broker) as nodes:
+    async with two_nodes(fake, broker, broker) as nodes:
         urls = [f"ws://{node.host}/ws" for node in nodes]
         clients = [LoadClient(name, urls, history, seed) for name in NAMES]
         rooms = await make_rooms(clients)
@@ -109,14 +109,14 @@ async def play(
     return history
 
 
-async def kill_repeatedly(broker: Mosquitto, times: int, world: "Nodes") -> None:
+async def kill_repeatedly(broker: Mosquitto, times: int, fake: "Nodes") -> None:
     """Kills and restarts the broker `times` times, then waits until every node has reconnected."""
     for _ in range(times):
         await asyncio.sleep(0.4)
         await broker.kill()
         await asyncio.sleep(0.2)
         await broker.start()
-    while not all(bus.link.counts.connected > 1 for bus in world.buses.values()):
+    while not all(bus.link.counts.connected > 1 for bus in fake.buses.values()):
         await asyncio.sleep(0.01)
 
 
@@ -132,12 +132,12 @@ async def test_clients_while_the_broker_is_killed(
     All clients catch up without a poll.
     """
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
-        world = Nodes(store)
+        fake = Nodes(store)
         history = await play(
-            world, broker.address, commands, 1, kill_repeatedly(broker, kills, world)
+            fake, broker.address, commands, 1, kill_repeatedly(broker, kills, fake)
         )
         assert check(history) == []
-        assert all(bus.link.counts.connected > 1 for bus in world.buses.values())
+        assert all(bus.link.counts.connected > 1 for bus in fake.buses.values())
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) 
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
         chatting(nodes) as chatter,
     ):
         await chatter.until_received(await chatter.say())
@@ -253,7 +253,7 @@ async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) 
                 v = await chatter.say()
                 await clock.until(lambda v=v: v in chatter.received_at_s, within_s=MAX_LAG_S)  # type: ignore[misc]
         await restore(broker)
-        for bus in world.buses.values():
+        for bus in fake.buses.values():
             await until_bus_is_up(bus)
         await chatter.until_received(await chatter.say())  # maybe through the heads
         async with stopped_clock():
@@ -291,9 +291,9 @@ async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
     """The metrics show whether the bus is up, its round-trip time, and refused messages."""
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n1", KEY) as bus:
         await until_bus_is_up(bus)
-        world = Nodes()
-        world.buses["n1"] = bus
-        async with serve(world, "n1", metrics_port=0) as node:
+        fake = Nodes()
+        fake.buses["n1"] = bus
+        async with serve(fake, "n1", metrics_port=0) as node:
             bus._on_node("plyroom/1/lobby", b"nonsense")
             before = await scrape(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
@@ -315,16 +315,16 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
     Once the broker runs, the nodes exchange messages.
     """
     broker = Mosquitto(tmp_path)
-    world = Nodes()
+    fake = Nodes()
     async with AsyncExitStack() as stack:
         nodes = []
         for name in ("n1", "n2"):
-            world.buses[name] = await stack.enter_async_context(
+            fake.buses[name] = await stack.enter_async_context(
                 open_mqtt_bus(broker.address, name, KEY)
             )
             nodes.append(
                 await stack.enter_async_context(
-                    serve(world, name, metrics_port=0, **limits.NO_LIMITS)
+                    serve(fake, name, metrics_port=0, **limits.NO_LIMITS)
                 )
             )
         async with nodes[0].guest() as ada:
@@ -333,7 +333,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
         assert await readiness(nodes[0]) == {"status": "ok", "bus": "away"}
         await broker.start()
         stack.push_async_callback(broker.kill)
-        for bus in world.buses.values():
+        for bus in fake.buses.values():
             await until_bus_is_up(bus)
         assert await readiness(nodes[0]) == {"status": "ok"}
         async with chatting((nodes[0], nodes[1])) as chatter:
@@ -377,7 +377,7 @@ async def test_forged_messages_are_counted_and_dropped(
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
     ):
         async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as attacker:
             room = chatter._room
@@ -393,7 +393,7 @@ async def test_forged_messages_are_counted_and_dropped(
             await chatter.talk(flooding)
             await flooding
             chatter.check()
-        bus = world.buses["n2"]
+        bus = fake.buses["n2"]
         assert bus.link.counts.refused >= 4 * rounds
         assert bus.link.counts.connected == 1
     output = capsys.readouterr()

@@ -64,9 +64,9 @@ def present(client: Client) -> tuple[list[bool], int]:
 
 
 @asynccontextmanager
-async def hubs(world: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
+async def hubs(fake: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(world.hub(name)) for name in names]
+        yield [await stack.enter_async_context(fake.hub(name)) for name in names]
 
 
 # --- the lobby ------------------------------------------------------------------------------------
@@ -107,9 +107,9 @@ async def test_a_lobby_without_the_bus_reads_the_store() -> None:
     """With the bus cut, watchers on the other node see new, changed and removed rooms within
     seconds.
     """
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (first, second):
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
         watcher = await Watcher(second, "w").watch()
         ada = Client(first, "ada")
         open_room, aborted = await ada.create("tic-tac-toe"), await ada.create("sticks")
@@ -222,11 +222,11 @@ async def test_presence_is_of_all_nodes() -> None:
 @virtual
 async def test_presence_on_a_dead_node_ends(how: str) -> None:
     """Clients of a dead node disappear, at once if it closes in order, else after its silence."""
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1") as (first,):
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1") as (first,):
         async with AsyncExitStack() as stack:
-            second = await stack.enter_async_context(world.hub("n2"))
+            second = await stack.enter_async_context(fake.hub("n2"))
             ada, *_ = await join_three_people(first, second)
             await asyncio.sleep(DELIVERY_S)
             assert present(ada) == ([True, True], 1)
@@ -246,11 +246,11 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
     """While the bus is away all nodes are silent, so the last known presence stays; clients that
     left disappear once it is back.
     """
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1") as (first,):
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1") as (first,):
         async with AsyncExitStack() as stack:
-            second = await stack.enter_async_context(world.hub("n2"))
+            second = await stack.enter_async_context(fake.hub("n2"))
             ada, *_ = await join_three_people(first, second)
             await asyncio.sleep(DELIVERY_S)
             bus.cut, bus.is_up = True, False
@@ -264,9 +264,9 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
 @virtual
 async def test_lost_presence_is_repeated() -> None:
     """Presence is published again every half minute, which repairs lost messages."""
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (first, second):
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
         ada, ben, _, room = await join_three_people(first, second)
         await asyncio.sleep(DELIVERY_S)
         publish = bus.publish
@@ -292,9 +292,9 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
     Otherwise heads are polled every 30 s.
     """
-    world = FakeServer().unlimited()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (first, second):
+    fake = FakeServer().unlimited()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
         ada, ben, _, room = await join_three_people(first, second)
         await settle()
         bus.cut, bus.is_up = True, False
@@ -326,29 +326,29 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 @virtual
 async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
     """NodeDown only shortens the time between the last heartbeat's expiry and the takeover."""
-    world = FakeServer()
-    world.settings = replace(world.settings, heartbeat_s=10.0)
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, heartbeat_s=10.0)
     waiting = asyncio.Event()
 
     async def never(_: Any) -> str:
         await waiting.wait()
         raise AssertionError
 
-    world.engines.answer = never
-    async with hubs(world, "n2") as (second,):
+    fake.engines.answer = never
+    async with hubs(fake, "n2") as (second,):
         await settle()
-        async with world.hub("n1") as first:
+        async with fake.hub("n1") as first:
             await Client(first, "ada").create(
                 "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())
             )
-            await world.engines.asked.wait()
+            await fake.engines.asked.wait()
         # The node has ended in order; a new heartbeat makes it look as if it had died.
         heartbeat_at_s = asyncio.get_running_loop().time()
-        await world.store.heartbeat("n1", 30_000)
-        world.engines.asked.clear()
+        await fake.store.heartbeat("n1", 30_000)
+        fake.engines.asked.clear()
         second.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
-            await world.engines.asked.wait()
+            await fake.engines.asked.wait()
         waited_s = asyncio.get_running_loop().time() - heartbeat_at_s
         assert 30.0 <= waited_s < 31.0
 
@@ -360,7 +360,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
     """Lobby and presence on three nodes over a broker; when one is killed, its clients disappear
     within a second of its will.
     """
-    world = FakeServer()
+    fake = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         buses: list[MqttBus] = []
@@ -369,7 +369,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
             bus = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
             await until_bus_is_up(bus)
             buses.append(bus)
-            nodes.append(await stack.enter_async_context(open_hub(world.ports(name, bus=bus))))
+            nodes.append(await stack.enter_async_context(open_hub(fake.ports(name, bus=bus))))
         watcher = await Watcher(nodes[2], "w").watch()
         ada, _, _, room = await join_three_people(nodes[0], nodes[1])
         await until(lambda: bool(ada.of("presence")) and present(ada) == ([True, True], 1))

@@ -320,9 +320,9 @@ async def test_the_checker_finds_the_fault(
     raise AssertionError(violations[:5])
 
 
-async def find_faults(world: FakeServer) -> list[str]:
+async def find_faults(fake: FakeServer) -> list[str]:
     async with asyncio.timeout(60):
-        result = await play(COMMANDS, world=world, restart=False, catch_up_s=1.0)
+        result = await play(COMMANDS, fake=fake, restart=False, catch_up_s=1.0)
     return history.check(result.history)
 
 

@@ -296,13 +296,13 @@ class Duel:
 
 @asynccontextmanager
 async def node(
-    world: FakeServer, broker: Mosquitto, name: str
+    fake: FakeServer, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
     """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
         await until_bus_is_up(bus)
-        async with open_hub(world.ports(name, bus=bus, engines=engines)) as hub:
+        async with open_hub(fake.ports(name, bus=bus, engines=engines)) as hub:
             yield hub, engines
 
 
@@ -314,13 +314,11 @@ async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
 
     Every ply gets one move, no match fails, and all matches continue.
     """
-    world, chance = FakeServer(), random.Random(3)
-    world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
+    fake, chance = FakeServer(), random.Random(3)
+    fake.settings = replace(fake.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        nodes = [
-            await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
-        ]
+        nodes = [await stack.enter_async_context(node(fake, broker, name)) for name in ("n1", "n2")]
         handles = {name: start_worker(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
         for duel in duels:

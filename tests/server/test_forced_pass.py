@@ -131,9 +131,9 @@ def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def waiting_for_a_pass(world: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
+async def waiting_for_a_pass(fake: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
     """A match in which Ada has to pass; she and Ben follow the room."""
-    async with world.hub() as hub:
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game="othello", seats=(ME,))
         await ada.ack(ada.join(room))
@@ -150,10 +150,10 @@ def is_pass(message: dict[str, Any]) -> bool:
     )
 
 
-async def moves_of(world: FakeServer, room: str) -> list[StoredEvent]:
+async def moves_of(fake: FakeServer, room: str) -> list[StoredEvent]:
     return [
         event
-        for event in await world.store.events(room, 0)
+        for event in await fake.store.events(room, 0)
         if event.body.startswith(b'{"kind":"moved"')
     ]
 
@@ -165,14 +165,14 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
     All followers see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
-    world = FakeServer()
-    async with waiting_for_a_pass(world) as (_, room, ada, ben):
+    fake = FakeServer()
+    async with waiting_for_a_pass(fake) as (_, room, ada, ben):
         (turn,) = [m for m in ada.of("turn") if m["ply"] == 8]
         assert [move["id"] for move in turn["moves"]] == ["pass"]
         for _ in range(3):
             await asyncio.sleep(0.3)
             await ben.ack(ben.chat(room, "you cannot move"))
-        assert len(await moves_of(world, room)) == 8
+        assert len(await moves_of(fake, room)) == 8
         for one in (ada, ben):
             event = await one.until(is_pass)
             assert (event["ply"], event["seat"], event["forced"]) == (8, 0, True)
@@ -184,11 +184,11 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
 @virtual
 async def test_a_players_own_pass_cancels_the_servers() -> None:
     """A player's own pass in time cancels the server's."""
-    world = FakeServer()
-    async with waiting_for_a_pass(world) as (_, room, ada, _ben):
+    fake = FakeServer()
+    async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))
         await asyncio.sleep(10)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
         assert "forced" not in (await ada.until(is_pass))
 
 
@@ -196,52 +196,52 @@ async def test_a_players_own_pass_cancels_the_servers() -> None:
 async def test_a_forced_pass_survives_a_restart() -> None:
     """If a node dies within the second, the next node passes, even without followers."""
     for sole_node in (True, False):
-        world = FakeServer()
-        world.settings = Settings(sole_node=sole_node, workers=1)
-        async with waiting_for_a_pass(world) as (_, room, _ada, _ben):
+        fake = FakeServer()
+        fake.settings = Settings(sole_node=sole_node, workers=1)
+        async with waiting_for_a_pass(fake) as (_, room, _ada, _ben):
             pass
-        assert len(await moves_of(world, room)) == 8
-        async with world.hub("n2"):
+        assert len(await moves_of(fake, room)) == 8
+        async with fake.hub("n2"):
             await asyncio.sleep(10)
-            (*_, last) = await moves_of(world, room)
+            (*_, last) = await moves_of(fake, room)
             assert b'"forced":true' in last.body
-            assert len(await moves_of(world, room)) == 9
+            assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
     """Of two nodes with the room open, only the one that wrote last tries to pass."""
-    world = FakeServer()
-    async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
+    fake = FakeServer()
+    async with fake.hub("n2") as other, waiting_for_a_pass(fake) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await cyd.until(is_pass)
         await asyncio.sleep(10)
         tried = other.ports.metrics
         assert (tried.commands, tried.conflicts, tried.repeated, tried.rejected) == (0, 0, 0, 0)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_two_nodes_pass_once() -> None:
     """Two nodes that both believe they are responsible make one pass."""
-    world = FakeServer()
-    world.bus.cut = True  # type: ignore[attr-defined]
-    async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
-        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+    fake = FakeServer()
+    fake.bus.cut = True  # type: ignore[attr-defined]
+    async with waiting_for_a_pass(fake) as (_, room, _ada, _ben), fake.hub("n2") as other:
+        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await world.store.heartbeat("n1", -1)
+            await fake.store.heartbeat("n1", -1)
         await asyncio.sleep(40)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_a_pass_whose_write_fails_is_repeated() -> None:
     """If the store fails, before or after the write, one pass is logged in the end."""
     for fault in (Fault(), Fault(after=True)):
-        world = FakeServer()
-        async with waiting_for_a_pass(world) as (_, room, ada, _ben):
-            world.store.fail("append", fault)
+        fake = FakeServer()
+        async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
+            fake.store.fail("append", fault)
             await ada.until(is_pass)
             await asyncio.sleep(10)
-            assert len(await moves_of(world, room)) == 9
+            assert len(await moves_of(fake, room)) == 9

@@ -417,13 +417,13 @@ class AdjustableClock(FakeServer):
 
 async def test_requests_are_limited_by_address() -> None:
     """Requests beyond an address's limit get 429 with Retry-After, also behind a trusted proxy."""
-    world = AdjustableClock()
+    fake = AdjustableClock()
     settings: dict[str, Any] = {
         "proxies": ("127.0.0.1",),
         "limit_requests_burst": 3,
         "limit_requests_per_minute": 30,
     }
-    async with serve(world, "n1", **settings) as node:
+    async with serve(fake, "n1", **settings) as node:
         ada, ben = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "198.51.100.2"}
         async with node.http() as http:
             for _ in range(3):
@@ -433,7 +433,7 @@ async def test_requests_are_limited_by_address() -> None:
             assert refused.headers["retry-after"] == "2"
             assert (await http.request("/api/matches", headers=ben)).status == 200
             assert (await http.request("/livez", headers=ada)).status == 200
-            world.ahead_ms += 2000
+            fake.ahead_ms += 2000
             assert (await http.request("/api/matches", headers=ada)).status == 200
             assert (await http.request("/api/matches", headers=ada)).status == 429
 

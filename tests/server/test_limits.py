@@ -288,10 +288,10 @@ async def test_the_python_client_reports_why_it_is_refused() -> None:
 
 def server_for_any_identity(**settings: Any) -> FakeServer:
     """A fake server without limits on identities, as an attacker has any number of guests."""
-    world = FakeServer()
+    fake = FakeServer()
     changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
-    world.settings = replace(world.settings, **changes)
-    return world
+    fake.settings = replace(fake.settings, **changes)
+    return fake
 
 
 async def create(client: Client, address: str, **fields: Any) -> str:
@@ -315,8 +315,8 @@ async def test_too_many_rooms_of_an_address_are_refused() -> None:
 
     Earlier acks are repeated.
     """
-    world = server_for_any_identity(limit_rooms_per_minute=6)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(limit_rooms_per_minute=6)
+    async with fake.hub() as hub:
         command = wire.Create(id="c", game="tic-tac-toe")
         first = Client(hub, "first")
         ack = await hub.create(first.actor, command, ADDRESS)
@@ -335,8 +335,8 @@ async def test_one_address_cannot_fill_the_server() -> None:
 
     Other addresses can still create rooms.
     """
-    world = server_for_any_identity(max_rooms=40, limit_rooms_per_minute=0)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(max_rooms=40, limit_rooms_per_minute=0)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         old = [await create(ada, OTHER_ADDRESS) for _ in range(4)]
         hub.close_idle_rooms(0)
@@ -357,8 +357,8 @@ async def test_one_address_cannot_fill_the_server() -> None:
 @virtual
 async def test_a_created_room_can_be_joined() -> None:
     """A created room keeps its place until its creator has had time to join."""
-    world = server_for_any_identity(max_rooms=3)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(max_rooms=3)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         rooms = [await create(ada, f"192.0.2.{number}") for number in range(3)]
         assert (await create_refusal(ben, "192.0.2.4"))[0] is Code.ROOM_LIMIT
@@ -372,10 +372,10 @@ async def test_a_created_room_can_be_joined() -> None:
 @virtual
 async def test_a_room_that_nobody_joined_loses_its_place() -> None:
     """A room that nobody joins loses its place after 10 s; a failed create frees it at once."""
-    world = server_for_any_identity(max_rooms=1)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(max_rooms=1)
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
-        world.store.fail("create_room", Fault(), Fault(after=True))
+        fake.store.fail("create_room", Fault(), Fault(after=True))
         for _ in range(2):
             with pytest.raises(Exception, match="a fault of the test"):
                 await create(ada, ADDRESS)
@@ -389,18 +389,18 @@ async def test_a_room_that_nobody_joined_loses_its_place() -> None:
 @virtual
 async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
     """A room takes its place before it is written to the store."""
-    world = server_for_any_identity(max_rooms=5)
-    async with world.hub() as hub:
-        gate = world.store.hold("create_room")
+    fake = server_for_any_identity(max_rooms=5)
+    async with fake.hub() as hub:
+        gate = fake.store.hold("create_room")
         creating = [
             asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)
         ]
-        await world.store.waiting["create_room"].wait()
+        await fake.store.waiting["create_room"].wait()
         gate.set()
         answers = await asyncio.gather(*creating, return_exceptions=True)
         created = [answer for answer in answers if isinstance(answer, str)]
         assert len(created) == 5
-        assert {answer.room for answer in await world.store.rooms(99)} == set(created), (
+        assert {answer.room for answer in await fake.store.rooms(99)} == set(created), (
             "no room was created without a place"
         )
         assert all(

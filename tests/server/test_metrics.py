@@ -81,10 +81,10 @@ async def test_metrics_count_what_happened() -> None:
 
 async def test_conflicts_between_nodes_are_counted() -> None:
     """A command that loses to another node counts as a conflict, and later as one command."""
-    world = FakeServer().unlimited()
+    fake = FakeServer().unlimited()
     async with (
-        serve(world, "n1", metrics_port=0) as first,
-        serve(world, "n2", metrics_port=0) as second,
+        serve(fake, "n1", metrics_port=0) as first,
+        serve(fake, "n2", metrics_port=0) as second,
         first.guest() as ada,
         second.guest(ada.token) as other,
     ):
@@ -110,11 +110,11 @@ class DelayedBus(FaultyBus):
 
 async def test_the_lag_of_another_nodes_events_is_measured() -> None:
     """The bus lag is the time from a commit on one node until the other node has its events."""
-    world = FakeServer()
-    world.bus = DelayedBus()
+    fake = FakeServer()
+    fake.bus = DelayedBus()
     async with (
-        serve(world, "n1", metrics_port=0) as first,
-        serve(world, "n2", metrics_port=0) as second,
+        serve(fake, "n1", metrics_port=0) as first,
+        serve(fake, "n2", metrics_port=0) as second,
         first.guest() as ada,
         second.guest() as ben,
     ):
@@ -159,12 +159,12 @@ async def test_metrics_name_no_room_or_person() -> None:
 
 async def test_the_log_has_the_id_of_a_command() -> None:
     """A commit (at level debug) and a store failure are logged with room and command id."""
-    world = FakeServer()
+    fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
-        async with serve(world) as node, node.guest() as ada, node.guest() as ben:
+        async with serve(fake) as node, node.guest() as ada, node.guest() as ben:
             room = await sit_down(ada, ben)
             await ada.ack("move", room=room, ply=0, move="3x3", id="the-move")
-            world.store.fail("append")
+            fake.store.fail("append")
             assert (
                 await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
             )
@@ -176,7 +176,7 @@ async def test_the_log_has_the_id_of_a_command() -> None:
 async def test_connections_are_closed_over_the_drain_time() -> None:
     """A stopping node refuses new connections and closes the others with 1012 over drain_s."""
     async with asyncio.TaskGroup() as tasks:
-        world = FakeServer()
+        fake = FakeServer()
         loop = asyncio.get_running_loop()
         closed: list[float] = []
 
@@ -190,7 +190,7 @@ async def test_connections_are_closed_over_the_drain_time() -> None:
                         pass
 
         async with AsyncExitStack() as nodes:
-            node = await nodes.enter_async_context(serve(world, drain_s=1.0))
+            node = await nodes.enter_async_context(serve(fake, drain_s=1.0))
             for _ in range(5):
                 ready = asyncio.Event()
                 tasks.create_task(stay(node, ready))
@@ -205,19 +205,19 @@ async def test_connections_are_closed_over_the_drain_time() -> None:
 
 async def test_another_node_takes_over_at_once() -> None:
     """A stopping node ends its heartbeat in the store, so another node can take over at once."""
-    world = FakeServer()
-    world.settings = replace(world.settings, heartbeat_s=60.0)
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, heartbeat_s=60.0)
     may_answer = asyncio.Event()
 
     async def never(job: Job) -> str:
         await may_answer.wait()
         return await first_legal(job)
 
-    world.engines.answer = never
-    async with world.hub("n1") as hub:
+    fake.engines.answer = never
+    async with fake.hub("n1") as hub:
         await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
-        await world.engines.asked.wait()
-    assert await world.store.due_rooms(world.now_ms(), "n2", False) != []
+        await fake.engines.asked.wait()
+    assert await fake.store.due_rooms(fake.now_ms(), "n2", False) != []
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:

@@ -49,8 +49,8 @@ class BusConnection:
     Messages for which `drops` is true are lost silently.
     """
 
-    def __init__(self, world: FakeServer) -> None:
-        self.bus = world.bus
+    def __init__(self, fake: FakeServer) -> None:
+        self.bus = fake.bus
         self.is_up = True
         self.cut = False
         self.drops: Callable[[BusMessage], bool] = lambda message: False
@@ -93,20 +93,20 @@ class NodeHandle:
 
 @asynccontextmanager
 async def open_node(
-    world: FakeServer, name: str, now_ms: Callable[[], int] | None = None
+    fake: FakeServer, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[NodeHandle]:
-    connection, store = BusConnection(world), LateStore(world)
-    async with world.hub(name, bus=connection, store=store, now_ms=now_ms or world.now_ms) as hub:
+    connection, store = BusConnection(fake), LateStore(fake)
+    async with fake.hub(name, bus=connection, store=store, now_ms=now_ms or fake.now_ms) as hub:
         yield NodeHandle(hub, connection, store)
 
 
 @asynccontextmanager
 async def two_nodes(
-    world: FakeServer | None = None,
+    fake: FakeServer | None = None,
 ) -> AsyncIterator[tuple[NodeHandle, NodeHandle, str, Client, Client]]:
     """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
-    world = world or server_with_rare_polls()
-    async with open_node(world, "n1") as one, open_node(world, "n2") as two:
+    fake = fake or server_with_rare_polls()
+    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create()
         await ada.ack(ada.join(room))
@@ -119,9 +119,9 @@ async def two_nodes(
 
 def server_with_rare_polls(poll_s: float = HOUR_S) -> FakeServer:
     """A fake server whose nodes poll heads only once in `poll_s`."""
-    world = FakeServer()
-    world.settings = replace(world.settings, poll_s=poll_s)
-    return world
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, poll_s=poll_s)
+    return fake
 
 
 def has_events(message: BusMessage) -> bool:
@@ -260,10 +260,10 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
 @virtual
 async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
     """A node with a heartbeat in the store that was never heard on the bus counts as in doubt."""
-    world = server_with_rare_polls()
-    async with open_node(world, "n1") as one:
+    fake = server_with_rare_polls()
+    async with open_node(fake, "n1") as one:
         one.connection.cut = True
-        async with open_node(world, "n2") as two:
+        async with open_node(fake, "n2") as two:
             ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
             room = await ada.create()
             await ben.ack(ben.join(room))
@@ -339,12 +339,12 @@ async def test_the_poll_finds_events_of_lost_messages() -> None:
 @virtual
 async def test_a_bus_that_reports_lost_messages_causes_a_comparison() -> None:
     """A bus that reports lost messages, as the MQTT bus does, makes the others compare heads."""
-    world = server_with_rare_polls()
-    async with two_nodes(world) as (_one, two, room, ada, ben):
-        assert isinstance(world.bus, FaultyBus)
-        world.bus.faults = 1.0
+    fake = server_with_rare_polls()
+    async with two_nodes(fake) as (_one, two, room, ada, ben):
+        assert isinstance(fake.bus, FaultyBus)
+        fake.bus.faults = 1.0
         await ada.ack(ada.move(room, 0, "b2"))
-        world.bus.faults = 0.0
+        fake.bus.faults = 0.0
         await ben.at_v(5)
         assert two.polls == 0
 
@@ -360,14 +360,14 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
 
     It does so even if it had not received the dead node's last event.
     """
-    world = server_with_rare_polls()
+    fake = server_with_rare_polls()
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
         return ""
 
-    world.engines.answer = never
-    async with open_node(world, "n1") as one, open_node(world, "n2") as two:
+    fake.engines.answer = never
+    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
@@ -376,17 +376,17 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         await settle()
-        assert len(world.engines.jobs) == 1
+        assert len(fake.engines.jobs) == 1
         runner = two.hub.runner(room)
         assert runner is not None
         assert runner.room is not None
         assert runner.room.v == (v - 1 if is_behind else v)
-        world.engines.answer = first_legal
+        fake.engines.answer = first_legal
         one.die(is_reported)
         await ben.at_v(v + 1)
         assert [m["v"] for m in ben.events()] == [v, v + 1]
         assert two.hub.runner(room) is runner, "the room stayed open"
-        head = await world.store.head(room)
+        head = await fake.store.head(room)
         assert head is not None
         assert head.node == "n2"
 
@@ -394,7 +394,7 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
 @virtual
 async def test_a_late_message_does_not_take_a_room_back() -> None:
     """After a takeover a late message of the previous node does not stop the AI's search."""
-    world = server_with_rare_polls()
+    fake = server_with_rare_polls()
     search_started, may_answer = asyncio.Event(), asyncio.Event()
 
     async def slow(job: Job) -> str:
@@ -402,24 +402,24 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         await may_answer.wait()
         return await first_legal(job)
 
-    world.engines.answer = slow
-    async with open_node(world, "n1") as one, open_node(world, "n2") as two:
+    fake.engines.answer = slow
+    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
         one.connection.drops = has_events
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
-        log = await world.store.events(room, v - 1)
+        log = await fake.store.events(room, v - 1)
         one.die(is_reported=True)
         await search_started.wait()
-        while len(world.engines.jobs) < 2:
+        while len(fake.engines.jobs) < 2:
             await asyncio.sleep(0.1)
-        world.bus.publish(EventsAppended(room, "n1", tuple(log)))
+        fake.bus.publish(EventsAppended(room, "n1", tuple(log)))
         await asyncio.sleep(1)
         may_answer.set()
         await ben.at_v(v + 1)
-        assert world.engines.cancelled == []
+        assert fake.engines.cancelled == []
 
 
 # --- clocks that are set back ---------------------------------------------------------------------
@@ -428,10 +428,10 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
 @virtual
 async def test_the_times_of_events_never_go_back() -> None:
     """No event is older than its predecessor, even if the clock of a node is behind or set back."""
-    world, ahead_ms = server_with_rare_polls(), 0
+    fake, ahead_ms = server_with_rare_polls(), 0
     async with (
-        open_node(world, "n1", lambda: world.now_ms() + ahead_ms) as one,
-        open_node(world, "n2", lambda: world.now_ms() - 60_000) as two,
+        open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as one,
+        open_node(fake, "n2", lambda: fake.now_ms() - 60_000) as two,
     ):
         ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
         room = await ada.create()
@@ -443,10 +443,10 @@ async def test_the_times_of_events_never_go_back() -> None:
             await asyncio.sleep(1)
             await ada.ack(ada.chat(room, f"line {n}"))
             await ben.ack(ben.chat(room, f"answer {n}"))
-        times = [event.at_ms for event in await world.store.events(room, 0)]
+        times = [event.at_ms for event in await fake.store.events(room, 0)]
         assert len(times) == 11
         assert times == sorted(times)
-        assert times[-1] <= world.now_ms(), "event times do not run ahead"
+        assert times[-1] <= fake.now_ms(), "event times do not run ahead"
 
 
 @pytest.mark.parametrize("is_sole", [True, False])
@@ -456,38 +456,38 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
 
     The store's clock is set back too, so that the previous node seems alive.
     """
-    world = server_with_rare_polls()
-    world.settings = replace(world.settings, sole_node=is_sole)
+    fake = server_with_rare_polls()
+    fake.settings = replace(fake.settings, sole_node=is_sole)
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
         return ""
 
-    world.engines.answer = never
-    async with open_node(world, "before") as before:
+    fake.engines.answer = never
+    async with open_node(fake, "before") as before:
         rooms = [
             await Client(before.hub, f"ada{n}").create(seats=(AiSeat(1), MySeat()))
             for n in range(3)
         ]
         await settle()
         before.die(is_reported=False)
-    world.engines.answer = first_legal
+    fake.engines.answer = first_legal
 
     def set_back_ms() -> int:
-        return world.now_ms() - 3_600_000
+        return fake.now_ms() - 3_600_000
 
-    world.store._now_ms = set_back_ms
-    async with open_node(world, "after", set_back_ms):
+    fake.store._now_ms = set_back_ms
+    async with open_node(fake, "after", set_back_ms):
         await asyncio.sleep(10)
-        assert await MemoryStore.heads(world.store, rooms) == dict.fromkeys(rooms, 5)
+        assert await MemoryStore.heads(fake.store, rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual
 async def test_idle_rooms_leave_memory_after_the_clock_was_set_back() -> None:
     """Idle rooms leave memory in time even if the clock was set back by an hour."""
-    world, ahead_ms = server_with_rare_polls(), 0
-    world.settings = replace(world.settings, max_rooms=2)
-    async with open_node(world, "n1", lambda: world.now_ms() + ahead_ms) as one:
+    fake, ahead_ms = server_with_rare_polls(), 0
+    fake.settings = replace(fake.settings, max_rooms=2)
+    async with open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as one:
         ada = Client(one.hub, "ada")
         rooms = [await ada.create() for _ in range(2)]
         for room in rooms:

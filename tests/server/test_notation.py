@@ -106,9 +106,9 @@ def test_a_log_of_a_missing_or_broken_game_loads() -> None:
 async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replay and the list of matches show an old log like a new one, even without the game."""
     for age in ("new", "old", "gone"):
-        world = FakeServer()
+        fake = FakeServer()
         if age != "new":
-            append = world.store.append
+            append = fake.store.append
 
             async def append_old(one: Append, append: Any = append) -> None:
                 entries = [
@@ -117,8 +117,8 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
                 ]
                 await append(msgspec.structs.replace(one, events=tuple(entries)))
 
-            monkeypatch.setattr(world.store, "append", append_old)
-        async with serve(world) as node:
+            monkeypatch.setattr(fake.store, "append", append_old)
+        async with serve(fake) as node:
             ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
             room = await ada.create("chess")
             await ada.ack(ada.join(room))
@@ -147,8 +147,8 @@ async def test_the_lobby_and_thinking_use_the_games_move_numbers() -> None:
     """The lobby and `thinking` use the game's words: a match's length, and the number of the move
     that the AI searches.
     """
-    world = FakeServer()
-    async with against_ai(world) as (hub, room, ada):
+    fake = FakeServer()
+    async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         assert {message["number"] for message in ada.of("thinking")} == {"2."}

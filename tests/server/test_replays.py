@@ -214,10 +214,10 @@ async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
 
 async def test_drawing_is_limited_by_address() -> None:
     """Views beyond an address's limit get 429 with Retry-After; cached views are free."""
-    world: FakeServer = AdjustableClock()
-    assert isinstance(world, AdjustableClock)
+    fake: FakeServer = AdjustableClock()
+    assert isinstance(fake, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
-    async with matches(4, world, settings=limits) as (node, _, ids):
+    async with matches(4, fake, settings=limits) as (node, _, ids):
         for match in (*ids[:2], *ids[:2]):
             assert (await node.get(f"/api/matches/{match}/views")).status == 200
         refused = await node.get(f"/api/matches/{ids[2]}/views")
@@ -227,7 +227,7 @@ async def test_drawing_is_limited_by_address() -> None:
             "10",
         )
         assert (await node.get(f"/api/matches/{ids[2]}")).status == 200
-        world.ahead_ms += 10_000
+        fake.ahead_ms += 10_000
         assert (await node.get(f"/api/matches/{ids[2]}/views")).status == 200
         assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
 

@@ -116,7 +116,7 @@ async def test_a_flood_is_refused() -> None:
 
     A repeated acknowledged line is acknowledged again.
     """
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
         for _ in range(3):
             assert await refusal(ada, room) is None
@@ -125,7 +125,7 @@ async def test_a_flood_is_refused() -> None:
         assert (error["code"], error["message"]) == (
             Code.RATE_EXCEEDED, "you may say 4 lines in 10 s; say it again in 10 s"
         )  # fmt: skip
-        assert await world.store.heads([room]) == {room: 8}
+        assert await fake.store.heads([room]) == {room: 8}
         assert await refusal(ben, room) is None
         assert await ada.ack(ada.chat(room, "x", key="first")) == 5
         await asyncio.sleep(10)
@@ -137,16 +137,16 @@ async def test_the_limit_holds_across_nodes_and_restarts() -> None:
     """Lines on two nodes count together, even when the bus carries nothing, and for a node that
     opens the room later.
     """
-    async with playing() as (world, _, room, ada, _):
-        world.bus.cut = True  # type: ignore[attr-defined]
-        async with world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, _):
+        fake.bus.cut = True  # type: ignore[attr-defined]
+        async with fake.hub("n2") as other:
             again = Client(other, "ada")
             await again.ack(again.join(room))
             for client in (ada, again, ada, again):
                 assert await refusal(client, room) is None
             assert await refusal(ada, room) is not None
             assert await refusal(again, room) is not None
-        async with world.hub("n3") as third:
+        async with fake.hub("n3") as third:
             assert await refusal(Client(third, "ada"), room) is not None
 
 
@@ -162,7 +162,7 @@ async def test_a_crowd_is_refused() -> None:
 @virtual
 async def test_the_settings_hold() -> None:
     """The settings change the limits or switch them off."""
-    world = FakeServer().unlimited()
-    async with playing(world=world) as (_, _, room, ada, _):
+    fake = FakeServer().unlimited()
+    async with playing(world=fake) as (_, _, room, ada, _):
         for _ in range(70):
             assert await refusal(ada, room) is None

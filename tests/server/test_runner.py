@@ -14,13 +14,13 @@ from tests.support.two_players import OPEN, playing
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
     """I5: while the append waits, nobody receives the move, on this node or another."""
-    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         before = [len(one.messages) for one in (ada, ben, cyd)]
-        gate = world.store.hold("append")
+        gate = fake.store.hold("append")
         ada.say(ada.move(room, 0, "b2", key="m"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
         await asyncio.sleep(5)
         received = [
             m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]
@@ -58,12 +58,12 @@ async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
 @virtual
 async def test_only_its_sender_receives_a_refusal() -> None:
     """I2: a refused command logs nothing, and only its sender receives the refusal."""
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         received = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
         await settle()
         assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
-        assert await world.store.heads([room]) == {room: 4}
+        assert await fake.store.heads([room]) == {room: 4}
 
 
 @virtual
@@ -93,7 +93,7 @@ async def test_all_sockets_of_an_identity_follow() -> None:
 @virtual
 async def test_a_command_sent_again_gets_the_same_ack() -> None:
     """I1: a repeated command, at once or later, gets the same ack and is logged once."""
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         move = ada.move(room, 0, "b2", key="m")
         for _ in range(3):
             ada.say(move)
@@ -101,7 +101,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
         ada.say(move)
         await ada.until(lambda _: len(ada.answers("m")) == 4)
         assert ada.answers("m") == [{"t": "ack", "id": "m", "v": 5}] * 4
-        assert await world.store.heads([room]) == {room: 6}
+        assert await fake.store.heads([room]) == {room: 6}
         assert [m["v"] for m in ada.events()] == [4, 5, 6] or [m["v"] for m in ada.events()] == [
             3,
             4,
@@ -113,24 +113,24 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
     """I1: the key is found after a restart, even if the command would be refused now."""
-    world = FakeServer()
-    async with playing(world=world) as (_, _, room, ada, ben):
+    fake = FakeServer()
+    async with playing(world=fake) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
         await ben.ack(ben.move(room, 1, "a1"))
         await ada.ack(ada.chat(room, "hello", key="c"))
-    async with world.hub("n2") as hub:
+    async with fake.hub("n2") as hub:
         again = Client(hub, "ada")
         assert await again.ack(again.move(room, 0, "b2", key="m")) == 5
         assert await again.ack(again.chat(room, "hello", key="c")) == 7
-        assert await world.store.heads([room]) == {room: 7}
+        assert await fake.store.heads([room]) == {room: 7}
 
 
 @virtual
 async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
     """I1: another node gives the same ack, even if the bus carried no events to it."""
-    async with playing() as (world, _, room, ada, ben):
-        world.bus.cut = True  # type: ignore[attr-defined]
-        async with world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, ben):
+        fake.bus.cut = True  # type: ignore[attr-defined]
+        async with fake.hub("n2") as other:
             again = Client(other, "ada")
             await again.ack(again.join(room))
             assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
@@ -144,19 +144,19 @@ async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
 @virtual
 async def test_two_clients_may_use_the_same_id() -> None:
     """An id belongs to its identity: two clients with the same id get their own answers."""
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
-        assert await world.store.heads([room]) == {room: 6}
+        assert await fake.store.heads([room]) == {room: 6}
 
 
 @virtual
 async def test_the_id_of_create_may_be_used_in_the_room() -> None:
     """The id of a create can be used again for a command in the room."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(key="1", seats=(OPEN, OPEN))
         assert await ada.ack(wire.Sit(id="1", room=room, seat=0)) == 2
@@ -175,13 +175,13 @@ async def test_a_refused_command_does_not_use_up_its_id() -> None:
 @virtual
 async def test_old_ids_are_looked_up_in_the_store() -> None:
     """A key that the runner no longer remembers is looked up in the store before the decision."""
-    async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (fake, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(MAX_KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
-        assert await world.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
+        assert await fake.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -193,10 +193,10 @@ async def test_a_mailbox_has_a_capacity() -> None:
 
     Commands in the mailbox are answered.
     """
-    async with playing() as (world, _, room, ada, _):
-        gate = world.store.hold("append")
+    async with playing() as (fake, _, room, ada, _):
+        gate = fake.store.hold("append")
         ada.say(ada.chat(room, "slow"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
         commands = [ada.chat(room, f"line {number}") for number in range(MAILBOX_CAPACITY + 20)]
         for command in commands:
             ada.say(command)

@@ -16,7 +16,7 @@ from tests.support.two_players import OPEN, playing
 # --- joining --------------------------------------------------------------------------------------
 
 
-async def create_room_with_history(world: FakeServer, hub: Hub) -> tuple[str, int]:
+async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int]:
     """Creates a room with two matches and lines to spectators; returns it and its head."""
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
@@ -33,7 +33,7 @@ async def create_room_with_history(world: FakeServer, hub: Hub) -> tuple[str, in
         await first.ack(first.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         await ben.ack(ben.plain(wire.Rematch, room))
-    return room, (await world.store.heads([room]))[room]
+    return room, (await fake.store.heads([room]))[room]
 
 
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
@@ -43,16 +43,16 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
     Players get hidden events for lines to spectators.
     """
-    world = FakeServer()
-    async with world.hub() as hub, world.hub("n2") as fresh:
-        room, head = await create_room_with_history(world, hub)
-        log = await world.store.events(room, 0)
+    fake = FakeServer()
+    async with fake.hub() as hub, fake.hub("n2") as fresh:
+        room, head = await create_room_with_history(fake, hub)
+        log = await fake.store.events(room, 0)
         for one in (hub, fresh):
             for since in range(1, head + 1):
                 client = Client(one, identity)
                 await client.ack(client.join(room, since))
                 joined = client.of("joined")[0]
-                assert (joined["v"], joined["epoch"]) == (head, world.store.epoch)
+                assert (joined["v"], joined["epoch"]) == (head, fake.store.epoch)
                 assert client.of("snapshot") == []
                 assert [m["v"] for m in client.events()] == list(range(since + 1, head + 1))
                 for message, entry in zip(client.events(), log[since:], strict=True):
@@ -131,23 +131,23 @@ async def test_a_client_far_behind_receives_a_snapshot() -> None:
 @virtual
 async def test_events_before_the_tail_are_read_from_the_store() -> None:
     """Events that memory no longer has come from the store."""
-    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=2))
         assert [m["v"] for m in client.events()] == list(range(3, 5 + 3 * TAIL))
-        reads = world.store.calls["events"]
+        reads = fake.store.calls["events"]
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=3 * TAIL))
-        assert world.store.calls["events"] == reads, "memory had them"
+        assert fake.store.calls["events"] == reads, "memory had them"
 
 
 @virtual
 async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
     """A client of another epoch receives a snapshot; a client of the same epoch resumes."""
-    async with playing() as (world, hub, room, _, _):
-        for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
+    async with playing() as (fake, hub, room, _, _):
+        for epoch, snapshots in (("another", 1), (fake.store.epoch, 0), (None, 0)):
             client = Client(hub, "cyd")
             await client.ack(client.join(room, 2, epoch))
             assert len(client.of("snapshot")) == snapshots
@@ -156,10 +156,10 @@ async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
 @virtual
 async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
     """I6: a client that joins a lagging node with a higher v makes the node read the store."""
-    async with playing() as (world, _, room, ada, _), world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        world.bus.cut = True  # type: ignore[attr-defined]
+        fake.bus.cut = True  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 0, "b2"))
         moved = Client(other, "ada")
         await moved.ack(moved.join(room, since=5))
@@ -213,8 +213,8 @@ async def test_leaving() -> None:
 @virtual
 async def test_an_unknown_room() -> None:
     """Every command for an unknown room gets room.unknown."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         for command in (
             ada.join("nowhere"),
@@ -230,13 +230,13 @@ async def test_an_unknown_room() -> None:
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
     """I20: a connection that closes while it joins is not a follower, so the room can be closed."""
-    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, ben):
+    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")
-        gate = world.store.hold("events")
+        gate = fake.store.hold("events")
         cyd.say(cyd.join(room, since=1))
-        await world.store.waiting["events"].wait()
+        await fake.store.waiting["events"].wait()
         cyd.close()
         gate.set()
         await ada.ack(ada.chat(room, "y"))
@@ -255,8 +255,8 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
 @virtual
 async def test_presence() -> None:
     """Presence says which seats are connected (AI seats always are) and how many others watch."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
         room = await ada.create()
         await ada.ack(ada.join(room))
@@ -302,7 +302,7 @@ async def test_presence_comes_once_to_each_follower() -> None:
 @virtual
 async def test_presence_across_nodes() -> None:
     """Presence counts the followers on all nodes."""
-    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 1)
@@ -317,11 +317,11 @@ async def test_presence_across_nodes() -> None:
 @virtual
 async def test_presence_before_the_room_is_read() -> None:
     """A bus message about a room that is being opened does no harm."""
-    async with playing() as (world, _, room, _, _), world.hub("n2") as other:
+    async with playing() as (fake, _, room, _, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
-        gate = world.store.hold("events")
+        gate = fake.store.hold("events")
         cyd.say(cyd.join(room))
-        await world.store.waiting["events"].wait()
+        await fake.store.waiting["events"].wait()
         runner = other.runner(room)
         assert runner is not None
         runner.receive(PresenceReport(room, "n9", frozenset({"ada"}), 3))

@@ -109,9 +109,9 @@ async def test_a_second_hello_is_refused() -> None:
 
 async def test_hello_without_a_store() -> None:
     """If the store fails, hello gets store.retry, and the connection is closed with 1012."""
-    world = FakeServer()
-    async with serve(world) as node, node.socket() as one:
-        world.store.fail("add_identity")
+    fake = FakeServer()
+    async with serve(fake) as node, node.socket() as one:
+        fake.store.fail("add_identity")
         await one.send(wire.Hello(protocol=1))
         assert (await one.expect("error"))["code"] == Code.STORE_RETRY
         assert (await one.closed())[0] == Close.RESTARTING
@@ -291,11 +291,11 @@ async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch
 
 async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
     """A client whose leave a busy room refused is still removed when its connection closes."""
-    world = FakeServer()
-    async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
+    fake = FakeServer()
+    async with serve(fake, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
         await cyd.ack("join", room=room)
-        gate = world.store.hold("append")
+        gate = fake.store.hold("append")
         for n in range(300):
             await ada.send({"t": "chat", "id": f"k{n}", "room": room, "text": "x"})
         while (await ada.expect("error"))["code"] != Code.ROOM_BUSY:

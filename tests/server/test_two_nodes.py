@@ -68,19 +68,19 @@ async def slow_first_legal(job: Job) -> str:
 
 @asynccontextmanager
 async def nodes(
-    world: FakeServer, urls: list[str], names: list[str]
+    fake: FakeServer, urls: list[str], names: list[str]
 ) -> AsyncIterator[list[AsyncExitStack]]:
     """Starts a node for each name and sets its URL; yields the exit stacks that end the nodes."""
     async with AsyncExitStack() as all_nodes:
         stacks = [await all_nodes.enter_async_context(AsyncExitStack()) for _ in names]
         for number, (stack, name) in enumerate(zip(stacks, names, strict=True)):
-            urls[number] = await start(world, stack, name)
+            urls[number] = await start(fake, stack, name)
         yield stacks
 
 
-async def start(world: FakeServer, stack: AsyncExitStack, name: str) -> str:
+async def start(fake: FakeServer, stack: AsyncExitStack, name: str) -> str:
     """Starts a node; returns the URL of its WebSocket."""
-    node = await stack.enter_async_context(serve(world, name, **QUICK))
+    node = await stack.enter_async_context(serve(fake, name, **QUICK))
     return f"ws://{node.host}/ws"
 
 
@@ -88,7 +88,7 @@ async def play(
     commands: int,
     seed: int = 1,
     store: Store | None = None,
-    world: FakeServer | None = None,
+    fake: FakeServer | None = None,
     restart: bool = True,
     catch_up_s: float = CATCH_UP_S,
 ) -> RunResult:
@@ -96,12 +96,12 @@ async def play(
 
     With `restart`, one node is stopped half-way and started again.
     """
-    world = world or FakeServer(store=store)
+    fake = fake or FakeServer(store=store)
     bus = FaultyBus(seed, faults=0.2)
-    world.bus, world.engines.answer = bus, slow_first_legal
+    fake.bus, fake.engines.answer = bus, slow_first_legal
     history, urls = History(), ["", ""]
     clients = [LoadClient(name, urls, history, seed) for name in NAMES]
-    async with nodes(world, urls, ["n1", "n2"]) as stacks:
+    async with nodes(fake, urls, ["n1", "n2"]) as stacks:
         rooms = await make_rooms(clients)
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
@@ -110,7 +110,7 @@ async def play(
             ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
-            urls[1] = await start(world, stacks[1], "n2 again")
+            urls[1] = await start(fake, stacks[1], "n2 again")
         await asyncio.gather(*playing)
         bus.faults = 0.0
         caught_up = await catches_up(history, clients, catch_up_s)
@@ -119,7 +119,7 @@ async def play(
                 if link is not None and link.open:
                     await link.close()
         async with AsyncExitStack() as stack:
-            await read_everything(await start(world, stack, "n3"), rooms, history)
+            await read_everything(await start(fake, stack, "n3"), rooms, history)
     return RunResult(history, rooms, caught_up)
 
 
@@ -214,7 +214,7 @@ async def test_four_clients_with_a_thousand_commands_each(
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None
-        world: FakeServer | None = None
+        fake: FakeServer | None = None
         if backend == "sqlite":
             store = await stack.enter_async_context(open_sqlite(new_database(tmp_path)))
         elif backend == "unreliable":
@@ -222,10 +222,10 @@ async def test_four_clients_with_a_thousand_commands_each(
         elif backend == "postgres":
             postgres: Postgres = request.getfixturevalue("postgres")
             url = postgres.url(await stack.enter_async_context(postgres.database()))
-            world = ManyStores(
+            fake = ManyStores(
                 *[await stack.enter_async_context(open_postgres(url)) for _ in range(2)]
             )
-        result = await play(commands, store=store, world=world)
+        result = await play(commands, store=store, fake=fake)
     assert check(result.history) == []
     assert result.caught_up, "I7: all clients catch up"
     # Checks that the run covered enough. A short run may not contain the rarest event kind.
