@@ -95,7 +95,7 @@ async def test_finished_matches_page_by_page() -> None:
         target = "/api/matches?limit=3"
         while True:
             page = await get(node, target)
-            seen += [one["match"] for one in page["matches"]]
+            seen += [match["match"] for match in page["matches"]]
             if page["next"] is None:
                 break
             target = f"/api/matches?limit=3&before={page['next']}"
@@ -108,7 +108,10 @@ async def test_finished_matches_page_by_page() -> None:
             5,
         )
         assert first["over"] == {"winner": 0, "how": "board", "reason": "three in a row"}
-        assert [one["identity"] for one in first["seats"]] in (["ada", "ben"], ["ben", "ada"])
+        assert [occupant["identity"] for occupant in first["seats"]] in (
+            ["ada", "ben"],
+            ["ben", "ada"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ async def test_a_match_has_its_moves() -> None:
     """A match, finished or running, has exactly its own moves."""
     async with matches(3) as (node, room, ids):
         match = await get(node, f"/api/matches/{ids[1]}")
-        assert [one["move"] for one in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
+        assert [move["move"] for move in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
         assert (match["start"], match["number"], match["plies"]) == (".........", 2, 5)
         assert match["view"]["board"]["kind"] == "grid"
         running = await get(node, f"/api/matches/{ids[3]}")
@@ -141,7 +144,7 @@ async def test_a_match_has_its_moves() -> None:
         ben = Client(node.hub, "ben")
         await ben.ack(ben.move(room, 0, "b2"))
         running = await get(node, f"/api/matches/{ids[3]}")
-        assert [one["move"] for one in running["moves"]] == ["b2"]
+        assert [move["move"] for move in running["moves"]] == ["b2"]
 
 
 async def test_a_match_has_the_thoughts_of_the_ai() -> None:
@@ -164,7 +167,7 @@ async def test_views_of_any_ply() -> None:
     async with matches() as (node, _, ids):
         base = f"/api/matches/{ids[0]}/views"
         views = (await get(node, base))["views"]
-        assert [one["ply"] for one in views] == [0, 1, 2, 3, 4, 5]
+        assert [view["ply"] for view in views] == [0, 1, 2, 3, 4, 5]
         assert views[0]["view"]["pieces"] == {}
         assert views[5]["view"]["pieces"] == {"a1": "X", "b1": "O", "a2": "X", "b2": "O", "a3": "X"}
         for query, plies, is_immutable in (
@@ -174,7 +177,7 @@ async def test_views_of_any_ply() -> None:
             ("?to=2", [0, 1, 2], True),
         ):  # fmt: skip
             answer = await node.get(base + query)
-            assert [one["ply"] for one in answer.json["views"]] == plies, query
+            assert [view["ply"] for view in answer.json["views"]] == plies, query
             assert ("immutable" in answer.headers["cache-control"]) is is_immutable, query
         for query in ("?from=6", "?from=x", "?from=3&to=2", "?to=-1", "?from=99999999999999999999"):
             assert await refusal(node, base + query) == (400, Code.MESSAGE_MALFORMED), query
@@ -195,7 +198,7 @@ async def test_a_match_without_its_game_can_be_read() -> None:
         assert len(match["moves"]) == 5
         assert (match["title"], match["view"]) == ("tic-tac-toe", None)
         assert await refusal(node, f"/api/matches/{ids[0]}/views") == (409, Code.GAME_CHANGED)
-        assert [one["match"] for one in (await get(node, "/api/matches"))["matches"]] == ids[:1]
+        assert [match["match"] for match in (await get(node, "/api/matches"))["matches"]] == ids[:1]
 
 
 async def test_a_store_that_does_not_answer() -> None:

@@ -207,9 +207,16 @@ async def test_a_workers_refusals(tmp_path: Path) -> None:
         server.send_search("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
         server.send_search("w1", "moves", job(moves=("zz",)))
         await server.until(
-            lambda: len([one for one in server.messages if isinstance(one, work.Refused)]) == 4
+            lambda: (
+                len([message for message in server.messages if isinstance(message, work.Refused)])
+                == 4
+            )
         )
-        reasons = {one.id: one.reason for one in server.messages if isinstance(one, work.Refused)}
+        reasons = {
+            message.id: message.reason
+            for message in server.messages
+            if isinstance(message, work.Refused)
+        }
         assert reasons == {
             "rules": "game.changed",
             "game": "failed",

@@ -173,8 +173,8 @@ async def test_a_forced_pass_comes_after_a_second() -> None:
             await asyncio.sleep(0.3)
             await ben.ack(ben.chat(room, "you cannot move"))
         assert len(await moves_of(fake, room)) == 8
-        for one in (ada, ben):
-            event = await one.until(is_pass)
+        for client in (ada, ben):
+            event = await client.until(is_pass)
             assert (event["ply"], event["seat"], event["forced"]) == (8, 0, True)
         last = next(m for m in ada.events() if m["kind"] == "moved" and m["ply"] == 7)
         assert 1000 <= event["at"] - last["at"] < 1100

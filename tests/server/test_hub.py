@@ -65,7 +65,9 @@ async def test_creating_at_once_makes_one_room() -> None:
     async with fake.hub() as hub, fake.hub("n2") as other:
         actor = Client(hub, "ada").actor
         command = wire.Create(id="1", game="sticks")
-        acks = await asyncio.gather(*(one.create(actor, command) for one in [hub, other] * 5))
+        acks = await asyncio.gather(
+            *(node_hub.create(actor, command) for node_hub in [hub, other] * 5)
+        )
         assert len(set(acks)) == 1
         assert len(await fake.store.rooms(99)) == 1
 
@@ -415,7 +417,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         early = await ada.create("sticks")
         eve = await watch(hub)
-        assert [one["room"] for one in eve.of("lobby")[0]["rooms"]] == [early]
+        assert [entry["room"] for entry in eve.of("lobby")[0]["rooms"]] == [early]
         room = await ada.create()
         await asyncio.sleep(1)
         assert (listed(eve)[room]["state"], listed(eve)[room]["title"]) == ("open", "Tic-tac-toe")
@@ -425,7 +427,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         await asyncio.sleep(1)
         entry = listed(eve)[room]
         assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
-        assert [one["identity"] for one in entry["seats"]] == ["ada", "ben"]
+        assert [occupant["identity"] for occupant in entry["seats"]] == ["ada", "ben"]
         await ada.ack(ada.plain(wire.Resign, room))
         await asyncio.sleep(1)
         assert room not in listed(eve)

@@ -263,13 +263,13 @@ async def test_the_python_client_reports_why_it_is_refused() -> None:
     """The Python client reports why it cannot connect and for how long."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
-        async with connect(url) as one:
+        async with connect(url) as client:
             with pytest.raises(
                 Unreachable, match="no more connections from your address; try again in 10 s"
             ):
                 async with connect(url):
                     raise AssertionError("it was admitted")
-            token = one.token
+            token = client.token
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         with pytest.raises(
@@ -280,7 +280,7 @@ async def test_the_python_client_reports_why_it_is_refused() -> None:
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         async with connect(url, token) as again:
-            assert again.identity == one.identity
+            assert again.identity == client.identity
 
 
 # --- rooms ----------------------------------------------------------------------------------------
@@ -425,11 +425,11 @@ async def test_limits_hold_over_sockets() -> None:
         old = await Client(node.hub, "ada").create()
         node.hub.close_idle_rooms(0)
         async with (
-            node.socket(forwarded_for(ADDRESS)) as one,
+            node.socket(forwarded_for(ADDRESS)) as client,
             node.socket(forwarded_for(OTHER_ADDRESS)) as other,
         ):
-            await one.hello()
+            await client.hello()
             await other.hello()
-            await one.ack("join", room=(await one.ack("create", game="tic-tac-toe"))["room"])
-            assert await one.refused("join", room=old) == Code.ROOM_LIMIT
+            await client.ack("join", room=(await client.ack("create", game="tic-tac-toe"))["room"])
+            assert await client.refused("join", room=old) == Code.ROOM_LIMIT
             await other.ack("join", room=old)

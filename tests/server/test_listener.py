@@ -41,13 +41,13 @@ UPGRADE = {
 
 async def test_http_and_websockets_share_the_port() -> None:
     """The port serves a page, an API answer on the same kept-alive connection, and a WebSocket."""
-    async with serve() as node, node.http() as http, node.guest() as one:
+    async with serve() as node, node.http() as http, node.guest() as client:
         page = await http.request("/")
         assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert (await http.request("/livez")).json == {"status": "ok"}
         assert (await http.request("/api/games")).status == 200
-        await one.send(wire.Ping(id="p"))
-        await one.expect("pong", id="p")
+        await client.send(wire.Ping(id="p"))
+        await client.expect("pong", id="p")
 
 
 async def test_a_request_may_come_byte_by_byte() -> None:
@@ -90,10 +90,10 @@ async def test_a_websocket_on_another_path_is_not_found() -> None:
 async def test_a_full_server_refuses_connections() -> None:
     """A connection beyond the limit gets 503; when another one closes, a new one is accepted."""
     async with serve(max_connections=1) as node:
-        async with node.guest() as one, node.http() as http:
+        async with node.guest() as client, node.http() as http:
             assert (await http.request("/ws", headers=UPGRADE)).status == 503
-            await one.send(wire.Ping(id="p"))
-            await one.expect("pong", id="p")
+            await client.send(wire.Ping(id="p"))
+            await client.expect("pong", id="p")
         while len(node.running.sessions):
             await node.get("/livez")
         async with node.guest():
@@ -270,7 +270,7 @@ def test_shutdown_does_not_wait_for_clients(loop: str) -> None:
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
-            one = await clients.enter_async_context(node.guest())
+            client = await clients.enter_async_context(node.guest())
             idle, half, slow = [await clients.enter_async_context(node.http()) for _ in range(3)]
             await idle.request("/livez")
             half.writer.write(b"GET / HT")
@@ -278,9 +278,9 @@ def test_shutdown_does_not_wait_for_clients(loop: str) -> None:
                 b"POST /api/guest HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{"
                 % node.host.encode()
             )
-            await one.send(wire.Ping(id="p"))
-            await one.expect("pong", id="p")
-            closing = asyncio.create_task(one.closed())
+            await client.send(wire.Ping(id="p"))
+            await client.expect("pong", id="p")
+            closing = asyncio.create_task(client.closed())
             await ends_within(nodes.aclose(), 5)
             assert (await closing)[0] == Close.RESTARTING
 
@@ -403,8 +403,8 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         assert answer.json.keys() == {"identity", "name"}
         assert cookie.value not in answer.body.decode()
         header = f"plyroom={cookie.value}"
-        async with node.socket({"Cookie": header}) as one:
-            welcome = await one.hello()
+        async with node.socket({"Cookie": header}) as client:
+            welcome = await client.hello()
             assert (welcome["identity"], welcome["name"]) == (answer.json["identity"], "Ada")
             assert "token" not in welcome
         again = await guest(http, b'{"name": "Countess"}', Cookie=header)
@@ -419,8 +419,8 @@ async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
     """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
         cookie = (await guest(http)).cookies["plyroom"].value
-        async with node.socket({"Cookie": f"plyroom={cookie}"}) as one:
-            assert (await one.hello(token=ben.token))["identity"] == ben.identity
+        async with node.socket({"Cookie": f"plyroom={cookie}"}) as client:
+            assert (await client.hello(token=ben.token))["identity"] == ben.identity
 
 
 @pytest.mark.parametrize(

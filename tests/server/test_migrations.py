@@ -92,7 +92,7 @@ def test_every_revision_is_tested() -> None:
     """REVISIONS has every revision of the migrations' folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
-    assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][
+    assert [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][
         ::-1
     ] == REVISIONS
 

@@ -106,15 +106,15 @@ async def two_nodes(
 ) -> AsyncIterator[tuple[NodeHandle, NodeHandle, str, Client, Client]]:
     """Ada plays on one node against Ben on the other; both nodes know each other, and v is 4."""
     fake = fake or server_with_rare_polls()
-    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
-        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+    async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:
+        ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
         room = await ada.create()
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
         await ada.at_v(4)
         await asyncio.sleep(10)
-        yield one, two, room, ada, ben
+        yield first, second, room, ada, ben
 
 
 def server_with_rare_polls(poll_s: float = HOUR_S) -> FakeServer:
@@ -148,14 +148,14 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
 
     The broker may publish the node's will or not.
     """
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.connection.drops = has_events
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        one.die(is_reported)
+        first.die(is_reported)
         died_s = now_s()
         await ben.at_v(5)
         assert now_s() - died_s <= within_s
-        assert two.polls == 0
+        assert second.polls == 0
 
 
 @pytest.mark.parametrize("is_expired", [False, True])
@@ -168,68 +168,68 @@ async def test_a_commit_that_lands_after_its_node_was_reported_dead(
 
     They do so even if the node's heartbeat had expired before.
     """
-    async with two_nodes() as (one, two, room, ada, ben):
-        append_gate = one.store.hold("append")
+    async with two_nodes() as (first, second, room, ada, ben):
+        append_gate = first.store.hold("append")
         ada.say(ada.move(room, 0, "b2"))
-        await one.store.waiting["append"].wait()
-        one.die(is_reported=True)
+        await first.store.waiting["append"].wait()
+        first.die(is_reported=True)
         if is_expired:
-            await two.store.heartbeat("n1", -1)
+            await second.store.heartbeat("n1", -1)
         await asyncio.sleep(late_s)
         assert ben.events()[-1]["v"] == 4
         append_gate.set()
         landed_s = now_s()
         await ben.at_v(5)
         assert now_s() - landed_s <= STALLED_POLL_S
-        assert two.polls == 0
+        assert second.polls == 0
 
 
 @virtual
 async def test_heads_are_compared_again_after_the_store_failed() -> None:
     """The comparison of heads after a death is repeated if the store fails the first time."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.connection.drops = has_events
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        two.store.fail("heads", Fault(), Fault(), Fault())
-        one.die(is_reported=True)
+        second.store.fail("heads", Fault(), Fault(), Fault())
+        first.die(is_reported=True)
         await ben.at_v(5)
-        assert not two.store.faults["heads"]
-        assert two.polls == 0
+        assert not second.store.faults["heads"]
+        assert second.polls == 0
 
 
 @virtual
 async def test_heads_are_compared_again_if_the_store_fails_after_a_gap() -> None:
     """The comparison of heads after a gap is repeated if the store fails."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.connection.drops = has_events
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        two.store.fail("heads", Fault(), Fault())
-        two.hub.on_gap(frozenset({room}))
+        second.store.fail("heads", Fault(), Fault())
+        second.hub.on_gap(frozenset({room}))
         await ben.at_v(5)
-        assert two.polls == 0
+        assert second.polls == 0
 
 
 @virtual
 async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
     """Once a dead node can commit nothing more, the others stop comparing heads."""
-    async with two_nodes() as (one, two, _room, _ada, _ben):
-        one.die(is_reported=True)
+    async with two_nodes() as (first, second, _room, _ada, _ben):
+        first.die(is_reported=True)
         await asyncio.sleep(10)
-        comparisons = two.store.calls["heads"]
+        comparisons = second.store.calls["heads"]
         assert 3 <= comparisons <= 10
         await asyncio.sleep(HOUR_S / 2)
-        assert (two.store.calls["heads"], two.polls) == (comparisons, 0)
+        assert (second.store.calls["heads"], second.polls) == (comparisons, 0)
 
 
 @virtual
 async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
     """Nodes that hear each other compare heads by the poll only."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        before = (one.store.calls["heads"], two.store.calls["heads"])
+    async with two_nodes() as (first, second, room, ada, ben):
+        before = (first.store.calls["heads"], second.store.calls["heads"])
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.at_v(5)
         await asyncio.sleep(HOUR_S / 2)
-        assert (one.store.calls["heads"], two.store.calls["heads"]) == before
+        assert (first.store.calls["heads"], second.store.calls["heads"]) == before
 
 
 @virtual
@@ -238,9 +238,9 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
 
     Once the broker is back, the bus carries the events again.
     """
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.connection.cut, one.connection.is_up = True, False
-        one.connection.bus.publish(NodeDown("n1"))
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.connection.cut, first.connection.is_up = True, False
+        first.connection.bus.publish(NodeDown("n1"))
         for n in range(20):
             await asyncio.sleep(7)
             v = await ada.ack(ada.chat(room, f"line {n}"))
@@ -248,42 +248,42 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
             acked_s = now_s()
             await ben.at_v(v)
             assert now_s() - acked_s <= STALLED_POLL_S
-        one.connection.cut, one.connection.is_up = False, True
+        first.connection.cut, first.connection.is_up = False, True
         await asyncio.sleep(10)
-        comparisons = two.store.calls["heads"]
+        comparisons = second.store.calls["heads"]
         await ada.ack(ada.chat(room, "back"))
         await ben.at_v(25)
         await asyncio.sleep(60)
-        assert (two.store.calls["heads"], two.polls) == (comparisons, 0)
+        assert (second.store.calls["heads"], second.polls) == (comparisons, 0)
 
 
 @virtual
 async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
     """A node with a heartbeat in the store that was never heard on the bus counts as in doubt."""
     fake = server_with_rare_polls()
-    async with open_node(fake, "n1") as one:
-        one.connection.cut = True
-        async with open_node(fake, "n2") as two:
-            ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+    async with open_node(fake, "n1") as first:
+        first.connection.cut = True
+        async with open_node(fake, "n2") as second:
+            ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
             room = await ada.create()
             await ben.ack(ben.join(room))
             await asyncio.sleep(30)
             v = await ada.ack(ada.chat(room, "can you hear me?"))
             assert v is not None
             await ben.at_v(v)
-            assert two.polls == 0
+            assert second.polls == 0
 
 
 @virtual
 async def test_commits_that_a_node_discovers_are_published() -> None:
     """After a lost answer to a commit, the room finds its events in the log and publishes them."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.store.fail("append", Fault(after=True))
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         failed_s = now_s()
         await ben.at_v(5)
         assert now_s() - failed_s <= RESYNC_S + 0.1
-        assert (one.polls, two.polls) == (0, 0)
+        assert (first.polls, second.polls) == (0, 0)
         await ada.at_v(5)
         assert [m["v"] for m in ben.events()] == [3, 4, 5]
 
@@ -291,7 +291,7 @@ async def test_commits_that_a_node_discovers_are_published() -> None:
 @virtual
 async def test_events_of_others_are_not_published_again() -> None:
     """A node that catches up with another node's events does not publish them again."""
-    async with two_nodes() as (one, two, room, ada, ben):
+    async with two_nodes() as (first, second, room, ada, ben):
         published: list[BusMessage] = []
 
         def record(message: BusMessage) -> bool:
@@ -299,10 +299,10 @@ async def test_events_of_others_are_not_published_again() -> None:
                 published.append(message)
             return False
 
-        two.connection.drops = record
-        one.connection.drops = has_events
+        second.connection.drops = record
+        first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        two.hub.on_gap(None)
+        second.hub.on_gap(None)
         await ben.at_v(5)
         await asyncio.sleep(5)
         assert published == []
@@ -311,15 +311,15 @@ async def test_events_of_others_are_not_published_again() -> None:
 @virtual
 async def test_a_resync_that_a_full_mailbox_refuses_is_repeated() -> None:
     """If a full mailbox refuses a Resync, the room reads the log before its next request."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        one.connection.drops = has_events
-        gate = two.store.hold("find_command")
+    async with two_nodes() as (first, second, room, ada, ben):
+        first.connection.drops = has_events
+        gate = second.store.hold("find_command")
         ben.say(ben.move(room, 1, "a1"))  # not his turn, so the room first checks the store's head
-        await two.store.waiting["find_command"].wait()
+        await second.store.waiting["find_command"].wait()
         for _ in range(MAILBOX_CAPACITY):
             ben.say(ben.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        runner = two.hub.runner(room)
+        runner = second.hub.runner(room)
         assert runner is not None
         assert not runner.submit(Resync())
         gate.set()
@@ -329,11 +329,11 @@ async def test_a_resync_that_a_full_mailbox_refuses_is_repeated() -> None:
 @virtual
 async def test_the_poll_finds_events_of_lost_messages() -> None:
     """The poll finds events whose messages were lost silently, and is counted."""
-    async with two_nodes(server_with_rare_polls(poll_s=30.0)) as (one, two, room, ada, ben):
-        one.connection.drops = has_events
+    async with two_nodes(server_with_rare_polls(poll_s=30.0)) as (first, second, room, ada, ben):
+        first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.at_v(5)
-        assert two.polls >= 1
+        assert second.polls >= 1
 
 
 @virtual
@@ -367,25 +367,25 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
         return ""
 
     fake.engines.answer = never
-    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
-        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+    async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:
+        ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
         if is_behind:
-            one.connection.drops = has_events
+            first.connection.drops = has_events
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         await settle()
         assert len(fake.engines.jobs) == 1
-        runner = two.hub.runner(room)
+        runner = second.hub.runner(room)
         assert runner is not None
         assert runner.room is not None
         assert runner.room.v == (v - 1 if is_behind else v)
         fake.engines.answer = first_legal
-        one.die(is_reported)
+        first.die(is_reported)
         await ben.at_v(v + 1)
         assert [m["v"] for m in ben.events()] == [v, v + 1]
-        assert two.hub.runner(room) is runner, "the room stayed open"
+        assert second.hub.runner(room) is runner, "the room stayed open"
         head = await fake.store.head(room)
         assert head is not None
         assert head.node == "n2"
@@ -403,15 +403,15 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         return await first_legal(job)
 
     fake.engines.answer = slow
-    async with open_node(fake, "n1") as one, open_node(fake, "n2") as two:
-        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+    async with open_node(fake, "n1") as first, open_node(fake, "n2") as second:
+        ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
         room = await ada.create(seats=(MySeat(), AiSeat(1)))
         await ben.ack(ben.join(room))
-        one.connection.drops = has_events
+        first.connection.drops = has_events
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
         log = await fake.store.events(room, v - 1)
-        one.die(is_reported=True)
+        first.die(is_reported=True)
         await search_started.wait()
         while len(fake.engines.jobs) < 2:
             await asyncio.sleep(0.1)
@@ -430,10 +430,10 @@ async def test_the_times_of_events_never_go_back() -> None:
     """No event is older than its predecessor, even if the clock of a node is behind or set back."""
     fake, ahead_ms = server_with_rare_polls(), 0
     async with (
-        open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as one,
-        open_node(fake, "n2", lambda: fake.now_ms() - 60_000) as two,
+        open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as first,
+        open_node(fake, "n2", lambda: fake.now_ms() - 60_000) as second,
     ):
-        ada, ben = Client(one.hub, "ada"), Client(two.hub, "ben")
+        ada, ben = Client(first.hub, "ada"), Client(second.hub, "ben")
         room = await ada.create()
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
@@ -487,8 +487,8 @@ async def test_idle_rooms_leave_memory_after_the_clock_was_set_back() -> None:
     """Idle rooms leave memory in time even if the clock was set back by an hour."""
     fake, ahead_ms = server_with_rare_polls(), 0
     fake.settings = replace(fake.settings, max_rooms=2)
-    async with open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as one:
-        ada = Client(one.hub, "ada")
+    async with open_node(fake, "n1", lambda: fake.now_ms() + ahead_ms) as first:
+        ada = Client(first.hub, "ada")
         rooms = [await ada.create() for _ in range(2)]
         for room in rooms:
             await ada.ack(ada.chat(room, "x"))
@@ -500,14 +500,14 @@ async def test_idle_rooms_leave_memory_after_the_clock_was_set_back() -> None:
 @virtual
 async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
     """A heartbeat that arrives after the NodeDown of its node does not end the comparisons."""
-    async with two_nodes() as (one, two, room, ada, ben):
-        append_gate = one.store.hold("append")
+    async with two_nodes() as (first, second, room, ada, ben):
+        append_gate = first.store.hold("append")
         ada.say(ada.move(room, 0, "b2"))
-        await one.store.waiting["append"].wait()
-        one.die(is_reported=True)
+        await first.store.waiting["append"].wait()
+        first.die(is_reported=True)
         await asyncio.sleep(0.5)
-        two.hub.on_node(Heartbeat("n1"))
+        second.hub.on_node(Heartbeat("n1"))
         await asyncio.sleep(1.4)
         append_gate.set()
         await ben.at_v(5)
-        assert two.polls == 0
+        assert second.polls == 0

@@ -110,12 +110,12 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
         if age != "new":
             append = fake.store.append
 
-            async def append_old(one: Append, append: Any = append) -> None:
+            async def append_old(new: Append, append: Any = append) -> None:
                 entries = [
                     StoredEvent(e.v, e.at_ms, e.audience, without_notation(e.body))
-                    for e in one.events
+                    for e in new.events
                 ]
-                await append(msgspec.structs.replace(one, events=tuple(entries)))
+                await append(msgspec.structs.replace(new, events=tuple(entries)))
 
             monkeypatch.setattr(fake.store, "append", append_old)
         async with serve(fake) as node:
@@ -155,4 +155,4 @@ async def test_the_lobby_and_thinking_use_the_games_move_numbers() -> None:
         (listed,) = await hub.lobby.rooms()
         assert (listed.ply, listed.length) == (2, "2 moves")
         moved = [json.dumps(event) for event in ada.events() if event["kind"] == "moved"]
-        assert all('"number"' in one for one in moved)
+        assert all('"number"' in event for event in moved)

@@ -29,9 +29,9 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
         r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
     expected = [
-        (name, VARIABLE_DEFAULTS.get(name, default(one.default)))
-        for one in fields(Settings)
-        for name in [f"PLYROOM_{one.name.upper()}"]
+        (name, VARIABLE_DEFAULTS.get(name, default(setting.default)))
+        for setting in fields(Settings)
+        for name in [f"PLYROOM_{setting.name.upper()}"]
     ]
     assert rows == expected
 

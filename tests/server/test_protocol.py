@@ -402,7 +402,7 @@ def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) 
 def test_events_are_read_back(event: wire.RoomEvent) -> None:
     """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
-    assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}
+    assert set(wire.RoomEvent.__args__) == {type(event) for event in EVENTS}
 
 
 @pytest.mark.parametrize(

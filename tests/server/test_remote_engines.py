@@ -375,13 +375,13 @@ async def test_after_three_attempts_the_local_pool_plays(
     async with open_broker_network(tmp_path, pool := Pool()) as network:
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
-        assert sorted(len(one.commands) for one in workers) == [0, 1, 1, 1]
+        assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
         assert pool.times[0] is not None
         assert pool.times[0] < 700
         network.engines._local = None
         with pytest.raises(SearchFailed):
             await network.search()
-        assert sum(len(one.commands) for one in workers) == 6
+        assert sum(len(worker.commands) for worker in workers) == 6
 
 
 @virtual

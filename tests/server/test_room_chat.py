@@ -155,7 +155,7 @@ async def test_a_crowd_is_refused() -> None:
     """A room accepts twenty lines of many people in ten seconds."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
-        answers = [await refusal(one, room) for one in people]
+        answers = [await refusal(client, room) for client in people]
         assert [number for number, answer in enumerate(answers) if answer] == [20, 21]
 
 

@@ -108,7 +108,7 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     room = played.fold(find)
     assert (room.v, room.frozen, room.game) == (played.room.v, code, None)
     assert room.match is not None
-    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    assert [move.move for move in room.match.moves] == ["a1", "b1"]
     assert_rejects_all(room, {code})
     assert views.snapshot(room, player=True) == views.snapshot(played.room, player=True)
     assert views.view(room, room.match) is None
@@ -147,7 +147,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     room = played.fold(find)
     assert room.frozen is Code.GAME_CHANGED
     assert room.match is not None
-    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    assert [move.move for move in room.match.moves] == ["a1", "b1"]
     for actor in (ADA, BEN):
         with pytest.raises(CommandRejected) as rejected:
             rules.decide(room, actor, played.move("c3"), played.new_id)

@@ -301,7 +301,7 @@ class RoomMachine(RuleBasedStateMachine):
                 created = parse_event_body(self.played.log[0][1])
                 assert isinstance(created, wire.Created)
                 self.referee = new_referee(created.game, created.options)
-                people = [one.identity for one in event.seats if one.kind == "guest"]
+                people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.draw_offered_by = None
             case wire.Offered(seat=seat, what="draw"):

@@ -101,7 +101,7 @@ def test_the_match_starts_when_the_second_seat_is_taken() -> None:
         ".........",
         load_game("tic-tac-toe").digest,
     )
-    assert [one.identity for one in started.seats] == ["ada", "ben"]
+    assert [occupant.identity for occupant in started.seats] == ["ada", "ben"]
     assert played.room.playing is played.room.match
 
 
@@ -441,7 +441,7 @@ def test_a_rematch_is_offered_and_accepted() -> None:
     assert played.room.offers == (1,)
     (started,) = played.do(ADA, plain(wire.Rematch))
     assert isinstance(started, wire.Started)
-    assert [one.identity for one in started.seats] == ["ben", "ada"]
+    assert [occupant.identity for occupant in started.seats] == ["ben", "ada"]
     assert started.number == 2
     after = played.room
     assert after.offers == ()
@@ -454,7 +454,7 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
     played.do(ADA, plain(wire.Resign))
     (started,) = played.do(ADA, plain(wire.Rematch))
     assert isinstance(started, wire.Started)
-    assert [one.kind for one in started.seats] == ["ai", "guest"]
+    assert [occupant.kind for occupant in started.seats] == ["ai", "guest"]
 
 
 def test_rematches_that_are_refused() -> None:

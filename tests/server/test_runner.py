@@ -17,19 +17,21 @@ async def test_nothing_is_sent_before_the_commit() -> None:
     async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        before = [len(one.messages) for one in (ada, ben, cyd)]
+        before = [len(client.messages) for client in (ada, ben, cyd)]
         gate = fake.store.hold("append")
         ada.say(ada.move(room, 0, "b2", key="m"))
         await fake.store.waiting["append"].wait()
         await asyncio.sleep(5)
         received = [
-            m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]
+            m
+            for client, n in zip((ada, ben, cyd), before, strict=True)
+            for m in client.messages[n:]
         ]
         assert [m for m in received if m["t"] != "presence"] == []
         gate.set()
         assert await ada.answer("m") == {"t": "ack", "id": "m", "v": 5}
-        for one in (ada, ben, cyd):
-            assert (await one.event("moved"))["v"] == 5
+        for client in (ada, ben, cyd):
+            assert (await client.event("moved"))["v"] == 5
 
 
 @virtual
@@ -83,8 +85,8 @@ async def test_all_sockets_of_an_identity_follow() -> None:
         phone = Client(hub, "ben")
         await phone.ack(phone.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        for one in (ben, phone):
-            await one.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
+        for client in (ben, phone):
+            await client.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
 
 
 # --- ids ------------------------------------------------------------------------------------------

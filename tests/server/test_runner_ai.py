@@ -192,7 +192,7 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
         await asyncio.sleep(5)
         log = await fake.store.events(room, head)
         moved = [json.loads(event.body) for event in log]
-        assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
+        assert [(event["kind"], event.get("ply")) for event in moved] == [("moved", 0)], (
             "only the AI's first move of the new match"
         )
         assert len({job.start for job in fake.engines.jobs}) == 1
@@ -321,8 +321,8 @@ async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        for one in (ada, cyd):
-            assert (await one.until(lambda m: m["t"] == "thinking"))["state"] == "warming"
+        for client in (ada, cyd):
+            assert (await client.until(lambda m: m["t"] == "thinking"))["state"] == "warming"
         late = Client(other, "dan")
         await late.ack(late.join(room))
         assert [m["state"] for m in late.of("thinking")] == ["warming"]

@@ -47,9 +47,9 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
     async with fake.hub() as hub, fake.hub("n2") as fresh:
         room, head = await create_room_with_history(fake, hub)
         log = await fake.store.events(room, 0)
-        for one in (hub, fresh):
+        for node_hub in (hub, fresh):
             for since in range(1, head + 1):
-                client = Client(one, identity)
+                client = Client(node_hub, identity)
                 await client.ack(client.join(room, since))
                 joined = client.of("joined")[0]
                 assert (joined["v"], joined["epoch"]) == (head, fake.store.epoch)
@@ -71,8 +71,8 @@ async def test_spectators_lines_reach_no_player() -> None:
     """
     async with playing() as (_, hub, room, ada, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
-        for one in (cyd, dan):
-            await one.ack(one.join(room))
+        for client in (cyd, dan):
+            await client.ack(client.join(room))
         await cyd.ack(cyd.chat(room, "SECRET", "spectators"))
         assert (await dan.event("said"))["text"] == "SECRET"
         for player in (ada, ben):
@@ -240,8 +240,8 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         cyd.close()
         gate.set()
         await ada.ack(ada.chat(room, "y"))
-        for one in (ada, ben):
-            one.close()
+        for client in (ada, ben):
+            client.close()
         await asyncio.sleep(1)
         runner = hub.runner(room)
         assert runner is not None

@@ -52,15 +52,21 @@ async def test_sessions_that_do_not_answer_their_close_are_aborted(silent_count:
             FakeSocket(None) for _ in range(silent_count)
         ]
         sessions._open = {
-            Session(cast(ServerConnection, one), hub, None, "192.0.2.1") for one in sockets
+            Session(cast(ServerConnection, fake_socket), hub, None, "192.0.2.1")
+            for fake_socket in sockets
         }
         started_s = asyncio.get_running_loop().time()
         await sessions.drain(DRAIN_S)
         duration_s = asyncio.get_running_loop().time() - started_s
     assert duration_s <= (STOPPED_S if silent_count else DRAIN_S + 0.1)
-    assert {one.code for one in sockets} == {Close.RESTARTING}
-    assert [one.aborted_s is None for one in sockets] == [True] * 20 + [False] * silent_count
-    assert all((one.closed_s is not None) == (one.aborted_s is None) for one in sockets)
+    assert {fake_socket.code for fake_socket in sockets} == {Close.RESTARTING}
+    assert [fake_socket.aborted_s is None for fake_socket in sockets] == [True] * 20 + [
+        False
+    ] * silent_count
+    assert all(
+        (fake_socket.closed_s is not None) == (fake_socket.aborted_s is None)
+        for fake_socket in sockets
+    )
     assert CLOSE_TIMEOUT_S + DRAIN_S <= STOPPED_S
 
 

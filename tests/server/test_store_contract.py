@@ -141,7 +141,7 @@ async def test_one_of_many_writers_at_one_v_wins(store: Store) -> None:
     results = await asyncio.gather(
         *(result_of(store.append(append("r1", 2, CommandKey("ada", str(n))))) for n in range(20))
     )
-    assert [type(one) for one in results].count(Conflict) == 19
+    assert [type(result) for result in results].count(Conflict) == 19
     winner = results.index(None)
     assert [event.v for event in await store.events("r1", 0)] == [1, 2, 3]
     assert await store.find_command("r1", CommandKey("ada", str(winner))) == (3, 3)
@@ -241,7 +241,7 @@ async def test_a_used_key_fails_alone(store: Store) -> None:
         append(f"r{n}", 3 if n == 4 else 2, used if n == 4 else CommandKey("ada", "new"))
         for n in range(10)
     ]
-    results = await asyncio.gather(*(result_of(store.append(one)) for one in appends))
+    results = await asyncio.gather(*(result_of(store.append(operation)) for operation in appends))
     assert isinstance(results[4], Duplicate)
     assert (results[4].first_v, results[4].last_v) == (3, 3)
     assert [one for n, one in enumerate(results) if n != 4] == [None] * 9
@@ -280,7 +280,7 @@ async def test_a_room_is_made_once(store: Store) -> None:
         *(store.create_room(new_room(f"r{n}", "ada", "c1")) for n in range(8))
     )
     first = results.index(None)
-    assert [one for one in results if one is not None] == [f"r{first}"] * 7
+    assert [result for result in results if result is not None] == [f"r{first}"] * 7
     assert await store.create_room(new_room("r9", "ada", "c1")) == f"r{first}"
     assert await store.created_room("ada", "c1") == f"r{first}"
     assert await store.heads([f"r{n}" for n in range(10)]) == {f"r{first}": 2}
@@ -326,7 +326,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
         None,
         None,
     )
-    assert [(one.room, one.summary) for one in await store.rooms(9)] == [
+    assert [(room.room, room.summary) for room in await store.rooms(9)] == [
         ("r1", listing("one").summary)
     ]
     thoughts = [Thought("m1", 4, 2, b"{}"), Thought("m1", 3, 1, b'{"score":3}')]
@@ -369,11 +369,11 @@ async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
         )
     await store.append(append("r0", 2, at_ms=NOW_MS + 9, projections=[listing("0")]))
     await store.append(append("r1", 2, at_ms=NOW_MS + 99))
-    assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [
+    assert [(room.room, room.changed_ms) for room in await store.rooms(2)] == [
         ("r0", NOW_MS + 9),
         ("r3", NOW_MS + 3),
     ]
-    assert [one.room for one in await store.rooms(9)] == ["r0", "r3", "r1"]
+    assert [room.room for room in await store.rooms(9)] == ["r0", "r3", "r1"]
 
 
 async def test_matches_are_paged_by_cursor(store: Store) -> None:
@@ -478,7 +478,7 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
     for n in range(5):
         await store.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
     taken = [await store.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
-    assert [len(one) for one in taken] == [2, 2, 1, 0]
+    assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
     assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
 
 

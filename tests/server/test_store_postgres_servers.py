@@ -87,7 +87,10 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                 async with stopped_clock() as clock:
                     writes = asyncio.gather(*writing)
                     await clock.until(writes.done, within_s=2)
-                    assert {type(one) for one in await writes} <= {StoreUnavailable, type(None)}
+                    assert {type(write_) for write_ in await writes} <= {
+                        StoreUnavailable,
+                        type(None),
+                    }
                     reading = asyncio.create_task(outcome(store.head("r1")))
                     await clock.until(reading.done, within_s=2)
                     assert isinstance(await reading, StoreUnavailable)

@@ -355,7 +355,7 @@ async def test_no_write_returns_before_the_commit() -> None:
     async with running_writer(gate) as writer:
         writes = [asyncio.create_task(writer.write(append(f"r{n}", 0))) for n in range(3)]
         await gate.entered.wait()
-        assert not any(one.done() for one in writes)
+        assert not any(task.done() for task in writes)
         gate.open.set()
         results = await asyncio.gather(*writes, return_exceptions=True)
     assert results[0] is None

@@ -179,9 +179,9 @@ async def catches_up(history: History, clients: list[LoadClient], within_s: floa
 async def until_all_caught_up(history: History, clients: list[LoadClient]) -> None:
     while True:
         heads = Counter[str]()
-        for one in history.entries:
-            if one.direction == "in" and one.message["t"] in ("event", "joined", "snapshot"):
-                heads[one.message["room"]] = max(heads[one.message["room"]], one.message["v"])
+        for entry in history.entries:
+            if entry.direction == "in" and entry.message["t"] in ("event", "joined", "snapshot"):
+                heads[entry.message["room"]] = max(heads[entry.message["room"]], entry.message["v"])
         if not any(client.behind(heads) for client in clients):
             return
         await asyncio.sleep(0.1)
@@ -233,7 +233,7 @@ async def test_four_clients_with_a_thousand_commands_each(
     assert result.count("error") > commands // 2
     assert result.count("event", kind="finished") > commands
     assert (result.count("error", code="store.retry") > 10) == (backend == "unreliable")
-    messages = [one.message for one in result.history.entries]
+    messages = [entry.message for entry in result.history.entries]
     kinds = {message["kind"] for message in messages if message.get("t") == "event"}
     assert kinds >= {"moved", "finished", "started", "said", "hidden", "offered"}
     assert commands < 300 or "declined" in kinds
