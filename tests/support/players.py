@@ -114,7 +114,7 @@ class Player:
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
             raise
-        self._journal.acked(self._connection.identity, command, ack.v)
+        self._journal.record_ack(self._connection.identity, command, ack.v)
 
 
 async def make_room(

@@ -80,13 +80,13 @@ async def test_a_database_outage_under_load_costs_no_move(
                 for n in range(MATCHES)
             ]
             for n, end in enumerate(ends):
-                await journal.more_acks(50)
+                await journal.wait_for_acks(50)
                 await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
                 await asyncio.gather(*(_assert_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
                 async with asyncio.timeout(SETTLED_S):
                     await asyncio.gather(*(_send_until_acked(raw, room, f"r{n}") for raw in raws))
-                    await journal.more_acks(2 * MATCHES)
+                    await journal.wait_for_acks(2 * MATCHES)
             enough.set()
         models: list[Model] = [match.result() for match in matches]
         logs = await read_postgres_logs(durable, database)

@@ -34,13 +34,13 @@ async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
         async with asyncio.TaskGroup() as tasks:
             for n in range(5):
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
-            await journal.more_acks(20)
+            await journal.wait_for_acks(20)
             await server.kill()
             for _ in range(kills):
                 await die_at(server, f"{place}:{chance.randrange(1, 60)}")
                 assert journal.violations(read_logs(server.data)) == []
             await server.start()
-            await journal.more_acks(20)
+            await journal.wait_for_acks(20)
             enough.set()
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []

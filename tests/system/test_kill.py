@@ -58,7 +58,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
                 tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)
             ]
             for _ in range(ROUNDS):
-                await journal.more_acks(chance.randrange(100, 400))
+                await journal.wait_for_acks(chance.randrange(100, 400))
                 helpers = server.descendants()
                 await server.kill()
                 assert psutil.wait_procs(helpers, timeout=60)[1] == []
@@ -144,12 +144,12 @@ async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) ->
                     tasks.create_task(
                         two_people(server.url, "sticks", LONG_STICKS, journal, n, enough)
                     )
-                await journal.more_acks(100)
+                await journal.wait_for_acks(100)
                 server.send_signal(signal.SIGSTOP)
                 assert await states.get() is State.LOST
                 server.send_signal(signal.SIGCONT)
                 assert await states.get() is State.CONNECTED
-                await journal.more_acks(100)
+                await journal.wait_for_acks(100)
                 enough.set()
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []

@@ -172,9 +172,9 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         open_link(broker.address, "liar", work.worker_topic("liar")) as link,
         connect(server.url) as ada,
     ):
-        liar = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
-        adverts = asyncio.create_task(advertise_repeatedly(liar))
-        liar.news = lambda order: [
+        bad_worker = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
+        adverts = asyncio.create_task(advertise_repeatedly(bad_worker))
+        bad_worker.script = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
         known = [f'"worker": "{name}"' for name in (good.id, "liar")]
@@ -189,7 +189,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             for _ in range(2):
                 await person.move()
                 await person.until(is_move)
-        assert len(liar.orders) == 1
+        assert len(bad_worker.commands) == 1
         await good.kill()
         async with aclosing(ada.follow(second)) as messages:
             person = Opponent(ada, second, messages)
@@ -205,7 +205,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             )
         adverts.cancel()
         assert await server.stop() == 0
-    assert server.errors.count("worker not asked any more") == len(liar.orders) == 1
+    assert server.errors.count("worker not asked any more") == len(bad_worker.commands) == 1
     assert poison not in server.errors
     assert_no_traceback(server)
 

@@ -131,7 +131,7 @@ async def _move(duel: Duel, who: Connection, journal: Journal, chance: random.Ra
     duel.v += duel.is_over
     ack = await who.command(command)
     assert ack.v == duel.v, f"ply {ply}"
-    journal.acked(who.identity, command, ack.v)
+    journal.record_ack(who.identity, command, ack.v)
 
 
 async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(
@@ -164,7 +164,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         command = Chat(id=ada.new_id(), room=room, text=f"line {lines}")
                         ack = await ada.command(command)
                         assert ack.v == 2 + lines
-                        journal.acked(ada.identity, command, ack.v)
+                        journal.record_ack(ada.identity, command, ack.v)
                 async with asyncio.timeout(60):
                     while not (isinstance(seen[-1], LoggedEvent) and seen[-1].v == 2 + lines):
                         received.clear()

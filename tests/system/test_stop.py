@@ -47,7 +47,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
                 ),
                 tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, enough)),
             ]
-            await journal.more_acks(200)
+            await journal.wait_for_acks(200)
             helpers = server.descendants()
             server.send_signal_to_all(number)
             assert await server.wait() == 0
@@ -59,7 +59,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
             )
             assert journal.violations(read_logs(server.data)) == []
             await server.start()
-            await journal.more_acks(50)
+            await journal.wait_for_acks(50)
             enough.set()
             for match in searched:
                 match.cancel()
