@@ -1,7 +1,8 @@
 """Checks of the teaching search: independent values, and the guarantees of a trace."""
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from engine.teach.explain import Plan, explain
@@ -40,6 +41,17 @@ def true_value(
     return known[key]
 
 
+def _mean(values: Sequence[Exact]) -> Exact:
+    """The mean of the values, or for each player the mean of the utilities.
+
+    Utilities of several players are rounded as the program rounds them: with exact means another
+    of two equally good moves could be chosen, and the other players' utilities would differ.
+    """
+    columns = zip(*(v for v in values if isinstance(v, tuple)), strict=True)
+    means = tuple(Fraction(math.fsum(column) / len(values)) for column in columns)
+    return means or sum((v for v in values if isinstance(v, Fraction)), Fraction(0)) / len(values)
+
+
 def _true_value(state: State, depth: float, evaluate: Evaluator, ours: str, known: Known) -> Exact:
     utility = state.utility()
     if utility is not None:
@@ -51,11 +63,7 @@ def _true_value(state: State, depth: float, evaluate: Evaluator, ours: str, know
     ]
     kind = state.kind if ours in ("", state.kind) else "mean"
     if kind == "mean":
-        columns = zip(
-            *(value if isinstance(value, tuple) else (value,) for value in values), strict=True
-        )
-        means = tuple(sum(column, Fraction(0)) / len(values) for column in columns)
-        return means if isinstance(values[0], tuple) else means[0]
+        return _mean(values)
     if kind == "max":
         return max(values)
     if kind == "min":
