@@ -64,7 +64,7 @@ MORE_HOOKS = (
     "edge_cells",
     "corner_cells",
     "diagonal_cells",
-    "turned_quarter",
+    "rotated_90",
     "phase_of",
 )
 SIGNATURES = {
@@ -98,7 +98,7 @@ def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
     raise NotImplementedError
 
 
-def turned_quarter(p: np.uint64) -> np.uint64:
+def rotated_90(p: np.uint64) -> np.uint64:
     raise NotImplementedError
 
 
@@ -138,7 +138,7 @@ def places(p: np.uint64, o: np.uint64, out: Any) -> None:
             out[n] = LINE_8
             out[n + 1] = index(diagonal_cells(p, DIAGONAL_8, 8), diagonal_cells(o, DIAGONAL_8, 8))
             n += 2
-        p, o = turned_quarter(p), turned_quarter(o)
+        p, o = rotated_90(p), rotated_90(o)
 
 
 def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
