@@ -39,7 +39,7 @@ Positions = dict[Board, int]
 
 
 class BookError(GameError):
-    """A file is no work file of a book."""
+    """A file is not a work file of a book."""
 
 
 @dataclass(frozen=True, slots=True)

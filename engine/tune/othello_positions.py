@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from engine.tune.errors import TuneError
-from engine.tune.othello_template import RECORD
+from engine.tune.othello_template import RECORD_WORDS
 
 #: Length of a record in bytes.
-RECORD_BYTES = 8 * RECORD
+RECORD_BYTES = 8 * RECORD_WORDS
 #: Length of the first line in bytes; it is padded with spaces.
 HEAD_BYTES = 256
 #: All 64 cells, as a bitboard.
@@ -124,7 +124,7 @@ def _whole_matches(records: Any) -> tuple[int, int]:
 
 def _records(content: bytes) -> Any:
     whole = len(content) // RECORD_BYTES * RECORD_BYTES
-    return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD)
+    return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD_WORDS)
 
 
 def _expect_same(path: Path, found: Origin, wanted: Origin) -> None:

@@ -264,7 +264,7 @@ async def test_after_a_restore_the_days_count_anew(
         await store.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
             await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-        await store.mark_sat("sat")
+        await store.mark_permanent("sat")
     file = await taken(database)
     later = DaySpan(TODAY + 1000, TODAY + 970)
     async with bare_database("sqlite", request, "new") as new:

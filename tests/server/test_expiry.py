@@ -253,7 +253,7 @@ async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
     async with world.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create()
-        world.store.fail("mark_sat")
+        world.store.fail("mark_permanent")
         if call == "create":
             with pytest.raises(StoreUnavailable):
                 await ben.create()

@@ -141,7 +141,7 @@ def nobody_is_noted_to_have_sat(patch: Patch) -> None:
     async def careless(_self: MemoryStore, _identity: str) -> None:
         """Marks nobody."""
 
-    patch.setattr(FaultyStore, "mark_sat", careless)
+    patch.setattr(FaultyStore, "mark_permanent", careless)
 
 
 def who_has_gone_is_known(patch: Patch) -> None:

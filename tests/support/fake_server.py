@@ -177,8 +177,8 @@ class FaultyStore(MemoryStore):
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         return await self._through("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
 
-    async def mark_sat(self, identity: str) -> None:
-        await self._through("mark_sat", super().mark_sat(identity))
+    async def mark_permanent(self, identity: str) -> None:
+        await self._through("mark_permanent", super().mark_permanent(identity))
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         return await self._through("expire_rooms", super().expire_rooms(after, span, limit))

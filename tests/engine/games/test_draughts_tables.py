@@ -205,8 +205,8 @@ def test_tables_of_fewer_pieces_are_a_part() -> None:
     assert (values[:begin] == all_values[:begin]).all()
     small = DraughtsSolver(game(), words)
     four = game().position("B:WK31,K32:BK1,K2:H0")
-    assert solver().reaches(four, None)
-    assert not small.reaches(four, None)
+    assert solver().can_solve(four, None)
+    assert not small.can_solve(four, None)
 
 
 def sum_of(code: int) -> int:
@@ -263,7 +263,7 @@ def test_the_count_of_plies_may_come_first() -> None:
     """If the count of plies leaves too little room for a sure win, the probe returns nothing."""
     won = "W:WK20,K17,K31:BK13:H{}"
     assert [
-        solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
+        solver().can_solve(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
     ] == [True, True, False]
 
 
@@ -274,11 +274,11 @@ def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
     assert solution is not None
     assert 0 < len(solution.line) < abs(solution.score)
     for move in solution.line:
-        assert solver().reaches(position, None)
+        assert solver().can_solve(position, None)
         assert move in position.moves()
         position = position.play(move)
     assert position.moves()
-    assert not solver().reaches(position, None)
+    assert not solver().can_solve(position, None)
 
 
 def test_the_top_level_plays_by_the_tables() -> None:

@@ -147,9 +147,9 @@ def test_words_for_numbers() -> None:
     """The text says "1 node", gives no best line at a chance node, and never prints -0."""
     text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
     assert "best line: none, chance decides" in text
-    assert "looked at: 3 nodes, 2 leaves" in text
+    assert "searched: 3 nodes, 2 leaves" in text
     assert "score 0," in text
-    assert "looked at: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
+    assert "searched: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
 
 
 def test_random_moves_by_lot() -> None:
