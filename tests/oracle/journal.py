@@ -103,7 +103,7 @@ class Journal:
             if len(self.acks) >= wanted and not future.done():
                 future.set_result(None)
 
-    async def more_acks(self, count: int) -> None:
+    async def wait_for_acks(self, count: int) -> None:
         """Returns after `count` more commands have been acknowledged."""
         future = asyncio.get_running_loop().create_future()
         entry = (len(self.acks) + count, future)

@@ -29,19 +29,19 @@ async def test_a_node_that_dies_at_a_failpoint_loses_and_duplicates_nothing(
     committed events are shown, and all players play on.
     """
     rng = random.Random(f"{place} {kills}")
-    journal, enough = Journal(), asyncio.Event()
+    journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with asyncio.TaskGroup() as tasks:
             for n in range(5):
-                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
-            await journal.more_acks(20)
+                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, stop))
+            await journal.wait_for_acks(20)
             await server.kill()
             for _ in range(kills):
                 await die_at(server, f"{place}:{rng.randrange(1, 60)}")
                 assert journal.violations(read_logs(server.data)) == []
             await server.start()
-            await journal.more_acks(20)
-            enough.set()
+            await journal.wait_for_acks(20)
+            stop.set()
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert journal.refused == []
