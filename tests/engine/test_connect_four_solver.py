@@ -214,7 +214,7 @@ def test_limits() -> None:
         ("1212121", "the match is already over"),
         ("81", "column 8"),
         ("44 x", "a score is a whole number"),
-        ("44 1 2", "a position and perhaps its score"),
+        ("44 1 2", "a position and optionally its score"),
         ("hello", "six rows of seven"),
     ],
 )
@@ -458,7 +458,7 @@ def check_win_is_kept(position: Position) -> None:
     assert solution.value > 0
     if book_result_or_none(board_of(position)) is not None:  # the result is in the book
         assert solution.nodes <= connect_four.EXACT_NODES + 2 * connect_four.SIDE_NODES
-    assert solver().reaches(position, round(3000 * driver.SOLVER_SHARE)), position.text()
+    assert solver().can_solve(position, round(3000 * driver.SOLVER_SHARE)), position.text()
     assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, (
         position.text()
     )
@@ -682,7 +682,7 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
     moves, score = 0, -22
     while position.moves():
         if position.turn == side:
-            assert solver().reaches(position, 800), position.text()
+            assert solver().can_solve(position, 800), position.text()
             entry = solver().book.find(board_of(position))
             before, score = score, exact_score(position)
             assert score >= before, position.text()

@@ -308,7 +308,7 @@ def test_reach_grows_with_time() -> None:
     """The solver accepts 20 empty cells in 0.8 s, fewer in less time, and never the whole game."""
     positions = {n: next(random_positions(8, lambda rng, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
     reached = {
-        ms: [n for n, position in positions.items() if solver().reaches(position, ms)]
+        ms: [n for n, position in positions.items() if solver().can_solve(position, ms)]
         for ms in (10, 800, 8000)
     }
     assert reached == {10: [12], 800: [12, 18, 20], 8000: [12, 18, 20]} or reached[8000] == [
@@ -317,5 +317,5 @@ def test_reach_grows_with_time() -> None:
         20,
         22,
     ]
-    assert solver().reaches(positions[22], None)
-    assert not solver().reaches(positions[59], None)
+    assert solver().can_solve(positions[22], None)
+    assert not solver().can_solve(positions[59], None)

@@ -22,7 +22,7 @@ from engine.search.driver import Control, Searcher
 from engine.search.job import MATE, Bound, Job, Limit
 from engine.search.report import Report
 from engine.solvers import general
-from engine.solvers.base import Solution, SolvedMove, named_solver
+from engine.solvers.base import Solution, SolvedMove, load_solver
 from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
 Install = Callable[[str, str], Path]
@@ -337,7 +337,7 @@ class FixedSolver:
     def __init__(self, game): self.game = game
     def prepare(self): pass
     def expire(self): pass
-    def reaches(self, position, time_ms): return time_ms is None or time_ms > 500
+    def can_solve(self, position, time_ms): return time_ms is None or time_ms > 500
     def problem(self, text, options): return Problem(self.game.position(text), 7)
     def describe(self, solution): return "fixed"
     def solve(self, position, limit, control, *, timer=nullcontext):
@@ -506,4 +506,4 @@ def test_a_module_without_a_solver_is_refused(plug_in: Install) -> None:
         source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),
     )
     with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be loaded"):
-        named_solver(load_game("unsolved"))
+        load_solver(load_game("unsolved"))

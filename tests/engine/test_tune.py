@@ -20,7 +20,7 @@ from engine.tune.__main__ import main
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings, cross_entropy, fit, fitted_scale, sigmoid
 from engine.tune.games import Plan, Played, WorkFile, read_matches
-from engine.tune.linear import Evaluation, Sums
+from engine.tune.linear import Evaluation, LinearModel
 from engine.tune.samples import Samples
 from engine.tune.selfplay import SelfPlay
 from engine.tune.tuning import require_numbers, tune, tuned_indexes
@@ -132,39 +132,41 @@ def test_coefficients_predict_the_evaluation() -> None:
     evaluation = Evaluation(game)
     states = random_states(300, 1)
     tuned = tuned_indexes(require_numbers(game), (), ["unused"])
-    sums = evaluation.sums(states, tuned)
+    model = evaluation.linear_model(states, tuned)
     changed = evaluation.numbers.copy()
     rng = np.random.Generator(np.random.PCG64(2))
     changed[tuned] += rng.integers(-400, 400, len(tuned))
-    predicted = sums.values + totals(sums, (changed - evaluation.numbers)[tuned])
+    predicted = model.values + totals(model, (changed - evaluation.numbers)[tuned])
     assert np.abs(predicted - evaluation.values(states, changed)).max() <= 2
-    assert sums.bent == 0
+    assert model.nonlinear == 0
     occupied = [(mine | other).bit_count() for mine, other in states]
-    assert np.diff(sums.begins).tolist() == [1 + count for count in occupied]
+    assert np.diff(model.starts).tolist() == [1 + count for count in occupied]
 
 
-def totals(sums: Sums, change: Any) -> Any:
+def totals(model: LinearModel, change: Any) -> Any:
     """Returns the sum of coefficient times change for each row."""
-    spans = zip(sums.begins[:-1], sums.begins[1:], strict=True)
-    return np.array([(sums.coefficients[a:b] * change[sums.columns[a:b]]).sum() for a, b in spans])
+    spans = zip(model.starts[:-1], model.starts[1:], strict=True)
+    return np.array(
+        [(model.coefficients[a:b] * change[model.columns[a:b]]).sum() for a, b in spans]
+    )
 
 
-def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
-    """`bent` is the share of coefficients that are not linear."""
-    bent = (
+def test_nonlinear_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
+    """`nonlinear` is the share of coefficients that are not linear."""
+    source = (
         (planted.parent / "plugged_planted.py")
         .read_text()
         .replace("(16 * data[1] + total)", "abs(total)")
     )
-    plug_in("planted", bent)
+    plug_in("planted", source)
     for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
         planted.write_text(text + "\n")
         registry.forget()
         game = load_game("planted")
         assert (
             Evaluation(game)
-            .sums([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ()))
-            .bent
+            .linear_model([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ()))
+            .nonlinear
             == share
         )
 
@@ -211,20 +213,20 @@ def test_a_fit_finds_the_true_numbers(seed: int) -> None:
     assert (other.numbers != tuned_game.numbers).any()
 
 
-def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
+def synthetic(count: int, width: int, seed: int) -> tuple[LinearModel, Any]:
     """Returns dense rows with random coefficients and evaluations of 0, and the generator."""
     rng = np.random.Generator(np.random.PCG64(seed))
     coefficients = rng.normal(0, 1, count * width).astype(np.float32)
-    begins, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
-    return Sums(np.zeros(count), begins, columns, coefficients, 0.0), rng
+    starts, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
+    return LinearModel(np.zeros(count), starts, columns, coefficients, 0.0), rng
 
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     """The gradient equals the difference quotient of the loss."""
     from engine.tune.fit import make_batches
 
-    sums, rng = synthetic(200, 6, 3)
-    (batch,) = make_batches(sums, np.arange(200), np.zeros(200), rng.random(200), 1000)
+    model, rng = synthetic(200, 6, 3)
+    (batch,) = make_batches(model, np.arange(200), np.zeros(200), rng.random(200), 1000)
     weights = rng.normal(0, 1, 6)
     gradient = batch.gradient(weights)
     for i in range(6):
@@ -237,11 +239,11 @@ def test_the_gradient_is_that_of_the_loss() -> None:
 
 def test_the_prior_keeps_numbers_near_their_start() -> None:
     """A larger prior keeps the numbers nearer to their start."""
-    sums, rng = synthetic(2000, 5, 4)
-    logits = sums.coefficients.reshape(2000, 5)[:, 0]
+    model, rng = synthetic(2000, 5, 4)
+    logits = model.coefficients.reshape(2000, 5)[:, 0]
     results, matches = (rng.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
     fitted = [
-        fit(sums, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
+        fit(model, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
         for prior in (0.0, 1000.0, 1e6)
     ]
     assert fitted[0][0] == pytest.approx(1, abs=0.2)

@@ -30,7 +30,7 @@ def test_the_evaluation_equals_the_prediction() -> None:
     assert tuner.packed(tuner.unpacked(content)) == content
     weights, data = tuner.unpacked(content), np.frombuffer(content, "<i8").astype(np.int64)
     native = compile_game(load_game("othello"), template)
-    twins, scratch = Memory(tuner.twin_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
+    shared, scratch = Memory(tuner.shared_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
     rng, position = random.Random(1), load_game("othello").start()
     with np.errstate(over="ignore"):
         while moves := position.moves():
@@ -39,7 +39,7 @@ def test_the_evaluation_equals_the_prediction() -> None:
             record = np.array([0, p, o, 0], np.uint64)
             sums = np.zeros(2 * othello.PHASES, np.int64)
             native.function("learn")(
-                Memory(record), 1, 0, Memory(weights), twins, Memory(scratch), Memory(sums)
+                Memory(record), 1, 0, Memory(weights), shared, Memory(scratch), Memory(sums)
             )
             phase = othello.phase_of(64 - (p | o).bit_count())
             error = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0

@@ -110,7 +110,7 @@ class Journal:
                 future.set_result(None)
 
     async def wait_for_acks(self, count: int) -> None:
-        """Waits until `count` more commands have been acknowledged."""
+        """Returns after `count` more commands have been acknowledged."""
         future = asyncio.get_running_loop().create_future()
         entry = (len(self.acks) + count, future)
         self._waiting.append(entry)

@@ -269,7 +269,7 @@ async def test_a_restore_restarts_the_expiry(
         await store.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
             await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-        await store.mark_sat("sat")
+        await store.mark_permanent("sat")
     file = await make_backup(database)
     later = DaySpan(TODAY + 1000, TODAY + 970)
     async with bare_database("sqlite", request, "new") as new:

@@ -243,7 +243,7 @@ async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create()
-        fake.store.fail("mark_sat")
+        fake.store.fail("mark_permanent")
         if call == "create":
             with pytest.raises(StoreUnavailable):
                 await ben.create()

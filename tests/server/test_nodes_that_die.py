@@ -17,8 +17,8 @@ from server.bus.base import (
     GapHandler,
     Heartbeat,
     NodeDown,
-    Receive,
-    ReceiveNode,
+    NodeHandler,
+    RoomHandler,
 )
 from server.protocol.codes import Code
 from server.protocol.messages import AiSeat, MySeat
@@ -59,10 +59,10 @@ class BusConnection:
         if not self.cut and not self.drops(message):
             self.bus.publish(message)
 
-    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+    def subscribe(self, room: str, receive: RoomHandler) -> Callable[[], None]:
         return self.bus.subscribe(room, lambda message: None if self.cut else receive(message))
 
-    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+    def listen(self, receive: NodeHandler) -> Callable[[], None]:
         return self.bus.listen(lambda message: None if self.cut else receive(message))
 
     def on_gap(self, handler: GapHandler) -> Callable[[], None]:

@@ -141,7 +141,7 @@ def guests_who_sat_are_not_marked(patch: Patch) -> None:
     async def replacement(_self: MemoryStore, _identity: str) -> None:
         """Marks no guest."""
 
-    patch.setattr(FaultyStore, "mark_sat", replacement)
+    patch.setattr(FaultyStore, "mark_permanent", replacement)
 
 
 def deleted_guests_are_marked(patch: Patch) -> None:

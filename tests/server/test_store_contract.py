@@ -560,8 +560,8 @@ async def test_old_guests_who_never_sat_expire(store: Store) -> None:
     """Guests last seen before the span expire with their tokens, unless they took a seat."""
     for name in ("gone", "sat", "seen"):
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-    await store.mark_sat("sat")
-    await store.mark_sat("nobody")
+    await store.mark_permanent("sat")
+    await store.mark_permanent("nobody")
     assert await store.mark_identities_seen(["seen", "nobody"], TODAY + 1) == {"seen"}
     assert await expire_guests(store, DaySpan(TODAY + 30, TODAY)) == []
     assert await expire_guests(store) == ["gone"]
@@ -624,7 +624,7 @@ async def test_a_round_of_the_expiry_has_pages(store: Store) -> None:
     for name in names:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
         await store.create_room(new_room(name))
-    await store.mark_sat("n3")
+    await store.mark_permanent("n3")
     await store.mark_rooms_seen(names, TODAY)
     assert await store.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
     assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
@@ -676,7 +676,7 @@ async def test_a_deletion_checks_its_rows_again(
         await store.mark_rooms_seen(names, TODAY)
         await store.mark_rooms_seen(["seen"], SPAN.today)
         await store.mark_identities_seen(["seen"], SPAN.today)
-        await store.mark_sat("played")
+        await store.mark_permanent("played")
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}

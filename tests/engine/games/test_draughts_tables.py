@@ -206,8 +206,8 @@ def test_smaller_tables_are_a_prefix() -> None:
     assert (values[:first] == all_values[:first]).all()
     small = DraughtsSolver(game(), words)
     four = game().position("B:WK31,K32:BK1,K2:H0")
-    assert solver().reaches(four, None)
-    assert not small.reaches(four, None)
+    assert solver().can_solve(four, None)
+    assert not small.can_solve(four, None)
 
 
 def piece_count(code: int) -> int:
@@ -265,7 +265,7 @@ def test_a_win_beyond_the_draw_count_is_not_covered() -> None:
     """The solver does not cover a position whose draw count may end the match before the win."""
     won = "W:WK20,K17,K31:BK13:H{}"
     assert [
-        solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
+        solver().can_solve(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
     ] == [True, True, False]
 
 
@@ -276,11 +276,11 @@ def test_a_line_ends_where_the_solver_does_not_reach() -> None:
     assert solution is not None
     assert 0 < len(solution.line) < abs(solution.score)
     for move in solution.line:
-        assert solver().reaches(position, None)
+        assert solver().can_solve(position, None)
         assert move in position.moves()
         position = position.play(move)
     assert position.moves()
-    assert not solver().reaches(position, None)
+    assert not solver().can_solve(position, None)
 
 
 def test_the_top_level_plays_by_the_tables() -> None:

@@ -152,10 +152,10 @@ def test_a_missing_program(concurrency: int, tmp_path: Path) -> None:
     for player, message in (
         ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
         ("uci=/,depth=1", "cannot be started: Permission denied"),
-        ("xboard='unbalanced", "is no command"),
+        ("xboard='unbalanced", "is not a command"),
         ("uci= ", "is written as"),
-        ("checkout=/no-such-directory,depth=1", "is no checkout of this project"),
-        (f"checkout={tmp_path},depth=1", "is no checkout of this project"),
+        ("checkout=/no-such-directory,depth=1", "is not a checkout of this project"),
+        (f"checkout={tmp_path},depth=1", "is not a checkout of this project"),
     ):
         path = tmp_path / "log"
         path.write_bytes(b"another\n")

@@ -149,9 +149,9 @@ def test_the_text_of_numbers() -> None:
     """The text uses the singular, has no best line at a chance node, and never prints -0."""
     text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
     assert "best line: none, chance decides" in text
-    assert "looked at: 3 nodes, 2 leaves" in text
+    assert "searched: 3 nodes, 2 leaves" in text
     assert "score 0," in text
-    assert "looked at: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
+    assert "searched: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
 
 
 def test_random_moves() -> None:
