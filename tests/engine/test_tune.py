@@ -331,7 +331,7 @@ def test_a_work_file_with_another_plan_is_refused(tmp_path: Path) -> None:
         list(read_matches(path))
     for other in ("something else\n", "a note without an end"):
         path.write_text(other)
-        with pytest.raises(TuneError, match="no work file"):
+        with pytest.raises(TuneError, match="not a work file"):
             WorkFile(path, plan_of(game))
         assert path.read_text() == other
 
