@@ -450,7 +450,7 @@ def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, st
         if not equals or name not in game.options:
             known = ", ".join(f"{n}={o.default}" for n, o in game.options.items()) or "none"
             raise click.BadParameter(
-                f"{argument!r} is no option of {game.title}; it has: {known}",
+                f"{argument!r} is not an option of {game.title}; it has: {known}",
                 param_hint="--option",
             )
         option = game.options[name]

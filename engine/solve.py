@@ -28,7 +28,7 @@ from engine.solvers.base import (
     Solver,
     TableSolver,
     Timer,
-    named_solver,
+    load_solver,
 )
 
 #: Default length of an opening book, in plies.
@@ -68,7 +68,7 @@ def solver_of(game: Game) -> Solver:
     """Returns the game's own solver, or the general search if it has none."""
     from engine.solvers.general import SearchSolver
 
-    return named_solver(game) or SearchSolver(game)
+    return load_solver(game) or SearchSolver(game)
 
 
 def timed(solver: Solver, seconds: float) -> Timer:
@@ -261,7 +261,7 @@ def parse_arguments(line: list[str] | None) -> argparse.Namespace:
 
 def make_tables(game: Game, args: argparse.Namespace) -> int:
     """Computes the endgame tables of a game and shows the progress; returns the exit code."""
-    solver = named_solver(game)
+    solver = load_solver(game)
     if not isinstance(solver, TableSolver):
         raise GameError(f"{game.title} has no endgame tables")
     start = time.perf_counter()
@@ -282,7 +282,7 @@ def make_tables(game: Game, args: argparse.Namespace) -> int:
 
 def make_book(game: Game, args: argparse.Namespace) -> int:
     """Computes a game's opening book, continuing an interrupted run; returns the exit code."""
-    solver = named_solver(game)
+    solver = load_solver(game)
     if not isinstance(solver, BookSolver):
         raise GameError(f"{game.title} has no opening book")
     plies = DEFAULT_BOOK_PLIES if args.plies is None else args.plies
@@ -360,7 +360,7 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
 
 
 def explain_failure(solver: Solver, position: Position, args: argparse.Namespace) -> str:
-    if isinstance(solver, TableSolver) and not solver.reaches(position, None):
+    if isinstance(solver, TableSolver) and not solver.can_solve(position, None):
         return (
             f"the endgame tables of {solver.game.title} do not cover this position "
             "and every position that it leads to"

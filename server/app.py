@@ -27,7 +27,7 @@ from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
 from server.ports import Engines, NoEngines, Ports, random_id
-from server.process.failpoint import kill_at
+from server.process.failpoint import make_failpoint
 from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
 from server.runtime.hub import Hub, open_hub
@@ -120,7 +120,7 @@ async def _open_with_store(settings: Settings, engines: Engines | None) -> Async
             node=node, settings=settings, store=store, bus=bus,
             engines=make_engines(bus, node, engines, metrics), find_game=load_game,
             now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
-            reached=kill_at(settings.failpoint),
+            reached=make_failpoint(settings.failpoint),
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
-from server.process.failpoint import Reached, no_failpoint
+from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
 from server.settings import Settings
 from server.store.base import Store
@@ -103,7 +103,7 @@ class Ports:
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     metrics: Metrics = field(default_factory=Metrics)
-    reached: Reached = no_failpoint
+    reached: Failpoint = no_failpoint
 
 
 def random_id() -> str:

@@ -1,6 +1,6 @@
 """Draws the board of any game as text, from its views.
 
-This module does no I/O and knows no game. Marks are characters around a cell: `[X]` is the last
+This module does no I/O and contains no rules. Marks are characters around a cell: `[X]` is the last
 move, `*X*` a winning row. A legend below the board explains them. Colour adds no information.
 """
 

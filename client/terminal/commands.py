@@ -147,7 +147,7 @@ def _parse_command(text: str, model: Model) -> Action:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
     if name in move_words(model):
         return Unclear("It is not your turn.")
-    return Unclear(f"{text!r} is no command. Type help for the commands.")
+    return Unclear(f"{text!r} is not a command. Type help for the commands.")
 
 
 def moves_hint(model: Model) -> str:

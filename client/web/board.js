@@ -1,6 +1,6 @@
 /**
  * `<ply-board>` draws the board of any game from its views, and turns clicks, drags, touches and keys
- * into moves. It knows no game.
+ * into moves. It contains no rules.
  *
  * Set `scene`; listen to `ply-move` (detail: the chosen MoveView) and `ply-announce` (detail: a text
  * for screen readers).
@@ -36,7 +36,7 @@ import { h, render } from "./elements.js";
 
 /** The directions of the arrow keys. @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-/** A press that moves further than this is a drag, in cells. */
+/** The distance beyond which a press becomes a drag, in cells. */
 const MIN_DRAG_CELLS = 0.25;
 
 /**
@@ -83,10 +83,10 @@ export class PlyBoard extends HTMLElement {
         return this.#scene;
     }
 
-    /** Draws a scene; a scene whose parts are all the same changes nothing. */
+    /** Draws a scene; does nothing for null, or if every part of the scene is the same as before. */
     set scene(scene) {
         const before = this.#scene;
-        if (scene === null || (before && sameScene(before, scene))) return;
+        if (scene === null || (before && isSameScene(before, scene))) return;
         this.#scene = scene;
         if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip)
             this.#layout = layOut(scene.board.board, scene.flip);
@@ -371,13 +371,13 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * Whether a touch of this cell would play a move although the cells are small; the user may have
-     * meant a neighbouring cell.
+     * Whether the first touch of this cell must not play a move yet: the cells are small, and the user
+     * may have meant a neighbouring cell.
      * @param {string} cell
      */
     #mustConfirm(cell) {
-        const unit_px = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
-        if (!this.#scene || unit_px >= SMALL_CELL_PX || cell === this.#aim) return false;
+        const cellPx = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
+        if (!this.#scene || cellPx >= SMALL_CELL_PX || cell === this.#aim) return false;
         const { moves, board } = this.#scene;
         return click(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
     }
@@ -400,7 +400,7 @@ export class PlyBoard extends HTMLElement {
  * @param {Scene} a
  * @param {Scene} b
  */
-function sameScene(a, b) {
+function isSameScene(a, b) {
     return (
         a.board === b.board &&
         a.position === b.position &&

@@ -40,7 +40,7 @@ export function drawMoves({ moves, shown, go, sides }) {
 }
 
 /**
- * The plies of each row: two, or one if the first move of the match is by the second side ("1...").
+ * The plies of each row: two; one in a first row that begins with "1...", and perhaps in the last.
  * @param {Played[]} moves
  * @returns {[number, ...number[]][]}
  */
@@ -67,8 +67,8 @@ function sharesNumber(moves, row, ply) {
 
 /**
  * @param {Played[]} moves
- * @param {number} ply of the position before the move
- * @param {number} shown
+ * @param {number} ply the ply of the position before the move
+ * @param {number} shown the ply on the board
  * @param {(ply: number) => void} go
  * @param {string[]} sides
  */

@@ -223,7 +223,7 @@ export interface RoomDescription {
     view: BoardView | null;
 }
 
-/** The part of the view that stays the same for a whole room; `targets` maps a label (a column) to the cells that a click may hit for it; a label without cells ("pass") is a button beside the board. A move by such a button is played for a player who has no other move. */
+/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
@@ -231,7 +231,7 @@ export interface BoardView {
     targets?: Record<string, string[]>;
 }
 
-/** A rectangle of cells named a1, b1, … (column letter, row number) or by `names[row][col]`, where None is no cell. */
+/** A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`. A name of None means that there is no cell. */
 export interface Grid {
     kind: "grid";
     cols: number;
@@ -253,7 +253,7 @@ export interface Sites {
     borders?: Border[];
 }
 
-/** A site of a free-form board; x to the right and y downwards, one cell being one unit wide. */
+/** A cell of a free-form board; x grows to the right, y downwards, in cell widths. */
 export interface Site {
     id: string;
     x: number;
@@ -267,7 +267,7 @@ export interface Border {
     sites: string[];
 }
 
-/** The look of a kind of piece, and its name for people and screen readers; `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick of 90 lies, a line of 90 goes up and down. */
+/** The look of a kind of piece and its name, which screen readers speak. `text` is its letter on a terminal. `angle` turns the shape clockwise, in degrees from 0 to 359: a stick at 90 lies flat, a line at 90 is vertical. */
 export interface Kind {
     name: string;
     side?: number | null;
@@ -278,7 +278,7 @@ export interface Kind {
     angle?: number;
 }
 
-/** The name of a side and the colour that stands for it. */
+/** The name and the colour of a side. */
 export interface SeatView {
     name: string;
     colour: string;
@@ -349,7 +349,7 @@ export interface View {
     view: PositionView;
 }
 
-/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path, one line of text; `hands` counts the pieces of each kind that wait beside the board. `last` and each of the `marks` name cells, or labels of `targets`: a label that has cells stands for them, a label without cells is its button, and is shown beside the board. The clients draw the mark `last`; where there is none, a terminal draws `last`. */
+/** One position: pieces by cell, the seat to move (None when finished), marks by name, the last move's path and one line of text. `hands` counts the pieces of each kind that wait beside the board. `last` and the `marks` name cells or labels of `targets`: a label with cells stands for those cells, a label without cells for its button. Clients draw the mark named "last"; without that mark, a terminal draws the field `last`. */
 export interface PositionView {
     pieces: Record<string, string>;
     turn: number | null;
@@ -371,7 +371,7 @@ export interface Turn {
     claim?: string | null;
 }
 
-/** One legal move: its token, the clicks that make it, a label; `choice` distinguishes moves with equal paths, the other fields are for hover previews. */
+/** One legal move: its token, the clicks that make it and a label. `choice` distinguishes moves with equal paths. `affects` and `ghost` are for hover previews. */
 export interface MoveView {
     id: string;
     path: string[];
@@ -516,7 +516,7 @@ export interface Said {
     to?: "room" | "spectators";
 }
 
-/** The progress of a search, after a completed depth or within one; `pv` begins with the best move. `warming` means that the search is not compiled yet and searches less deep than its level. */
+/** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. */
 export interface Info {
     depth: number;
     score: number;

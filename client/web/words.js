@@ -147,7 +147,7 @@ export function moveText(played) {
 /**
  * The number of a move as its game counts, "3." or "3..."; else the ply, counted from 1.
  * @param {Played | undefined} played
- * @param {number} ply of the position before the move
+ * @param {number} ply the ply of the position before the move
  */
 export function moveNumber(played, ply) {
     return played?.number ?? `${ply + 1}.`;
@@ -156,7 +156,7 @@ export function moveNumber(played, ply) {
 /**
  * A move with its number: "3... Nf6".
  * @param {Played} played
- * @param {number} ply of the position before the move
+ * @param {number} ply the ply of the position before the move
  */
 export function numberedMove(played, ply) {
     return `${moveNumber(played, ply)} ${moveText(played)}`;

@@ -35,7 +35,7 @@ def check_draws(game: Game) -> None:
                 is_draw = int(rules.no_moves_result(position.state)) == DRAWN
                 expect(
                     is_draw,
-                    "if there are no moves and no_moves_result is no draw, drawn is 0: "
+                    "if there are no moves and no_moves_result is not a draw, drawn is 0: "
                     "look for a move first",
                     where,
                 )

@@ -55,7 +55,7 @@ class CheckoutPlayer:
             self.close()
             if not Path(self._description.value, THIS_FILE).is_file():
                 raise PlayerFailed(
-                    f"{self._description.value} is no checkout of this project:"
+                    f"{self._description.value} is not a checkout of this project:"
                     f" it has no {THIS_FILE}"
                 )
             settings = ",".join(

@@ -36,7 +36,7 @@ class Program:
                 f"{self.name} cannot be started: {error.strerror}{missing}"
             ) from error
         except (ValueError, IndexError) as error:
-            raise PlayerFailed(f"{command!r} is no command: {error}") from error
+            raise PlayerFailed(f"{command!r} is not a command: {error}") from error
         self._buffer = b""
         self._hangs = False
 

@@ -154,7 +154,7 @@ def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
         header = msgspec.json.decode(first, type=Header)
         records = [msgspec.json.decode(line, type=Record) for line in rest]
     except msgspec.DecodeError as error:
-        raise LogError(f"{path} is no log of a match: {error}") from error
+        raise LogError(f"{path} is not a log of a match: {error}") from error
     if [record.n for record in records] != list(range(len(records))):
         raise LogError(f"{path} lacks games in between")
     return header, records, len(whole) + 1

@@ -1,4 +1,4 @@
-"""Calls into a rules file: their errors become faults of the game."""
+"""Calls into a rules file: an exception becomes a GameFault that names the hook."""
 
 from types import TracebackType
 
@@ -9,15 +9,15 @@ from engine.rules.errors import GameFault
 
 
 class RulesCall:
-    """The context of a call into a rules file: words wrap, and an exception becomes a GameFault.
+    """The context of a call into a rules file: integers wrap, and an exception becomes a GameFault.
 
     The fault names the hook that failed; a context around several calls sets `hook` before each.
     """
 
     __slots__ = ("_wrapping", "game_id", "hook")
 
-    #: Exceptions that go to the caller as they are.
-    PASSED: tuple[type[Exception], ...] = ()
+    #: Exceptions that propagate unchanged.
+    PROPAGATED: tuple[type[Exception], ...] = ()
 
     def __init__(self, game_id: str, hook: str) -> None:
         self.game_id = game_id
@@ -37,7 +37,7 @@ class RulesCall:
     ) -> None:
         if not overflow.is_ignored:
             self._wrapping.__exit__(kind, error, traceback)
-        if isinstance(error, Exception) and not isinstance(error, self.PASSED):
+        if isinstance(error, Exception) and not isinstance(error, self.PROPAGATED):
             cause = f"{type(error).__name__}: {error}"
             raise GameFault(
                 f"the rules of {self.game_id} failed in {self.hook}: {cause}"
@@ -45,10 +45,8 @@ class RulesCall:
 
 
 class ParsingCall(RulesCall):
-    """A call that reads text from outside: a ValueError goes to the caller and says what is wrong
-    with the text.
-    """
+    """A call that parses a text: a ValueError, which says what is wrong with it, propagates."""
 
     __slots__ = ()
 
-    PASSED = (ValueError,)
+    PROPAGATED = (ValueError,)

@@ -96,7 +96,7 @@ class Rules(Protocol):
         """The token of a legal move, in plain coordinates."""
 
     def parse_position(self, text: str, options: Mapping[str, str]) -> State:
-        """The reverse of format_position; ValueError when the text is no position."""
+        """The reverse of format_position; ValueError when the text is not a position."""
 
     def format_position(self, s: State) -> str:
         """The position as one line of text, complete with the side to move."""

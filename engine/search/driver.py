@@ -37,7 +37,7 @@ from engine.search.timeman import Pace, budget
 from engine.search.uncompiled import WARMING_MS, plays_in_full
 from engine.search.work import NO_LIMIT as NO_LIMIT
 from engine.search.work import Settings, Work
-from engine.solvers.base import Solution, TableSolver, named_solver
+from engine.solvers.base import Solution, TableSolver, load_solver
 
 #: The table of a search that must be repeatable has 2**16 entries.
 SMALL_TABLE_BITS = 16
@@ -166,7 +166,7 @@ class Searcher:
         self.native: Any = (
             compile_game(game, template) if compiled else interpret_game(game, template)
         )
-        self.solver = named_solver(game) if compiled and with_solver else None
+        self.solver = load_solver(game) if compiled and with_solver else None
         self.features = default_features(game)
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data: Any = self.native.data
@@ -188,7 +188,7 @@ class Searcher:
         """Compiles the game's solver, if it has one, or loads it from the cache. Later answers use
         it.
         """
-        solver = self.solver if self.solver is not None else named_solver(self.game)
+        solver = self.solver if self.solver is not None else load_solver(self.game)
         if solver is not None:
             solver.prepare()
             if isinstance(solver, TableSolver) and solver.data is not None:
@@ -454,7 +454,7 @@ def _solved(
     longest_ms = max(SOLVER_MS, position.game.rules.TOP_LEVEL_TIME_MS)
     given_ms = SOLVER_MS if bounds is None else min(round(bounds.hard_ms), longest_ms)
     time_ms = round(given_ms * SOLVER_SHARE)
-    if not solver.reaches(position, time_ms):
+    if not solver.can_solve(position, time_ms):
         return None
     running = Running(time_ms / 1000, solver.expire, lambda: None)
     bounded = Limit(time_ms=given_ms)

@@ -18,7 +18,7 @@ from engine.search.job import Bound, Limit
 
 
 class ProblemError(GameError):
-    """A text is no position to solve; the message says what is expected."""
+    """A text is not a position to solve; the message says what is expected."""
 
 
 #: An `engine.search.driver.Control`. Importing it here would load the compiler.
@@ -59,7 +59,7 @@ class Solution:
 
     @property
     def best_moves(self) -> tuple[int, ...]:
-        """The moves that surely reach the best score and value."""
+        """The moves that are proven to reach the best score and value."""
         best = self.score, self.value
         return tuple(
             m.move for m in self.moves if (m.score, m.value) == best and m.bound != "upper"
@@ -76,7 +76,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The scores of many positions, None if a limit came first; their nodes; the total time."""
+    """The scores of many positions, their node counts, and the total time.
+
+    A score is None if a limit was reached first.
+    """
 
     scores: tuple[int | None, ...]
     nodes: tuple[int, ...]
@@ -99,13 +102,13 @@ class Solver(Protocol):
     def expire(self) -> None:
         """Stops the running computation without a result; another thread may call it."""
 
-    def reaches(self, position: Position, time_ms: int | None) -> bool:
-        """True if the solver should solve the position in `time_ms`; None means no time limit."""
+    def can_solve(self, position: Position, time_ms: int | None) -> bool:
+        """True if the solver is expected to solve the position in `time_ms` (None: no limit)."""
 
     def solve(
         self, position: Position, limit: Limit, control: Control, *, timer: Timer = nullcontext
     ) -> Solution | None:
-        """Returns the result, or None if a limit came first.
+        """Returns the result, or None if a limit was reached first.
 
         Raises Cancelled if the control block says so. The position must have a move. The caller
         enforces the time limit: its `timer` calls `expire`.
@@ -119,12 +122,15 @@ class Solver(Protocol):
         *,
         timer: Timer = nullcontext,
     ) -> Batch:
-        """Returns the scores of many positions, without moves; `limit.nodes` is for each one."""
+        """Returns the scores of many positions, without moves.
+
+        `limit.nodes` is the limit for each position.
+        """
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """Parses a problem, in the notations that position collections use.
 
-        Raises ProblemError or another GameError if the text is no position.
+        Raises ProblemError or another GameError if the text is not a position.
         """
 
     def describe(self, solution: Solution) -> str:
@@ -140,12 +146,13 @@ class TableSolver(Solver, Protocol):
 
     @property
     def data(self) -> Any:
-        """The words that the rule `probe` reads, DATA and tables; None before `prepare`."""
+        """The words of DATA and of the tables, for the rule `probe`; None before `prepare`."""
 
     def make_tables(self, pieces: int, progress: Callable[[int, int], None]) -> dict[str, int]:
-        """Generates and stores the tables of up to `pieces` pieces; returns counts by name.
+        """Generates and stores the tables of up to `pieces` pieces.
 
-        `progress` receives the number of entries done and the total.
+        Returns figures of the tables by name, such as `wins`. `progress` receives the number of
+        entries done and the total.
         """
 
 
@@ -161,8 +168,8 @@ class BookSolver(Solver, Protocol):
         """
 
 
-def named_solver(game: Game) -> Solver | None:
-    """Returns the solver that a game's rules name, or None; GameFault if it cannot be loaded."""
+def load_solver(game: Game) -> Solver | None:
+    """Loads the solver that a game's rules name; None without one, GameFault if loading fails."""
     name = game.rules.SOLVER
     if not name:
         return None

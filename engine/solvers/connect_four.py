@@ -38,6 +38,7 @@ from engine.solvers.connect_four_results import (
     result_of,
 )
 
+#: The number of cells.
 CELLS = kernel.CELLS
 #: Maximum bits of a table index: 32 MiB, which only the longest searches use.
 TABLE_BITS = 22
@@ -53,8 +54,8 @@ SIDE_NODES = 2_000_000
 EXACT_NODES = 15_000_000
 #: The number of discs for which HARD_MS was measured.
 HARD_DISCS = 9
-#: Time for an exact score, in milliseconds: one in fifty positions with HARD_DISCS discs takes
-#: longer, but none behind the book. A result takes a third of that.
+#: Time for an exact score, in milliseconds. One in fifty positions with HARD_DISCS discs takes
+#: longer, but none of those that follow the book. Finding only who wins takes a third of the time.
 HARD_MS = 700
 #: The factor by which HARD_MS falls with each further disc.
 HARD_MS_FACTOR = 1.75
@@ -97,11 +98,11 @@ class ConnectFourSolver:
     def expire(self) -> None:
         self._work_words()[kernel.EXPIRED] = 1
 
-    def reaches(self, position: Position, time_ms: int | None) -> bool:
+    def can_solve(self, position: Position, time_ms: int | None) -> bool:
         """True for positions in the book, and for those that a search nearly always solves in time.
 
         An entry that says only that a position is lost does not count. The positions that the top
-        level meets behind the book take at most a quarter of a second.
+        level meets after the book take at most a quarter of a second.
         """
         board = _board(position)
         entry = self.book.find(board)
@@ -144,7 +145,7 @@ class ConnectFourSolver:
         )
 
     def _find_result(self, board: Board, control: Control) -> Entry:
-        """Returns the result, or the exact score from the book, and a move that keeps it.
+        """Returns who wins, or the exact score from the book, and a move that keeps it.
 
         Raises LimitReached at a limit.
         """
@@ -163,10 +164,10 @@ class ConnectFourSolver:
     def _find_exact(
         self, board: Board, known: Entry | None, limit: Limit, control: Control
     ) -> Entry:
-        """Returns the exact score and a move that reaches it, or at a limit a known win.
+        """Returns the exact score and a move that reaches it.
 
-        Raises LimitReached if there is neither. For a lost position the general search then finds
-        the move that resists longest.
+        At a limit it returns `known` if that is a win, and raises LimitReached otherwise. For a
+        lost position the general search then finds the move that resists longest.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
@@ -187,7 +188,7 @@ class ConnectFourSolver:
             return known
 
     def _winning_solution(self, board: Board, entry: Entry, seconds: float) -> Solution:
-        """Returns the solution if a move is only known to win, with the last disc at the latest."""
+        """Returns the solution for a move that is known to win; its score is a lower bound."""
         value = _value(board, 1)
         return Solution(
             score=1,
@@ -230,35 +231,37 @@ class ConnectFourSolver:
         return Batch(scores_or_none, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """A position text, or the columns 1 to 7 played from the start; then perhaps its score."""
+        """Parses a position, or the columns (1 to 7) played from the start; a score may follow."""
         words = text.split()
         if not 1 <= len(words) <= 2:
-            raise ProblemError(f"a position and perhaps its score are expected, not {text[:80]!r}")
-        score = _read_score(words[1]) if len(words) == 2 else None
+            raise ProblemError(f"expected a position and optionally its score, not {text[:80]!r}")
+        score = _parse_score(words[1]) if len(words) == 2 else None
         if words[0].isdecimal():
             return Problem(self._after_columns(words[0], options), score)
         return Problem(self.game.position(words[0], options), score)
 
     def describe(self, solution: Solution) -> str:
-        """The result in words, such as "a win in 5 plies"."""
+        """Returns the result in words, such as "a win in 5 plies"."""
         if solution.score == 0:
             return "a draw"
         result, plies = "win" if solution.score > 0 else "loss", MATE - abs(solution.value)
         return f"a {result} in {plies} {'ply' if plies == 1 else 'plies'}"
 
     def make_book(self, plies: int, work: Path, progress: Progress) -> bytes:
-        """The content of a book file, see `engine.solvers.connect_four_book`."""
+        """Returns the content of a book file, see `engine.solvers.connect_four_book`."""
         control = Control()
         self.book, self._bits, self._memory = Book(to_words({})), BOOK_TABLE_BITS, None
 
-        def solve(board: Board, least: int, from_empty: bool) -> tuple[Entry, int]:
-            if from_empty:
+        def solve(board: Board, lower_bound: int, clear_table: bool) -> tuple[Entry, int]:
+            if clear_table:
                 self._clear_table()
             else:
                 self._used_bits = self._bits
             # Each search begins with a small part of the table, even after a long one.
             self._start_search(Limit(), control)
-            return self._find_best(board, control, least), int(self._work_words()[kernel.NODES])
+            return self._find_best(board, control, lower_bound), int(
+                self._work_words()[kernel.NODES]
+            )
 
         book = make_book(solve, plies, work, progress)
         self._clear_table()
@@ -371,7 +374,10 @@ class ConnectFourSolver:
     def _score_moves(
         self, board: Board, best: Entry, nodes: int, control: Control
     ) -> tuple[SolvedMove, ...]:
-        """The best move, then the others by score; a score that needs too many nodes is a bound."""
+        """Returns the best move, then the others by score.
+
+        A score that needs too many nodes is a bound.
+        """
         others = []
         for column in columns(board):
             if column == best.column:
@@ -388,7 +394,7 @@ class ConnectFourSolver:
     def _find_line(
         self, board: Board, best: Entry, nodes: int, control: Control
     ) -> tuple[int, ...]:
-        """The principal variation to the end, as far as `nodes` suffice."""
+        """Returns the principal variation, to the end if `nodes` suffice."""
         self._grant_nodes(nodes)
         line = []
         while True:
@@ -419,7 +425,7 @@ def _value(board: Board, score: int) -> int:
     return 2 * (discs_of_winner - (count + 1) // 2) - MATE
 
 
-def _read_score(text: str) -> int:
+def _parse_score(text: str) -> int:
     try:
         return int(text)
     except ValueError:

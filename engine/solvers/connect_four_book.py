@@ -39,7 +39,7 @@ Positions = dict[Board, int]
 
 
 class BookError(GameError):
-    """A file is no work file of a book."""
+    """A file is not a work file of a book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _replies(known: Mapping[Board, Entry]) -> Iterator[tuple[Board, int]]:
 def read_work(work: Path) -> dict[int, Entry | None]:
     """Reads the entries that an earlier run recorded; None for easy positions.
 
-    Removes an incomplete last line from the file. If it is no work file, raises BookError and
+    Removes an incomplete last line from the file. If it is not a work file, raises BookError and
     leaves the file unchanged.
     """
     done: dict[int, Entry | None] = {}

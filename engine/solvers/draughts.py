@@ -69,7 +69,7 @@ class DraughtsSolver:
     def expire(self) -> None:
         """Does nothing: no computation of this solver takes long."""
 
-    def reaches(self, position: Position, time_ms: int | None) -> bool:
+    def can_solve(self, position: Position, time_ms: int | None) -> bool:
         """True if the position and all positions after its moves are in the tables."""
         moves = position.moves()
         return bool(moves) and all(
@@ -91,7 +91,7 @@ class DraughtsSolver:
     ) -> Solution | None:
         """The exact result; None if the tables do not cover the position."""
         start = time.perf_counter()
-        if not self.reaches(position, None):
+        if not self.can_solve(position, None):
             return None
         moves = self._scored_moves(position)
         best = moves[0]
@@ -142,7 +142,7 @@ class DraughtsSolver:
         slow win.
         """
         line = []
-        while self.reaches(position, None):
+        while self.can_solve(position, None):
             line.append(self._scored_moves(position)[0].move)
             position = position.play(line[-1])
         return line
@@ -165,7 +165,7 @@ class DraughtsSolver:
         return Batch(tuple(scores), (1,) * len(scores), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
-        """A position text, perhaps followed by its score: `B:WK32:BK1:H0 0`."""
+        """Parses a position text and its optional score: `B:WK32:BK1:H0 0`."""
         position_text, _, score = text.partition(" ")
         known_score = int(score) if score.strip().lstrip("+-").isdigit() else None
         return Problem(self.game.position(position_text, options), known_score)

@@ -43,7 +43,7 @@ class SearchSolver:
         self._is_expired = True
         self._searcher.expire()
 
-    def reaches(self, position: Position, time_ms: int | None) -> bool:
+    def can_solve(self, position: Position, time_ms: int | None) -> bool:
         """False: the search cannot tell in advance how long it takes."""
         return False
 

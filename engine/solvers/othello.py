@@ -68,7 +68,7 @@ class EndgameSolver:
     def expire(self) -> None:
         self._words[last.EXPIRED] = 1
 
-    def reaches(self, position: Position, time_ms: int | None) -> bool:
+    def can_solve(self, position: Position, time_ms: int | None) -> bool:
         """True if the time usually suffices to know who wins, by the number of empty cells."""
         empty = _empty(position).bit_count()
         if time_ms is None:

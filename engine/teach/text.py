@@ -10,8 +10,8 @@ from engine.teach.trace import Counts, Number, OneValue, Skipped, Trace
 WIDTH = 80
 #: The deepest ply that is indented; deeper lines show the number of the ply instead.
 DEEPEST_INDENT = 20
-#: Maximum number of visited nodes that are listed by name after the log.
-LISTED = 400
+#: A trace with more visited nodes than this has no list of their names.
+MAX_LISTED_NODES = 400
 #: Why a node is a leaf of the search.
 REASONS = {"leaf": "game over", "depth": "search ends here"}
 #: The sides as the log names them; players p1, p2, … keep their names.
@@ -28,13 +28,13 @@ def format_trace(trace: Trace, *, log: bool = True) -> str:
 
 
 def number_text(number: Number) -> str:
-    """Returns a number with at most six digits if it is a fraction: 12.5, 101, 3.33333."""
+    """Returns a number as text; a float has at most six significant digits: 101, 12.5, 3.33333."""
     # Adding 0.0 turns -0.0 into 0.0.
     return str(number) if isinstance(number, int) else f"{number + 0.0:.6g}"
 
 
 def value_text(value: OneValue) -> str:
-    """Returns a value as text: a number, or <one, for, each, player>."""
+    """Returns a value as text: a number, a tuple with one number a player as <1, 2, 3>, or none."""
     if value is None:
         return "none"
     if isinstance(value, tuple):
@@ -43,7 +43,7 @@ def value_text(value: OneValue) -> str:
 
 
 def interval_text(low: Number | None, high: Number | None) -> str:
-    """Returns an interval as text: closed at a limit, open at infinity."""
+    """Returns an interval as text: [3, 5], or (-inf, 5] without a lower limit."""
     left = "(-inf" if low is None else f"[{number_text(low)}"
     right = "inf)" if high is None else f"{number_text(high)}]"
     return f"{left}, {right}"
@@ -68,7 +68,7 @@ def _head(trace: Trace) -> str:
 
 
 def _log(trace: Trace) -> Iterator[str]:
-    """Yields one or two lines for each step."""
+    """Yields the lines of the log, step by step; some steps have no line."""
     nodes, steps = trace.nodes, trace.steps
     is_windowed = trace.algorithm == "alphabeta"
     rows = zip(steps.what, steps.node, steps.low, steps.high, strict=True)
@@ -83,18 +83,22 @@ def _log(trace: Trace) -> Iterator[str]:
                 if row:
                     yield f"{pad}try {nodes.move[row]}"
                 if not is_leaf:
-                    who = SIDES.get(nodes.kind[row], nodes.kind[row])
-                    yield f"{pad}{who}: {window_text(low, high)}" if is_windowed else f"{pad}{who}"
+                    side = SIDES.get(nodes.kind[row], nodes.kind[row])
+                    yield (
+                        f"{pad}{side}: {window_text(low, high)}" if is_windowed else f"{pad}{side}"
+                    )
             case "returned":
                 value = _value_for_parent(trace, row)
-                known = "" if isinstance(value, tuple) else f": value in {interval_text(low, high)}"
-                yield f"{pad}score {value_text(value)}{known}"
+                limits = (
+                    "" if isinstance(value, tuple) else f": value in {interval_text(low, high)}"
+                )
+                yield f"{pad}score {value_text(value)}{limits}"
             case "narrowed":
                 yield f"{pad}  {window_text(low, high)}"
             case "cut":
                 names = ", ".join(skipped.get(row, []))
-                closed = f"{pad}  cut-off, alpha >= beta; skipped: {names}"
-                yield from textwrap.wrap(closed, WIDTH, subsequent_indent=f"{pad}    ") or [closed]
+                line = f"{pad}  cut-off, alpha >= beta; skipped: {names}"
+                yield from textwrap.wrap(line, WIDTH, subsequent_indent=f"{pad}    ") or [line]
             case "leave" if is_leaf:
                 reason = REASONS[nodes.reason[row]]
                 yield f"{pad}leaf: score {value_text(nodes.value[row])}, {reason}"
@@ -115,7 +119,7 @@ def _value_for_parent(trace: Trace, row: int) -> OneValue:
 
 
 def _pad(depth: int) -> str:
-    """The indentation of a ply: two spaces for each, below `DEEPEST_INDENT` the ply as a number."""
+    """The indentation of a node: two spaces a ply; below `DEEPEST_INDENT` the ply as a number."""
     return "  " * depth if depth <= DEEPEST_INDENT else "  " * DEEPEST_INDENT + f"[ply {depth}] "
 
 
@@ -124,35 +128,33 @@ def _result(trace: Trace) -> Iterator[str]:
         yield f"choice: {trace.line[0]}"
     else:
         yield f"value: {value_text(trace.value)}"
-        nothing = (
-            "none, chance decides" if trace.counts.nodes > 1 else "none, no move was looked at"
-        )
+        nothing = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was searched"
         yield _wrapped(f"best line: {' '.join(trace.line) or nothing}")
-    yield f"looked at: {_amount(trace.counts.nodes, trace.counts.leaves)}"
+    yield f"searched: {_count_text(trace.counts.nodes, trace.counts.leaves)}"
     if trace.algorithm != "random":
         yield from _count_lines(trace.counts)
     if trace.truncated:
         yield f"the trace holds the first {len(trace.nodes.parent):,} nodes only"
-    elif len(trace.nodes.parent) <= LISTED:
-        yield from _lists(trace)
+    elif len(trace.nodes.parent) <= MAX_LISTED_NODES:
+        yield from _node_lists(trace)
 
 
 def _count_lines(counts: Counts) -> Iterator[str]:
     if counts.plain_nodes is None or counts.plain_leaves is None:
         yield "plain minimax: too many to count"
     else:
-        yield f"plain minimax: {_amount(counts.plain_nodes, counts.plain_leaves)}"
+        yield f"plain minimax: {_count_text(counts.plain_nodes, counts.plain_leaves)}"
     if counts.minimum_leaves is not None:
-        yield f"least possible with perfect order: {counts.minimum_leaves:,} leaves"
+        yield f"minimum with perfect move ordering: {counts.minimum_leaves:,} leaves"
     if counts.ordering:
-        yield f"to sort the moves: {counts.ordering:,} nodes"
+        yield f"for move ordering: {counts.ordering:,} nodes"
 
 
-def _amount(nodes: int, leaves: int) -> str:
+def _count_text(nodes: int, leaves: int) -> str:
     return f"{nodes:,} node{'s' * (nodes != 1)}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
 
 
-def _lists(trace: Trace) -> Iterator[str]:
+def _node_lists(trace: Trace) -> Iterator[str]:
     visited, skipped = node_names(trace)
     yield _wrapped(f"visited: {' '.join(visited) or 'the root only'}")
     rest = [
@@ -181,8 +183,8 @@ def node_names(trace: Trace) -> tuple[list[str], list[str]]:
     return paths[1:], rest
 
 
-def _path(above: str, move: str) -> str:
-    return f"{above}.{move}" if above else move
+def _path(parent: str, move: str) -> str:
+    return f"{parent}.{move}" if parent else move
 
 
 def _wrapped(line: str) -> str:

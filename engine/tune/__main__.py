@@ -214,9 +214,9 @@ def print_gain(gain: Gain, written: list[str], as_json: bool) -> None:
     )
     print(f"loss of learning    {gain.learning_before:.5f} -> {gain.learning_after:.5f}")
     print(f"loss of validation  {gain.validation_before:.5f} -> {gain.validation_after:.5f}")
-    if gain.bent > 0.01:
+    if gain.nonlinear > 0.01:
         print(
-            f"{gain.bent:.1%} of the coefficients hold only near the old numbers:"
+            f"{gain.nonlinear:.1%} of the coefficients hold only near the old numbers:"
             " tune again from the new ones"
         )
     print(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.tune.errors import TuneError
-from engine.tune.linear import Sums
+from engine.tune.linear import LinearModel
 
 #: Adam's constants as in the paper: beta 1, beta 2 and epsilon.
 DECAY_MEAN, DECAY_SQUARE, TINY = 0.9, 0.999, 1e-8
@@ -128,18 +128,20 @@ class Batch:
         )
 
 
-def make_batches(sums: Sums, chosen: Any, fixed: Any, targets: Any, size: int) -> list[Batch]:
+def make_batches(
+    model: LinearModel, chosen: Any, fixed: Any, targets: Any, size: int
+) -> list[Batch]:
     """Divides the chosen positions into batches of `size`, in their order."""
-    lengths = np.diff(sums.begins)
+    lengths = np.diff(model.starts)
     batches = []
     for first in range(0, len(chosen), size):
         part = chosen[first : first + size]
         count = lengths[part]
         rows = np.repeat(np.arange(len(part), dtype=np.int32), count)
-        entries = np.repeat(sums.begins[part] - np.cumsum(count) + count, count) + np.arange(
+        entries = np.repeat(model.starts[part] - np.cumsum(count) + count, count) + np.arange(
             len(rows)
         )
-        columns, coefficients = sums.columns[entries], sums.coefficients[entries]
+        columns, coefficients = model.columns[entries], model.coefficients[entries]
         batches.append(Batch(rows, columns, coefficients, fixed[part], targets[part]))
     return batches
 
@@ -173,7 +175,7 @@ OnRound = Callable[[int, float, float], None]
 
 
 def fit(
-    sums: Sums,
+    model: LinearModel,
     numbers: Any,
     targets: Any,
     matches: Any,
@@ -193,9 +195,9 @@ def fit(
     start = numbers / scale
     # The part of the evaluation that does not depend on the numbers: the evaluation minus the sum
     # at the start. Coefficients are per unit of the scale.
-    fixed = np.asarray(sums.values, float) / scale - row_sums(sums, start)
-    learning = make_batches(sums, rng.permutation(learning_rows), fixed, targets, settings.batch)
-    validation = make_batches(sums, validation_rows, fixed, targets, settings.batch)
+    fixed = np.asarray(model.values, float) / scale - row_sums(model, start)
+    learning = make_batches(model, rng.permutation(learning_rows), fixed, targets, settings.batch)
+    validation = make_batches(model, validation_rows, fixed, targets, settings.batch)
     pull = 0.25 * settings.prior / len(learning_rows)
     weights, best, adam = start.copy(), start.copy(), Adam(len(start))
     before = mean_loss(learning, start), mean_loss(validation, start)
@@ -222,9 +224,9 @@ def fit(
     )
 
 
-def row_sums(sums: Sums, weights: Any) -> Any:
+def row_sums(model: LinearModel, weights: Any) -> Any:
     """The sum that the tuned numbers contribute to each position, with these weights."""
-    rows = np.repeat(np.arange(len(sums.begins) - 1, dtype=np.int32), np.diff(sums.begins))
+    rows = np.repeat(np.arange(len(model.starts) - 1, dtype=np.int32), np.diff(model.starts))
     return np.bincount(
-        rows, sums.coefficients * weights[sums.columns], minlength=len(sums.begins) - 1
+        rows, model.coefficients * weights[model.columns], minlength=len(model.starts) - 1
     )

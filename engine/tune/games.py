@@ -56,7 +56,7 @@ class Played(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 def read_plan(path: Path) -> Plan | None:
     """The plan of a work file; None if the file does not exist or is empty.
 
-    Raises TuneError for a file that cannot be read or is no work file.
+    Raises TuneError for a file that cannot be read or is not a work file.
     """
     try:
         with path.open("rb") as file:
@@ -72,7 +72,7 @@ def read_plan(path: Path) -> Plan | None:
             raise msgspec.DecodeError("its first line has no end")
         return msgspec.json.decode(line, type=Plan)
     except msgspec.DecodeError as error:
-        raise TuneError(f"{path} is no work file of the tuner: {error}") from error
+        raise TuneError(f"{path} is not a work file of the tuner: {error}") from error
 
 
 def read_matches(path: Path) -> Iterator[Played]:

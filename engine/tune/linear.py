@@ -1,6 +1,6 @@
 """A linear model of an evaluation, measured by varying its numbers.
 
-The model holds, for each position, its value and the coefficient of each tuned number.
+For each position, the model holds the value and the coefficient of each tuned number.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,25 @@ from engine.tune import template
 from engine.tune.template import OUTPUT_WORDS, UNIT
 from engine.tune.traced import new_log
 
-#: A coefficient is bent (not linear) if its values for steps up and down differ by more than this
-#: share of it, and by more than rounding.
-MAX_BEND = 0.02
+#: A coefficient is nonlinear if a step up and a step down of the number give coefficients that
+#: differ by more than this share, and by more than rounding.
+MAX_LINEAR_DIFFERENCE = 0.02
 
 
 @dataclass(frozen=True)
-class Sums:
-    """The model as sparse rows: position i has the entries begins[i] to begins[i + 1]."""
+class LinearModel:
+    """A sparse matrix by rows: position i has the entries starts[i] to starts[i + 1]."""
 
-    #: The evaluation of each position with the present numbers.
+    #: The evaluation of each position with the current numbers.
     values: Any
-    begins: Any
+    #: The first entry of each position, then the number of entries.
+    starts: Any
     #: The tuned number of each entry, as an index into the tuned numbers.
     columns: Any
+    #: The change of the evaluation for each unit of the number, by entry.
     coefficients: Any
-    #: The share of coefficients that hold only near the present numbers.
-    bent: float
+    #: The share of nonlinear coefficients, 0 to 1; they hold only near the current numbers.
+    nonlinear: float
 
 
 class Evaluation:
@@ -46,23 +48,24 @@ class Evaluation:
         function, memory = self.native.function("value"), Memory(np.array(numbers, np.int64))
         return np.array([function(state, memory) for state in states], float)
 
-    def sums(
+    def linear_model(
         self,
         states: list[tuple[int, ...]],
         tuned: Any,
         on_state: Callable[[int], None] = lambda i: None,
-    ) -> Sums:
-        """The linear model of each state over the numbers with the indexes `tuned`.
+    ) -> LinearModel:
+        """The linear model of the states over the numbers with the indexes `tuned`.
 
-        It holds near the present numbers.
+        It holds near the current numbers. The method calls `on_state` with the index of each state
+        that is done.
         """
         function = self.native.function("coefficients")
         data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))
         out = Memory(np.zeros(OUTPUT_WORDS * len(self.numbers), np.int64))
         column_of = np.full(len(self.numbers), -1, np.int32)
         column_of[tuned] = np.arange(len(tuned), dtype=np.int32)
-        begins, columns, coefficients = [0], [], []
-        bent = total = 0
+        starts, columns, coefficients = [0], [], []
+        nonlinear = total = 0
         for i, state in enumerate(states):
             rows = out.array[: OUTPUT_WORDS * function(state, data, log, out)].reshape(
                 -1, OUTPUT_WORDS
@@ -70,19 +73,21 @@ class Evaluation:
             column, up, down = column_of[rows[:, 0]], rows[:, 1], rows[:, 2]
             used = (column >= 0) & ((up != 0) | (down != 0))
             column, up, down = column[used], up[used], down[used]
-            bent += int(
-                np.count_nonzero(np.abs(up - down) > np.maximum(MAX_BEND * np.abs(up), UNIT / 64))
+            nonlinear += int(
+                np.count_nonzero(
+                    np.abs(up - down) > np.maximum(MAX_LINEAR_DIFFERENCE * np.abs(up), UNIT / 64)
+                )
             )
             total += len(column)
             columns.append(column)
             coefficients.append(((up + down) / (2 * UNIT)).astype(np.float32))
-            begins.append(total)
+            starts.append(total)
             on_state(i)
         values = self.values(states, self.numbers)
-        return Sums(
+        return LinearModel(
             values,
-            np.array(begins),
+            np.array(starts),
             np.concatenate(columns),
             np.concatenate(coefficients),
-            bent / max(total, 1),
+            nonlinear / max(total, 1),
         )

@@ -88,7 +88,7 @@ class Player:
         return int(self._pick(p, o, depth, rng.getrandbits(63), self._memory, self._native.data))
 
     def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
-        """The records of one match, as `RECORD` in engine.tune.othello_template describes them."""
+        """The records of one match; see `RECORD_WORDS` in engine.tune.othello_template."""
         rng = random.Random(f"{seed}:{number}")
         state = othello.init({})
         random_plies = rng.randrange(*RANDOM_PLIES)
@@ -163,7 +163,7 @@ def fit(records: Any, seed: int, weights: Any, rates: Sequence[int] = RATES) -> 
     weights = weights.copy()
     memories = (
         Memory(weights),
-        Memory(twin_weights()),
+        Memory(shared_weights()),
         Memory(np.zeros(template.SCRATCH_WORDS, np.int64)),
     )
     for rate in rates:
@@ -189,11 +189,11 @@ def _mirrored(kind: int) -> list[int]:
     return list(range(cells))[::-1]
 
 
-def twin_weights() -> Any:
-    """For each weight its twin, encoded as engine.tune.othello_template.learn reads it.
+def shared_weights() -> Any:
+    """The stored weight of each weight, encoded as engine.tune.othello_template.learn reads it.
 
-    Twins share a value because one is the mirror image of the other. If the mirror image is the
-    pattern with the colours exchanged, the value is 0.
+    A pattern and its mirror image share one stored weight. If the mirror image is the pattern with
+    the colours exchanged, the weight is 0.
     """
     parts, first = [], 0
     for kind, cells in enumerate(othello.PATTERN_CELLS):
@@ -216,9 +216,9 @@ def packed(weights: Any) -> bytes:
     The pattern weights are bytes in eighths of a disc, with each phase padded to whole words. The
     extras follow, in 64ths of a disc.
     """
-    twins = twin_weights()
+    shared = shared_weights()
     by_phase = weights.reshape(othello.PHASES, template.PHASE_WORDS)
-    values = by_phase[:, twins >> 2] * ((twins & 3) - 1)
+    values = by_phase[:, shared >> 2] * ((shared & 3) - 1)
     rounded = np.clip(np.rint(values / (template.UNIT / 8)), -127, 127).astype(np.int8)
     patterns = np.zeros((othello.PHASES, othello.PHASE_BYTES), np.int8)
     patterns[:, : template.WEIGHTS] = rounded

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from engine.tune.errors import TuneError
-from engine.tune.othello_template import RECORD
+from engine.tune.othello_template import RECORD_WORDS
 
 #: Length of a record in bytes.
-RECORD_BYTES = 8 * RECORD
+RECORD_BYTES = 8 * RECORD_WORDS
 #: Length of the first line in bytes; it is padded with spaces.
 HEAD_BYTES = 256
 #: All 64 cells, as a bitboard.
@@ -36,7 +36,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_origin(path: Path) -> Origin | None:
     """The first line of a work file; None if the file does not exist or is empty.
 
-    Raises TuneError for a file that cannot be read or is no work file.
+    Raises TuneError for a file that cannot be read or is not a work file.
     """
     try:
         with path.open("rb") as file:
@@ -53,7 +53,7 @@ def read_origin(path: Path) -> Origin | None:
         return msgspec.json.decode(head, type=Origin)
     except ValueError as error:
         raise TuneError(
-            f"{path} does not say how its matches were made, so it is no work file of this tuner"
+            f"{path} does not say how its matches were made, so it is not a work file of this tuner"
             f" (or one of an old version, which said nothing): it is left as it is ({error})"
         ) from error
 
@@ -72,7 +72,7 @@ class PositionFile:
     """A context manager that appends matches to a work file."""
 
     def __init__(self, path: Path, origin: Origin) -> None:
-        """Creates or resumes the file; TuneError if it is no work file or has another origin."""
+        """Creates or resumes the file; TuneError if it is not a work file or has another origin."""
         found = read_origin(path)
         if found is not None:
             _expect_same(path, found, origin)
@@ -124,7 +124,7 @@ def _whole_matches(records: Any) -> tuple[int, int]:
 
 def _records(content: bytes) -> Any:
     whole = len(content) // RECORD_BYTES * RECORD_BYTES
-    return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD)
+    return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD_WORDS)
 
 
 def _expect_same(path: Path, found: Origin, wanted: Origin) -> None:

@@ -1,10 +1,10 @@
 # mypy: disable-error-code="arg-type, assignment, no-any-return, return-value"
 # (in compiled code int and np.int64 are the same type)
-"""The compiled part of `engine.tune.othello`: one pass of learning over positions.
+"""The compiled part of `engine.tune.othello`: one training pass over positions.
 
 It uses integers only, so that the same positions give the same weights to the bit on every machine.
-W holds for each phase the pattern weights and then the extras, in the order of the game's data. A
-weight of UNIT is one disc.
+W holds the weights: for each phase those of the patterns, then those of the extra terms, in the
+order of the game's data. A weight of UNIT is one disc.
 """
 
 from typing import Any
@@ -38,25 +38,25 @@ U = np.uint64
 UNIT = 1 << 20
 #: Pattern weights of a phase.
 WEIGHTS = sum(PATTERN_WEIGHTS)
-#: Extras of a phase: see `extras`.
+#: Extra terms of a phase: see `extras`.
 EXTRA_COUNT = 4
 #: Words of a phase in W.
 PHASE_WORDS = WEIGHTS + EXTRA_COUNT
 #: Places on the board at which a pattern is read.
 PLACES = 38
-#: Words of the scratch memory: start and index of each place, then the extras.
+#: Words of the scratch memory: start and index of each place, then the extra terms.
 SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
 #: The learning rate that stands for 1.
 RATE_UNIT = 1024
-#: Divisor of the extras' learning rate, compared with that of the pattern weights. Every position
-#: sums all extras, but most pattern weights occur rarely.
+#: Divisor of the learning rate of the extra terms; that of the pattern weights is PLACES. Every
+#: position sums all extra terms, but most pattern weights occur rarely.
 EXTRA_RATE_DIVISOR = 5000
 #: Distance from a phase's boundary, in empty cells, within which a position also corrects the
 #: weights of the neighbouring phase, so that they fit at the boundary.
 OVERLAP = 2
 #: Words of a record: the match, the discs of the side to move, the opponent's discs, and the final
 #: lead of the side to move.
-RECORD = 4
+RECORD_WORDS = 4
 
 MORE_HOOKS = (
     "mobility",
@@ -64,7 +64,7 @@ MORE_HOOKS = (
     "edge_cells",
     "corner_cells",
     "diagonal_cells",
-    "turned_quarter",
+    "rotated_90",
     "phase_of",
 )
 SIGNATURES = {
@@ -98,7 +98,7 @@ def diagonal_cells(p: np.uint64, mask: np.uint64, length: int) -> np.uint64:
     raise NotImplementedError
 
 
-def turned_quarter(p: np.uint64) -> np.uint64:
+def rotated_90(p: np.uint64) -> np.uint64:
     raise NotImplementedError
 
 
@@ -138,11 +138,11 @@ def places(p: np.uint64, o: np.uint64, out: Any) -> None:
             out[n] = LINE_8
             out[n + 1] = index(diagonal_cells(p, DIAGONAL_8, 8), diagonal_cells(o, DIAGONAL_8, 8))
             n += 2
-        p, o = turned_quarter(p), turned_quarter(o)
+        p, o = rotated_90(p), rotated_90(o)
 
 
 def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
-    """Writes the terms besides the patterns, as in the game's evaluation.
+    """Writes the extra terms, those that are not patterns, as the game's evaluation has them.
 
     They are a constant, the differences in mobility and in empty neighbour cells, and the parity of
     the empty cells.
@@ -154,40 +154,42 @@ def extras(p: np.uint64, o: np.uint64, out: Any) -> None:
     out[3] = 1 if popcount(empty) & 1 else -1
 
 
-def predicted(scratch: Any, W: Any, twins: Any) -> int:
-    """The lead that the weights of one phase predict for the places and extras in scratch."""
+def predicted(scratch: Any, W: Any, shared: Any) -> int:
+    """The lead that the weights of one phase predict for the places and extra terms in scratch."""
     total = 0
     for i in range(PLACES):
         pattern_index = scratch[2 * i + 1]
-        twin = twins[scratch[2 * i] + abs(pattern_index)]
-        sign = (twin & 3) - 1
-        total += W[twin >> 2] * (sign if pattern_index >= 0 else -sign)
+        entry = shared[scratch[2 * i] + abs(pattern_index)]
+        sign = (entry & 3) - 1
+        total += W[entry >> 2] * (sign if pattern_index >= 0 else -sign)
     for i in range(EXTRA_COUNT):
         total += W[WEIGHTS + i] * scratch[2 * PLACES + i]
     return total
 
 
-def correct(error: int, rate: int, scratch: Any, W: Any, twins: Any) -> None:
+def correct(error: int, rate: int, scratch: Any, W: Any, shared: Any) -> None:
     """Moves the weights that scratch names by a step that reduces the error."""
     step = error * rate // (RATE_UNIT * PLACES)
     for i in range(PLACES):
         pattern_index = scratch[2 * i + 1]
-        twin = twins[scratch[2 * i] + abs(pattern_index)]
-        sign = (twin & 3) - 1
-        W[twin >> 2] += step * (sign if pattern_index >= 0 else -sign)
+        entry = shared[scratch[2 * i] + abs(pattern_index)]
+        sign = (entry & 3) - 1
+        W[entry >> 2] += step * (sign if pattern_index >= 0 else -sign)
     for i in range(EXTRA_COUNT):
         W[WEIGHTS + i] += error * scratch[2 * PLACES + i] * rate // (RATE_UNIT * EXTRA_RATE_DIVISOR)
 
 
-def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, errors: Any) -> None:
+def learn(R: Any, count: int, rate: int, W: Any, shared: Any, scratch: Any, errors: Any) -> None:
     """Moves the weights towards the lead of each record in turn (least mean squares).
 
-    `twins` holds for each weight the one with which it shares its value by symmetry, times 4, plus
-    1 + its sign. With rate 0 the weights do not change. `errors` sums by phase the squared errors,
-    in 64ths of a squared disc, and counts the positions.
+    A pattern and its mirror image share one stored weight. For each weight, `shared` holds the
+    index of the stored one times 4, plus 1 + the sign (-1, 0 or 1) between the two.
+
+    With rate 0 the weights do not change. `errors` receives for each phase the sum of the squared
+    errors, in 64ths of a squared disc, and the number of positions.
     """
     for t in range(count):
-        record = at(R, RECORD * t)
+        record = at(R, RECORD_WORDS * t)
         p = record[1]
         o = record[2]
         lead = np.int64(record[3]) * UNIT
@@ -195,16 +197,16 @@ def learn(R: Any, count: int, rate: int, W: Any, twins: Any, scratch: Any, error
         extras(p, o, at(scratch, 2 * PLACES))
         empty = 64 - popcount(p | o)
         phase = phase_of(empty)
-        error = lead - predicted(scratch, at(W, phase * PHASE_WORDS), twins)
+        error = lead - predicted(scratch, at(W, phase * PHASE_WORDS), shared)
         eighths = error // (UNIT // 8)
         errors[2 * phase] += eighths * eighths
         errors[2 * phase + 1] += 1
         if rate == 0:
             continue
-        correct(error, rate, scratch, at(W, phase * PHASE_WORDS), twins)
+        correct(error, rate, scratch, at(W, phase * PHASE_WORDS), shared)
         neighbour = phase_of(empty - OVERLAP)
         if neighbour == phase:
             neighbour = phase_of(empty + OVERLAP)
         if neighbour != phase:
-            error = lead - predicted(scratch, at(W, neighbour * PHASE_WORDS), twins)
-            correct(error, rate, scratch, at(W, neighbour * PHASE_WORDS), twins)
+            error = lead - predicted(scratch, at(W, neighbour * PHASE_WORDS), shared)
+            correct(error, rate, scratch, at(W, neighbour * PHASE_WORDS), shared)

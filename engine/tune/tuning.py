@@ -20,7 +20,7 @@ from engine.tune.fit import (
     is_validation,
     sigmoid,
 )
-from engine.tune.linear import Evaluation, Sums
+from engine.tune.linear import Evaluation, LinearModel
 from engine.tune.samples import Samples
 
 
@@ -41,7 +41,7 @@ class Gain(msgspec.Struct, frozen=True):
     scale: float
     rounds: int
     #: The share of coefficients that hold only near the old numbers, 0 to 1.
-    bent: float
+    nonlinear: float = msgspec.field(name="bent")
     learning_before: float
     learning_after: float
     validation_before: float
@@ -104,20 +104,20 @@ def tune(
     that leaves no position.
     """
     evaluation = Evaluation(game)
-    sums = evaluation.sums(samples.states, tuned, on_state)
-    rows = np.flatnonzero(np.diff(sums.begins) > 0)
+    model = evaluation.linear_model(samples.states, tuned, on_state)
+    rows = np.flatnonzero(np.diff(model.starts) > 0)
     if not len(rows):
         raise TuneError("the evaluation reads none of the numbers in any of the positions")
-    sums, matches = _select_rows(sums, rows), samples.matches[rows]
+    model, matches = _select_rows(model, rows), samples.matches[rows]
     results, scores = samples.results[rows], samples.scores[rows]
-    scale = fitted_scale(sums.values, results) if scale is None else scale
+    scale = fitted_scale(model.values, results) if scale is None else scale
     targets = _targets(results, scores, scale, settings.score_weight)
     start = evaluation.numbers[tuned].astype(float)
-    fitted = fit(sums, start, targets, matches, scale, settings, on_round)
+    fitted = fit(model, start, targets, matches, scale, settings, on_round)
     numbers = evaluation.numbers.copy()
     numbers[tuned] = np.rint(fitted.numbers).astype(np.int64)
     values = evaluation.values([samples.states[i] for i in rows], numbers)
-    before, after = (_losses(v, scale, targets, matches, settings) for v in (sums.values, values))
+    before, after = (_losses(v, scale, targets, matches, settings) for v in (model.values, values))
     gain = Gain(
         game=game.id,
         positions=len(rows),
@@ -126,7 +126,7 @@ def tune(
         changed=int(np.count_nonzero(numbers != evaluation.numbers)),
         scale=round(scale, 1),
         rounds=fitted.rounds,
-        bent=round(sums.bent, 4),
+        nonlinear=round(model.nonlinear, 4),
         learning_before=round(before[0], 5),
         learning_after=round(after[0], 5),
         validation_before=round(before[1], 5),
@@ -135,10 +135,12 @@ def tune(
     return Tuned(numbers, gain)
 
 
-def _select_rows(sums: Sums, chosen: Any) -> Sums:
+def _select_rows(model: LinearModel, chosen: Any) -> LinearModel:
     """The chosen rows; all other rows must be empty."""
-    begins = np.append(sums.begins[chosen], sums.begins[-1])
-    return Sums(sums.values[chosen], begins, sums.columns, sums.coefficients, sums.bent)
+    starts = np.append(model.starts[chosen], model.starts[-1])
+    return LinearModel(
+        model.values[chosen], starts, model.columns, model.coefficients, model.nonlinear
+    )
 
 
 def _targets(results: Any, scores: Any, scale: float, score_weight: float) -> Any:

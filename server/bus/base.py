@@ -75,8 +75,10 @@ class MessagesLost(Struct, frozen=True):
 RoomMessage = EventsAppended | Ephemeral | PresenceReport
 NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost
 BusMessage = RoomMessage | NodeMessage
-Receive = Callable[[RoomMessage], None]
-ReceiveNode = Callable[[NodeMessage], None]
+#: Called with each message about a room.
+RoomHandler = Callable[[RoomMessage], None]
+#: Called with each message about nodes and the lobby.
+NodeHandler = Callable[[NodeMessage], None]
 #: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
 
@@ -102,17 +104,17 @@ class Bus(Protocol):
     def publish(self, message: BusMessage) -> None:
         """Queues a message. Never blocks, and never raises when the broker is unreachable."""
 
-    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+    def subscribe(self, room: str, receive: RoomHandler) -> Callable[[], None]:
         """Calls `receive` in the event loop for each message about the room, until the returned
         function is called. A subscription takes effect after a moment, and `on_gap` then reports
         the room.
         """
 
-    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+    def listen(self, receive: NodeHandler) -> Callable[[], None]:
         """Like `subscribe`, for messages about nodes and the lobby."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
-        """Calls `call` when messages may have been missed and when `flows` changes, until the
+        """Calls `call` when messages may have been missed and when `is_up` changes, until the
         returned function is called.
         """
 

@@ -9,9 +9,9 @@ from server.bus.base import (
     Ephemeral,
     EventsAppended,
     GapHandler,
+    NodeHandler,
     PresenceReport,
-    Receive,
-    ReceiveNode,
+    RoomHandler,
 )
 
 T = TypeVar("T")
@@ -23,31 +23,31 @@ class LocalBus:
     is_up = True
 
     def __init__(self) -> None:
-        self._receivers: dict[str, list[Receive]] = {}
-        self._listeners: list[ReceiveNode] = []
+        self._room_handlers: dict[str, list[RoomHandler]] = {}
+        self._node_handlers: list[NodeHandler] = []
         self._gap_handlers: list[GapHandler] = []
 
     def publish(self, message: BusMessage) -> None:
         if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
-            for receive in tuple(self._receivers.get(message.room, ())):
-                receive(message)
+            for handle_room in tuple(self._room_handlers.get(message.room, ())):
+                handle_room(message)
         else:
-            for listen in tuple(self._listeners):
-                listen(message)
+            for handle_node in tuple(self._node_handlers):
+                handle_node(message)
 
-    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
-        self._receivers.setdefault(room, []).append(receive)
+    def subscribe(self, room: str, receive: RoomHandler) -> Callable[[], None]:
+        self._room_handlers.setdefault(room, []).append(receive)
 
         def unsubscribe() -> None:
-            receivers = self._receivers[room]
-            receivers.remove(receive)
-            if not receivers:
-                del self._receivers[room]
+            handlers = self._room_handlers[room]
+            handlers.remove(receive)
+            if not handlers:
+                del self._room_handlers[room]
 
         return unsubscribe
 
-    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
-        return _add_callback(self._listeners, receive)
+    def listen(self, receive: NodeHandler) -> Callable[[], None]:
+        return _add_callback(self._node_handlers, receive)
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         return _add_callback(self._gap_handlers, call)

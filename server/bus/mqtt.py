@@ -17,9 +17,9 @@ from server.bus.base import (
     LobbyChanged,
     MessagesLost,
     NodeDown,
+    NodeHandler,
     PresenceReport,
-    Receive,
-    ReceiveNode,
+    RoomHandler,
 )
 from server.bus.broker import Broker
 from server.bus.codec import (
@@ -46,9 +46,9 @@ class MqttBus:
         self._codec = Codec(key)
         #: Room ids by topic filter.
         self._rooms: dict[str, str] = {}
-        self._receivers: dict[str, list[Receive]] = {}
+        self._room_handlers: dict[str, list[RoomHandler]] = {}
         self._unsubscribe: dict[str, Callable[[], None]] = {}
-        self._listeners: list[ReceiveNode] = []
+        self._node_handlers: list[NodeHandler] = []
         self._gap_handlers: list[GapHandler] = []
         self._lost = 0
         link.on_gap(self._on_gap)
@@ -83,27 +83,27 @@ class MqttBus:
         topic, payload, _ = self._codec.encode(message)
         return topic, payload
 
-    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+    def subscribe(self, room: str, receive: RoomHandler) -> Callable[[], None]:
         topic_filter = f"{room_topic(room)}/#"
-        if room not in self._receivers:
-            self._receivers[room] = []
+        if room not in self._room_handlers:
+            self._room_handlers[room] = []
             self._rooms[topic_filter] = room
             self._unsubscribe[room] = self.link.subscribe(topic_filter, self._on_room)
-        self._receivers[room].append(receive)
+        self._room_handlers[room].append(receive)
 
         def unsubscribe() -> None:
-            receivers = self._receivers[room]
-            receivers.remove(receive)
-            if not receivers:
-                del self._receivers[room]
+            handlers = self._room_handlers[room]
+            handlers.remove(receive)
+            if not handlers:
+                del self._room_handlers[room]
                 del self._rooms[topic_filter]
                 self._unsubscribe.pop(room)()
 
         return unsubscribe
 
-    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
-        self._listeners.append(receive)
-        return lambda: self._listeners.remove(receive)
+    def listen(self, receive: NodeHandler) -> Callable[[], None]:
+        self._node_handlers.append(receive)
+        return lambda: self._node_handlers.remove(receive)
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         self._gap_handlers.append(call)
@@ -120,7 +120,7 @@ class MqttBus:
     def _on_room(self, topic: str, payload: bytes) -> None:
         message = self._decode(topic, payload)
         if isinstance(message, EventsAppended | Ephemeral | PresenceReport):
-            for receive in tuple(self._receivers.get(message.room, ())):
+            for receive in tuple(self._room_handlers.get(message.room, ())):
                 receive(message)
 
     def _on_node(self, topic: str, payload: bytes) -> None:
@@ -129,7 +129,7 @@ class MqttBus:
             if isinstance(message, NodeDown) and message.node == self._node:
                 self.publish(Heartbeat(self._node))  # the will of an earlier connection
                 return
-            for receive in tuple(self._listeners):
+            for receive in tuple(self._node_handlers):
                 receive(message)
 
     def _decode(self, topic: str, payload: bytes) -> BusMessage | None:

@@ -1,7 +1,7 @@
 """Named places where a test kills the process like `kill -9`: `PLYROOM_FAILPOINT=after_append:37`.
 
-In practice a crash at exactly such a place is rare. The durability promises hold there too, so
-tests force it.
+The durability promises hold even if a node dies at one of these places. Such a crash is rare in
+practice, so tests force it.
 """
 
 import os
@@ -15,15 +15,15 @@ from server.settings import SettingError
 PLACES = ("before_append", "after_append", "before_ack")
 
 #: Called with the name of each place that the server reaches.
-Reached = Callable[[str], None]
+Failpoint = Callable[[str], None]
 
 
 def no_failpoint(place: str) -> None:
     """Does nothing: no failpoint is set."""
 
 
-def kill_at(spec: str) -> Reached:
-    """Returns the function to call at each place.
+def make_failpoint(spec: str) -> Failpoint:
+    """Returns the function that the server calls at each place.
 
     With a `spec` of the form "place:n", the function kills the process when it is called with that
     place for the n-th time. Raises SettingError for an invalid `spec`.

@@ -1,9 +1,8 @@
 """Deletes guests who never took a seat, and rooms that never had a match, after a long absence.
 
-Every node scans both tables over and over, a page at a time. Once a day it marks the rooms that are
-open on it as seen. So a room that is open on any node, or a guest who is connected to one, was seen
-yesterday at the latest. Two nodes may try to delete the same row at the same time; only one of them
-does.
+Every node scans both tables again and again, a page at a time. Once a day it marks its open rooms
+as seen today. So the last day on which an open room or a connected guest was seen is yesterday or
+today, and neither expires. If two nodes delete the same row at the same time, one of them succeeds.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +30,7 @@ EXPIRY_STEP_S = 60.0
 async def mark_opened(
     ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
 ) -> bool:
-    """Marks a room that was just read as seen today, unless it has had a match and never expires.
+    """Records that a room was opened today, unless it has had a match and so never expires.
 
     Returns False if the room has been deleted since it was read.
     """
@@ -50,7 +49,7 @@ async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
     """
     for event in events:
         if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
-            await ports.store.mark_sat(event.occupant.identity)
+            await ports.store.mark_permanent(event.occupant.identity)
 
 
 class Expiry:
@@ -65,8 +64,9 @@ class Expiry:
     async def run_step(self, open_rooms: Collection[str], clock_ahead_ms: int) -> tuple[str, ...]:
         """Marks the open rooms as seen once a day, then scans a page of guests and a page of rooms.
 
-        Returns the ids of the deleted rooms. Raises StoreError when the store fails; the next step
-        then continues at the same page.
+        `clock_ahead_ms` is how far this node's clock is ahead of the store's. Returns the ids of
+        the deleted rooms. Raises StoreError when the store fails; the next step then continues at
+        the same page.
         """
         store = self._ports.store
         today = day_of(self._ports.now_ms() - clock_ahead_ms)
@@ -83,5 +83,5 @@ class Expiry:
         )
         self._rooms_after = rooms.next
         if guests.deleted or rooms.deleted:
-            log.info("unseen for long", guests=len(guests.deleted), rooms=len(rooms.deleted))
+            log.info("expired rows deleted", guests=len(guests.deleted), rooms=len(rooms.deleted))
         return rooms.deleted

@@ -145,7 +145,7 @@ class Hub:
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
         )
         try:
-            await self.ports.store.mark_sat(actor.identity)
+            await self.ports.store.mark_permanent(actor.identity)
             earlier = await self.ports.store.create_room(new)
         except BaseException:
             self.limits.room_slots.free(room.id)

@@ -284,7 +284,7 @@ class Store(Protocol):
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         """Records that the identities were seen on that day; returns the ids that exist."""
 
-    async def mark_sat(self, identity: str) -> None:
+    async def mark_permanent(self, identity: str) -> None:
         """Marks a guest as permanent, before the guest takes a seat or creates a room.
 
         Does nothing for an unknown identity.

@@ -1,7 +1,7 @@
-"""The store in memory, for tests and experiments.
+"""A store in memory, for tests and experiments.
 
 It passes the same contract tests as the other backends. Each call is atomic, since it does not
-await between its changes. All data is lost at the end.
+await between its changes. The data is lost when the process ends.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class MemoryStore:
         self._nodes: dict[str, int] = {}
         self._identities: dict[str, Identity] = {}
         self._tokens: dict[bytes, str] = {}
-        self._sat: set[str] = set()
+        self._permanent: set[str] = set()
 
     @property
     def epoch(self) -> str:
@@ -236,10 +236,10 @@ class MemoryStore:
             self._identities[key] = replace(before, seen_day=_later_day(before.seen_day, day))
         return known
 
-    async def mark_sat(self, identity: str) -> None:
+    async def mark_permanent(self, identity: str) -> None:
         await asyncio.sleep(0)
         if identity in self._identities:
-            self._sat.add(identity)
+            self._permanent.add(identity)
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
@@ -247,7 +247,7 @@ class MemoryStore:
         deleted = set()
         for key in page:
             identity = self._identities[key]
-            if key in self._sat:
+            if key in self._permanent:
                 continue
             if identity.seen_day is None:
                 self._identities[key] = replace(identity, seen_day=span.today)

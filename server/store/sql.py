@@ -426,7 +426,7 @@ class SqlStore:
             )
         )
 
-    async def mark_sat(self, identity: str) -> None:
+    async def mark_permanent(self, identity: str) -> None:
         c = t.identities.c
         await self._execute(
             update(t.identities)

@@ -211,7 +211,7 @@ class Api:
             "id": game.id,
             "title": game.title,
             "levels": game.levels,
-            "options": game.options,
+            "options": dict(game.options),
             "rules": game.rules.RULES,
             "view": game.board(game.check_options({})),
             "start": game.start().view(),

@@ -51,17 +51,17 @@ PLAIN_COMMANDS = (
 )  # fmt: skip
 
 
-def random_command(chance: random.Random, room: Room) -> wire.RoomCommand:
+def random_command(rng: random.Random, room: Room) -> wire.RoomCommand:
     """A random command; moves and `sit`, which the server often accepts, are more frequent."""
     ply = room.match.ply if room.match else 0
-    seat = chance.randrange(2)
-    return chance.choice(
+    seat = rng.randrange(2)
+    return rng.choice(
         [
-            *(wire.Move(ply=ply, move=chance.choice(CELLS), **HEAD) for _ in range(6)),
+            *(wire.Move(ply=ply, move=rng.choice(CELLS), **HEAD) for _ in range(6)),
             *(wire.Sit(seat=seat, **HEAD) for _ in range(3)),
             wire.Chat(
-                text=chance.choice(["hello", "<b>x</b>"]),
-                to=chance.choice(["room", "spectators"]),
+                text=rng.choice(["hello", "<b>x</b>"]),
+                to=rng.choice(["room", "spectators"]),
                 **HEAD,
             ),
             wire.AddAi(seat=seat, level=1, persona=None, **HEAD),
@@ -73,7 +73,7 @@ def random_command(chance: random.Random, room: Room) -> wire.RoomCommand:
 
 def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     """Events as the client receives them, each with the server's room after it."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     ids = map(str, count())
     seats = (wire.OpenSeat(), wire.OpenSeat())
     opening = wire.Create(id="c", game="tic-tac-toe", seats=seats)
@@ -91,9 +91,7 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(
-                room, chance.choice(PEOPLE), random_command(chance, room), lambda: next(ids)
-            )
+            events = decide(room, rng.choice(PEOPLE), random_command(rng, room), lambda: next(ids))
         except CommandRejected:
             events = []
     return history
@@ -132,11 +130,11 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
 
 async def test_any_snapshot_and_the_events_after_it_make_the_same_model(page: Page) -> None:
     """Repeated events from before the snapshot, in any order, change nothing."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     messages, expected = [], []
     for history in HISTORIES:
-        at = chance.randrange(len(history))
-        repeated = [event for _, event in chance.sample(history[: at + 1], min(5, at + 1))]
+        at = rng.randrange(len(history))
+        repeated = [event for _, event in rng.sample(history[: at + 1], min(5, at + 1))]
         messages.append(
             [as_snapshot(history[at][0]), *repeated, *(event for _, event in history[at + 1 :])]
         )
@@ -147,10 +145,10 @@ async def test_any_snapshot_and_the_events_after_it_make_the_same_model(page: Pa
 
 async def test_after_a_missing_event_the_model_reports_a_gap_until_a_snapshot(page: Page) -> None:
     """The room does not change between the missing event and the snapshot."""
-    chance = random.Random(2)
+    rng = random.Random(2)
     messages, gaps, expected = [], [], []
     for history in HISTORIES:
-        missing = chance.randrange(1, len(history) - 1)
+        missing = rng.randrange(1, len(history) - 1)
         events = [event for _, event in history]
         messages.append([*events[:missing], *events[missing + 1 :], as_snapshot(history[-1][0])])
         gaps.append(missing)

@@ -28,9 +28,9 @@ async def test_two_hundred_pairs_play_through_the_proxy(tmp_path: Path) -> None:
     ) as running:
         load = await play(running.port, running.nodes[0].pid, make_pair, PAIRS, 5.0, None)
         assert load.moves > PAIRS
-        enough = asyncio.Event()
-        enough.set()
-        await person_and_ai(running.url, "tic-tac-toe", {}, 1, Journal(), 1, enough)
+        stop = asyncio.Event()
+        stop.set()
+        await person_and_ai(running.url, "tic-tac-toe", {}, 1, Journal(), 1, stop)
         commands = [await commands_so_far(running, n) for n in range(3)]
         assert min(commands) > 0, "the proxy gives each node its share"
         for member in running.nodes:

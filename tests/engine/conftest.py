@@ -19,7 +19,7 @@ from engine.search.driver import Searcher
 
 @pytest.fixture(scope="session")
 def searcher_of() -> Callable[[str], Searcher]:
-    """Returns a function that gives the process's one searcher of each game."""
+    """Returns a function from a game's id to its searcher; each game has one in this process."""
     return cache(lambda game_id: Searcher(load_game(game_id)))
 
 
@@ -27,9 +27,9 @@ def searcher_of() -> Callable[[str], Searcher]:
 def plug_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str, str], Path]]:
-    """Returns a function that installs a game as another distribution would, and gives its file.
+    """Returns a function that installs a game as a separate distribution and returns its file.
 
-    Worker processes see the game too.
+    Worker processes find the game too.
     """
     from engine.rules import registry
 

@@ -1,8 +1,8 @@
 """python -m tests.engine.perft_peers [GAME...]: perft speed of our rules and of other libraries.
 
-Both count in turn, in the same run, each to a depth that takes some tenths of a second. Neither
-plays the last ply; its moves are only counted. Seconds are processor time, so that other work on
-the machine counts less.
+Our rules and the other library count one after the other in the same run, each to a depth that
+takes some tenths of a second. Both count the moves of the last ply without playing them. Seconds
+are processor time, so that other work on the machine matters less.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from engine.rules.registry import load_game
 
 
 def open_spiel(name: str, depth: int) -> int:
-    """Counts move sequences with OpenSpiel; in its checkers each jump is a move."""
+    """Counts move sequences with OpenSpiel, in whose checkers each jump is a move."""
 
     def count(state: pyspiel.State, plies: int) -> int:
         if plies == 1 or state.is_terminal():
@@ -67,20 +67,20 @@ def python_chess(variant: str, depth: int) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """A game with our depth and our target in millions a second, and a peer.
+    """A game, our depth and our target, and a peer with its name for the game and its depth.
 
-    The peer has its own name for the game and its own depth.
+    The target is in millions of move sequences a second.
     """
 
     game: str
     depth: int
-    wanted: float | None
+    target: float | None
     peer: Callable[[str, int], int]
     variant: str
     peer_depth: int
 
 
-#: The measurements; targets are in millions of sequences a second.
+#: The measurements.
 ROWS = (
     Row("chess", 5, 40, python_chess, "chess", 4),
     Row("othello", 10, 250, open_spiel, "othello", 7),
@@ -92,8 +92,8 @@ ROWS = (
 
 def rate(function: Callable[[], int]) -> float:
     """Returns millions of sequences per second of processor time."""
-    begun = time.process_time()
-    return function() / (time.process_time() - begun) / 1e6
+    started = time.process_time()
+    return function() / (time.process_time() - started) / 1e6
 
 
 def measure(row: Row, rounds: int) -> tuple[float, float]:
@@ -119,16 +119,16 @@ def main() -> int:
     options = parser.parse_args()
     code = 0
     print(
-        f"{'game':24} {'depth':>5} {'ours M/s':>9} {'wanted':>7}"
+        f"{'game':24} {'depth':>5} {'ours M/s':>9} {'target':>7}"
         f"  {'peer':14} {'depth':>5} {'M/s':>9} {'ratio':>9}"
     )
     for row in ROWS:
         if options.game and row.game not in options.game:
             continue
         ours, theirs = measure(row, options.rounds)
-        code |= row.wanted is not None and ours < row.wanted
+        code |= row.target is not None and ours < row.target
         print(
-            f"{row.game:24} {row.depth:5} {ours:9.1f} {row.wanted or '':>7}"
+            f"{row.game:24} {row.depth:5} {ours:9.1f} {row.target or '':>7}"
             f"  {row.peer.__name__:14} {row.peer_depth:5} {theirs:9.4f} {ours / theirs:9,.0f}",
             flush=True,
         )

@@ -1,17 +1,17 @@
-"""python -m tests.engine.search_peers: times a whole search, ours and that of other libraries.
+"""python -m tests.engine.search_peers: times whole searches, ours and those of other libraries.
 
-Both do the same task in the same run: the value of the start to a fixed depth, where a position at
-the horizon is worth nothing. The values must be equal, there and in random positions. Each searches
-in its own way. `ours` is the engine's search in its exact profile (the values of a plain minimax),
-by iterative deepening from an empty table. `at once` is the same without deepening: one call of the
-kernel, like the peer's single call. `plain` is that without any feature and with the moves in the
-peer's order: an alpha-beta like the peer's, which shows the effect of compiled bitboards alone.
+Both do the same task in the same run: they compute the value of the start to a fixed depth, with an
+evaluation of 0 at the horizon. The values must have the same sign, also in random positions. `ours`
+is the engine's search with exact depth, by iterative deepening from an empty table. `at once` is
+one call of the kernel without deepening, like the peer's single call. `plain` is that call without
+any feature and with the moves in the peer's order: an alpha-beta like the peer's, which shows the
+effect of compiled bitboards alone.
 
 Seconds are processor time, medians of alternating rounds. OpenSpiel's Python package contains its
-C++ alpha-beta but gives no access to it: `--open-spiel DIR` reaches it with a g++ and the headers
-of the same version's sources (pip download --no-binary, unpacked). easyAI is measured if it is
-installed; it is no dependency of ours. Where a peer cannot run, our search is measured alone,
-beside the peer's published time.
+C++ alpha-beta but does not export it: `--open-spiel DIR` calls it through a small library, which
+needs g++ and the headers of the same version's sources (pip download --no-binary, unpacked). easyAI
+is not a dependency of this project and is measured if it is installed. If a peer cannot run, our
+search is compared with the peer's published time.
 """
 
 import argparse
@@ -43,11 +43,11 @@ from engine.search.features import BASIC
 from engine.search.job import Limit
 from engine.search.work import Settings, Work
 
-#: A position, by the moves that lead to it.
+#: A position as the moves that lead to it.
 Moves = tuple[int, ...]
-#: The number of random positions, besides the start, in which the values must be equal.
+#: The number of random positions, besides the start, whose values are compared.
 CHECKED = 12
-#: The number of our searches whose median counts in a round.
+#: The number of our searches in a round, of which the median counts.
 OUR_ROUNDS = 15
 #: The flags with which OpenSpiel's C++ is compiled.
 FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC")
@@ -58,19 +58,19 @@ class Missing(Exception):
 
 
 class Peer(Protocol):
-    """Another library's search, for one game."""
+    """Another library's search of one game."""
 
     def values(self, positions: list[Moves], depth: int) -> list[float]:
-        """Returns the values of positions for the side to move: above, equal to or below 0."""
+        """Returns the values of positions for the side to move; only their signs are compared."""
 
     def seconds(self, depth: int) -> float:
         """Returns the processor time of a search of the start, in seconds."""
 
 
 class OpenSpiel:
-    """OpenSpiel's C++ alpha-beta on its connect four, from its Python package.
+    """OpenSpiel's C++ alpha-beta on its connect four.
 
-    A few lines of C++ call it.
+    A library from a few lines of C++ calls it in OpenSpiel's Python package.
     """
 
     def __init__(self, source: Path | None, folder: Path) -> None:
@@ -138,11 +138,11 @@ class EasyAI:
 class Ours:
     """Our search of a game whose evaluation is 0 everywhere.
 
-    With `in_order` the moves come in ascending order.
+    With `in_order` the moves are in ascending order.
     """
 
     def __init__(self, game_id: str, folder: Path, in_order: bool) -> None:
-        self.game = blind(game_id, folder, in_order)
+        self.game = game_without_evaluation(game_id, folder, in_order)
         self._searcher = Searcher(self.game)
         self._searcher.prepare()
         self._table, self._control = Table(16 if game_id == "connect-four" else 12), Control()
@@ -164,10 +164,7 @@ class Ours:
         return report.score
 
     def at_once(self, position: Position, depth: int, features: int) -> tuple[int, int]:
-        """Returns the value by one call of the kernel, without deepening.
-
-        The second number is that of the leaves at the horizon.
-        """
+        """Returns the value by one call of the kernel, and the number of leaves at the horizon."""
         self._table.memory.array.fill(np.uint64(0))
         self._work.begin(
             position, position.moves(), self._table.bits, 0, Settings(0, 1, True, features, 0)
@@ -183,8 +180,8 @@ class Ours:
         return int(score), self._work.horizons
 
 
-def blind(game_id: str, folder: Path, in_order: bool) -> Game:
-    """Returns a game without evaluation: a copy of its rules file with some lines changed."""
+def game_without_evaluation(game_id: str, folder: Path, in_order: bool) -> Game:
+    """Returns a game whose evaluation is 0, from a copy of its rules file with changed lines."""
     source = Path(str(import_module(BUILT_IN[game_id]).__file__)).read_text("utf-8")
     head, name, rest = source.partition("def evaluate(s: State, data: Any) -> int:\n")
     source = head + name + "    return 0\n" + rest[rest.index("\n\n\n") :]
@@ -197,7 +194,7 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
     if in_order:
         source = source.replace("ORDER = (3, 2, 4, 1, 5, 0, 6)", "ORDER = (0, 1, 2, 3, 4, 5, 6)")
         assert game_id != "connect-four" or "ORDER = (0" in source
-    module_name = f"blind_{game_id.replace('-', '_')}_{'in_order' if in_order else 'usual'}"
+    module_name = f"no_evaluation_{game_id.replace('-', '_')}_{'in_order' if in_order else 'usual'}"
     file = folder / f"{module_name}.py"
     file.write_text(source)
     spec = importlib.util.spec_from_file_location(module_name, file)
@@ -211,10 +208,9 @@ def blind(game_id: str, folder: Path, in_order: bool) -> Game:
 
 @dataclass(frozen=True)
 class Row:
-    """A search to a depth, and its peer.
+    """A search to a depth, and its peer with the published time.
 
-    The peer has its published milliseconds and its number of rounds; `wanted` is the speed-up that
-    we want.
+    The values are compared at `checked_depth`; `target` is the speed-up that we want.
     """
 
     game: str
@@ -223,15 +219,16 @@ class Row:
     peer: str
     published_ms: float
     make: Callable[[argparse.Namespace, Path], Peer]
-    wanted: float
+    target: float
     rounds: int
     also_plain: bool = False
 
     @property
     def task(self) -> str:
-        return f"{self.game}, depth {self.depth}, nothing at the horizon"
+        return f"{self.game}, depth {self.depth}, evaluation 0"
 
 
+#: The measurements.
 ROWS = (
     Row(
         "connect-four",
@@ -268,25 +265,25 @@ ROWS = (
 
 
 def positions_of(game: Game, count: int) -> list[Moves]:
-    """Returns the start and that many random positions, always the same ones.
+    """Returns the start and `count` random positions, the same ones in every run.
 
-    Most of them have a win within reach.
+    Most of them have a forced win nearby.
     """
     rng = random.Random(3)
-    found: list[Moves] = [()]
-    while len(found) <= count:
+    positions: list[Moves] = [()]
+    while len(positions) <= count:
         position, moves = game.start(), list[int]()
         for _ in range(rng.randrange(3, 6) if game.rules.MAX_MOVES == 9 else rng.randrange(8, 18)):
             if position.moves():
                 moves.append(rng.choice(position.moves()))
                 position = position.play(moves[-1])
         if position.moves():
-            found.append(tuple(moves))
-    return found
+            positions.append(tuple(moves))
+    return positions
 
 
 def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
-    """Returns the number of positions that are not even; raises AssertionError if values differ."""
+    """Returns the number of decided positions; raises AssertionError if the signs differ."""
     positions = positions_of(ours.game, CHECKED)
     theirs = peer.values(positions, row.checked_depth)
     for moves, value in zip(positions, theirs, strict=True):
@@ -295,7 +292,7 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
             ours.at_once(ours.position(moves), row.checked_depth, BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
-        assert all(np.sign(value) == np.sign(one) for one in (mine, *others)), (
+        assert all(np.sign(value) == np.sign(our_value) for our_value in (mine, *others)), (
             row.peer,
             moves,
             value,
@@ -307,17 +304,17 @@ def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
 
 def seconds(search: Callable[[], object]) -> float:
     """Returns the processor time of a search, in seconds."""
-    begun = time.thread_time()
+    started_s = time.thread_time()
     search()
-    return time.thread_time() - begun
+    return time.thread_time() - started_s
 
 
 @dataclass(frozen=True)
 class Measured:
     """The medians of our search (driver, at once, plain) and of the peer's.
 
-    `leaves` are those of our plain search. `peer_s` is None if the peer cannot run; then `lacking`
-    says why.
+    `leaves` is the count of our plain search. If the peer cannot run, `peer_s` is None and
+    `lacking` has the reason.
     """
 
     driver_s: float
@@ -338,8 +335,8 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
         lacking = str(missing)
     ours, plain = Ours(row.game, folder, False), Ours(row.game, folder, True)
     if peer is not None:
-        uneven = check(row, ours, plain, peer)
-        assert uneven > 1, "positions that are all even would prove little"
+        decided = check(row, ours, plain, peer)
+        assert decided > 1, "undecided positions alone would prove little"
     start, plain_start = ours.position(()), plain.position(())
     searches: tuple[Callable[[], object], ...] = (
         lambda: ours.value(start, row.depth),
@@ -365,47 +362,52 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
     )
 
 
-def as_rows(row: Row, found: Measured) -> list[bench_rows.Row]:
-    """Returns the rows for `engine.bench.table`: one call of the kernel, perhaps the plain one."""
-    peer_ms = row.published_ms if found.peer_s is None else found.peer_s * 1e3
-    peers = (bench_rows.Peer(row.peer, peer_ms, found.peer_s is None),)
-    wanted = peer_ms / row.wanted
+def as_rows(row: Row, measured: Measured) -> list[bench_rows.Row]:
+    """Returns the rows for `engine.bench.table`: `at once`, and `plain` if the row asks for it."""
+    peer_ms = row.published_ms if measured.peer_s is None else measured.peer_s * 1e3
+    peers = (bench_rows.Peer(row.peer, peer_ms, measured.peer_s is None),)
+    target_ms = peer_ms / row.target
     note = (
-        f"by the driver {found.driver_s * 1e3:.3f} ms;"
-        f" without table and order {found.plain_s * 1e3:.3f} ms"
+        f"by the driver {measured.driver_s * 1e3:.3f} ms;"
+        f" without table and order {measured.plain_s * 1e3:.3f} ms"
     )
-    table_rows = [bench_rows.Row(row.task, "ms", found.at_once_s * 1e3, peers, wanted, note=note)]
+    table_rows = [
+        bench_rows.Row(row.task, "ms", measured.at_once_s * 1e3, peers, target_ms, note=note)
+    ]
     if row.also_plain:
-        note = f"without table and order, as the peer's; {found.leaves:,} leaves"
+        note = f"without table and order, as the peer's; {measured.leaves:,} leaves"
         table_rows.append(
             bench_rows.Row(
                 f"{row.game}, depth {row.depth}, plain",
                 "ms",
-                found.plain_s * 1e3,
+                measured.plain_s * 1e3,
                 peers,
-                wanted,
+                target_ms,
                 note=note,
             )
         )
     return table_rows
 
 
-def lines(row: Row, found: Measured) -> Iterator[str]:
+def lines(row: Row, measured: Measured) -> Iterator[str]:
     """Yields the lines of a measurement in the printed table."""
-    (peer,) = as_rows(row, found)[0].peers
-    times = (found.driver_s, found.at_once_s, found.plain_s)
+    (peer,) = as_rows(row, measured)[0].peers
+    times = (measured.driver_s, measured.at_once_s, measured.plain_s)
     ratios = " ".join(f"{time * 1e3:9.3f} {peer.value / time / 1e3:7,.0f}" for time in times)
     name = row.peer + ("*" if peer.is_published else "")
     yield (
         f"{row.game + f', {row.depth}':17} {name:15} {peer.value:8.1f} {ratios}"
-        f" {row.wanted:7.0f} {found.leaves:13,}"
+        f" {row.target:7.0f} {measured.leaves:13,}"
     )
-    if found.lacking:
-        yield f"{'':17} * as published; it cannot be run here: {found.lacking}"
-    if found.peer_leaves and found.peer_s is not None:
-        rates = found.peer_leaves / found.peer_s / 1e6, found.leaves / found.plain_s / 1e6
+    if measured.lacking:
+        yield f"{'':17} * as published; it cannot run here: {measured.lacking}"
+    if measured.peer_leaves and measured.peer_s is not None:
+        rates = (
+            measured.peer_leaves / measured.peer_s / 1e6,
+            measured.leaves / measured.plain_s / 1e6,
+        )
         yield (
-            f"{'':17} leaves of the peer {found.peer_leaves:,}: {rates[0]:.1f} M a second;"
+            f"{'':17} leaves of the peer {measured.peer_leaves:,}: {rates[0]:.1f} M a second;"
             f" plain {rates[1]:.1f} M"
         )
 
@@ -413,7 +415,7 @@ def lines(row: Row, found: Measured) -> Iterator[str]:
 #: The head of the printed table.
 HEAD = (
     f"{'task, depth':17} {'peer':15} {'peer ms':>8} {'ours ms':>9} {'ratio':>7}"
-    f" {'at once':>9} {'ratio':>7} {'plain':>9} {'ratio':>7} {'wanted':>7} {'plain leaves':>13}"
+    f" {'at once':>9} {'ratio':>7} {'plain':>9} {'ratio':>7} {'target':>7} {'plain leaves':>13}"
 )
 
 
@@ -428,7 +430,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--open-spiel", type=Path, metavar="DIR", help="the unpacked sources of OpenSpiel's package"
     )
     parser.add_argument(
-        "--json", action="store_true", help="one line of JSON, which engine.bench.table --add takes"
+        "--json", action="store_true", help="print one line of JSON for engine.bench.table --add"
     )
     options = parser.parse_args(arguments)
     rows: list[bench_rows.Row] = []
@@ -437,16 +439,16 @@ def main(arguments: list[str] | None = None) -> int:
         print(HEAD)
     for row in ROWS:
         with tempfile.TemporaryDirectory() as name:
-            found = measure(row, options, Path(name))
-        table_rows = as_rows(row, found)
+            measured = measure(row, options, Path(name))
+        table_rows = as_rows(row, measured)
         rows += table_rows
         is_reached &= table_rows[0].reached is not False
-        if found.lacking:
+        if measured.lacking:
             left_out.append(
-                bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", found.lacking)
+                bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", measured.lacking)
             )
         if not options.json:
-            print(*lines(row, found), sep="\n", flush=True)
+            print(*lines(row, measured), sep="\n", flush=True)
     if options.json:
         print(as_json({"rows": rows, "left_out": left_out}))
     return 0 if is_reached else 1

@@ -7,6 +7,7 @@ import pytest
 
 from engine.command_line import between, count, count_or_zero, option, positive
 
+#: Module of the command, arguments, and a part of the error message.
 REFUSED = [
     ("engine.bench.__main__", "--rounds 0", "from 1 on"),
     ("engine.bench.__main__", "--ablation --table-bits 70", "28 at most"),
@@ -67,10 +68,10 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("command", "line", "expected"), REFUSED, ids=[f"{name} {line}" for name, line, _ in REFUSED]
 )
-def test_what_cannot_be_is_refused(
+def test_bad_arguments_are_refused(
     command: str, line: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A command prints one line that says what it expected, and does nothing; exit code 2."""
+    """A command exits with 2 and prints one line that says what it expected."""
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(line.split())
     assert ended.value.code == 2
@@ -78,8 +79,8 @@ def test_what_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("command", sorted({"engine.warm", *(name for name, _, _ in REFUSED)}))
-def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command's help names its arguments and the command as it is called."""
+def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of every command shows how it is called."""
     with pytest.raises(SystemExit) as ended:
         import_module(command).main(["--help"])
     assert ended.value.code == 0
@@ -88,10 +89,8 @@ def test_help_is_given(command: str, capsys: pytest.CaptureFixture[str]) -> None
     )
 
 
-def test_what_is_taken() -> None:
-    """Numbers and options are read as they are written; an option's value may be empty or contain
-    an equals sign.
-    """
+def test_accepted_arguments() -> None:
+    """Numbers and options are parsed; an option's value may be empty or contain an equals sign."""
     assert [count("1"), count("400"), count_or_zero("0")] == [1, 400, 0]
     assert [between(0, 28)("0"), between(0, 28)("28"), positive("0.5")] == [0, 28, 0.5]
     assert dict(map(option, ["rows=1-3", "note=a=b", "empty="])) == {

@@ -1,4 +1,4 @@
-"""The table of the engine's figures: the content of its rows, with tiny tasks."""
+"""The table of the engine's measurements: its rows, with small tasks, and its command."""
 
 import json
 import shutil
@@ -28,10 +28,10 @@ def short_signature(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    """The exit code of the command and its JSON."""
+    """Runs the command; returns its exit code and its JSON."""
     code = bench_table.main([*words, "--json"])
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return code, found
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, printed
 
 
 # --- rows
@@ -49,13 +49,13 @@ def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
         (Row("t", "us", 2.0, (Peer("p", 4.0),), is_right=False), 2.0, False),
     ],
 )
-def test_what_a_row_says(row: Row, ratio: float, reached: bool | None) -> None:
+def test_ratio_and_target(row: Row, ratio: float, reached: bool | None) -> None:
     """A ratio above 1 favours us, for times and for rates; a wrong row misses its target."""
     assert (row.ratio(row.peers[0]), row.reached) == (ratio, reached)
 
 
 def test_the_text_of_a_row() -> None:
-    """Each peer has a line, a published figure a star, and a wrong result is marked."""
+    """Each peer has a line, a published time has a star, and a wrong result is marked."""
     row = Row(
         "task", "s", 0.1234, (Peer("one", 1.0), Peer("two", 200.0, False)), 0.1, note="9 nodes"
     )
@@ -77,7 +77,7 @@ def test_the_text_of_a_row() -> None:
     assert "**wrong**" in only
 
 
-# --- the tasks, as small as they come
+# --- small tasks
 
 
 def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,40 +85,40 @@ def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     file = tmp_path / "connect4-end-easy.txt"
     for other, is_right in ("223344 18", True), ("223344 17", False):
         file.write_text(f"112233 18\n{other}\n")
-        code, found = table(
+        code, printed = table(
             capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2"
         )
-        (row,) = found["rows"]
+        (row,) = printed["rows"]
         assert (code, row["is_right"]) == (int(not is_right), is_right)
         assert row["ours"] > 0
         assert row["peers"][0]["ratio"] == pytest.approx(4.7 / row["ours"])
         assert "mean of 2 positions" in row["note"]
     file.write_text("112233\n")
-    code, found = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy")
-    assert "without a score" in found["left_out"][0]["why"]
+    code, printed = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy")
+    assert "without a score" in printed["left_out"][0]["why"]
 
 
-def lead(position: Position) -> int:
-    """The lead of the side to move with best play, by exhaustive search.
+def best_lead(position: Position) -> int:
+    """Returns the lead of the side to move with best play, by exhaustive search.
 
     Empty cells count for the winner.
     """
     if moves := position.moves():
-        return max(-lead(position.play(move)) for move in moves)
+        return max(-best_lead(position.play(move)) for move in moves)
     mine, others = (int(word).bit_count() for word in position.state[:2])
     empty = 64 - mine - others
     return mine - others + (empty if mine > others else -empty if mine < others else 0)
 
 
 def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row solves the positions with the given numbers and checks their scores."""
+    """The row solves positions by their numbers and checks the scores."""
     lines = []
     for skipped in (0, 1):
         position = load_game("othello").start().play(load_game("othello").start().moves()[skipped])
         while 64 - sum(int(word).bit_count() for word in position.state[:2]) > 5:
             moves = position.moves()
             position = position.play(moves[len(moves) // 2])
-        lines.append(f"{position.text()}; A1:{lead(position):+d};")
+        lines.append(f"{position.text()}; A1:{best_lead(position):+d};")
     (tmp_path / bench_rows.FFO_FILE).write_text("\n".join(lines) + "\n")
     row = bench_rows.ffo(tmp_path, 40, 41, 1, 60.0)
     assert (row.is_right, row.task, row.wanted) == (True, "othello, FFO 40-41", None)
@@ -137,7 +137,7 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_draughts() -> None:
-    """The rows have two depths and the nodes per second of the deeper one."""
+    """The rows have the times to two depths and the nodes per second of the deeper one."""
     before, last, speed = bench_rows.draughts(5, 1)
     assert [before.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
     nodes = int(last.note.split()[0].replace(",", ""))
@@ -145,6 +145,7 @@ def test_draughts() -> None:
     assert (last.wanted, speed.wanted) == (2.0, 6.0)
 
 
+#: A UCI program that reports a fixed number of nodes.
 PROGRAM = """#!{python}
 import sys
 for line in sys.stdin:
@@ -159,7 +160,7 @@ for line in sys.stdin:
 """
 
 
-def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row has our nodes per second and those of the programs that report any."""
     for name, nodes in ("planted-chess", 1000), ("silent-chess", 0):
         file = tmp_path / name
@@ -167,22 +168,21 @@ def test_chess_beside_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         file.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(bench_rows, "CHESS", bench_rows.CHESS[:3])
-    used = iter(
-        [0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4]
-    )  # before and after a run of one position and one of all
-    monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(used))
+    # Before and after each run: of one position, then of all.
+    cpu_s = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])
+    monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(cpu_s))
     row, lacking = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
     assert row.peers[0].name == "planted-chess"
     assert not row.peers[0].is_published
     assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), (
-        "of two positions, without the program's start"
+        "the nodes of two positions by the time without the program's start"
     )
-    assert [one.why for one in lacking] == ["it is not installed", "it reports no nodes"]
+    assert [row.why for row in lacking] == ["it is not installed", "it reports no nodes"]
     assert row.ours > 0
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc to compare with")
-def test_beside_c() -> None:
+def test_compared_with_c() -> None:
     """The row has the median ratio of two searches with the same nodes."""
     row = bench_rows.alpha_beta(4, 3)
     assert row.wanted == pytest.approx(row.peers[0].value / bench.TARGET_RATIO)
@@ -193,7 +193,7 @@ def test_beside_c() -> None:
     "measure", [lambda: bench_rows.alpha_beta(1, 1), lambda: bench_rows.node_speed(1)]
 )
 def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a C compiler the rows beside C are left out, with the reason."""
+    """Without a C compiler the rows that compare with C are left out, with the reason."""
     monkeypatch.setattr(bench, "c_root", lambda folder: None)
     with pytest.raises(Missing, match="no gcc"):
         measure()
@@ -202,50 +202,50 @@ def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.Monk
 # --- the command
 
 
-def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Rows without their files of positions are left out, which is no failure."""
-    code, found = table(capsys, "--only", "solving", "--only", "FFO", "--long")
-    assert (code, found["rows"], found["is_complete"]) == (0, [], False)
-    assert len(found["left_out"]) == 3 + 2 + 10
-    assert {one["why"] for one in found["left_out"]} == {"--suites names no folder with its file"}
+def test_missing_files_are_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Rows whose files of positions are missing are left out, and the exit code is 0."""
+    code, printed = table(capsys, "--only", "solving", "--only", "FFO", "--long")
+    assert (code, printed["rows"], printed["is_complete"]) == (0, [], False)
+    assert len(printed["left_out"]) == 3 + 2 + 10
+    assert {row["why"] for row in printed["left_out"]} == {"--suites names no folder with its file"}
     assert bench_table.main(["--only", "solving begin", "--suites", str(tmp_path)]) == 0
-    told = capsys.readouterr().out.splitlines()
+    lines = capsys.readouterr().out.splitlines()
     assert (
-        told[-2] == "left out: connect four, solving begin-easy: there is no file"
+        lines[-2] == "left out: connect four, solving begin-easy: there is no file"
         f" {tmp_path}/connect4-begin-easy.txt"
     )
-    assert told[-1] == "0 rows, 1 left out: the table is incomplete"
-    assert any(line.startswith("tic-tac-toe") for line in told), "the signature"
+    assert lines[-1] == "0 rows, 1 left out: the table is incomplete"
+    assert any(line.startswith("tic-tac-toe") for line in lines), "the signature"
 
 
 def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Rows in JSON, from this or from the peers' command, have their place in the table."""
+    """`--add` adds the rows of a JSON file of this command or of the peers' command."""
     file = tmp_path / "rows"
     row = Row("task", "s", 1.0, (Peer("one", 2.0, False),), 3.0)
     file.write_text(
         bench.as_json({"rows": [row], "left_out": [LeftOut("other", "why")], "more": 1})
     )
-    _, found = table(capsys, "--only", "beside", "--add", str(file))
-    assert found["rows"] == [bench_table.as_dict(row)]
-    assert found["left_out"] == [{"task": "other", "why": "why"}]
-    file.write_text(json.dumps(found))
-    assert table(capsys, "--only", "beside", "--add", str(file))[1]["rows"] == found["rows"]
+    _, printed = table(capsys, "--only", "beside", "--add", str(file))
+    assert printed["rows"] == [bench_table.as_dict(row)]
+    assert printed["left_out"] == [{"task": "other", "why": "why"}]
+    file.write_text(json.dumps(printed))
+    assert table(capsys, "--only", "beside", "--add", str(file))[1]["rows"] == printed["rows"]
     file.write_text("")
     for path, why in (str(file), "has no rows"), (str(tmp_path / "none"), "cannot be read"):
-        code, found = table(capsys, "--only", "beside", "--add", path)
+        code, printed = table(capsys, "--only", "beside", "--add", path)
         assert code == 0
-        assert why in found["left_out"][0]["why"]
+        assert why in printed["left_out"][0]["why"]
     assert table(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.NOT_ADDED
 
 
-def test_what_the_peers_command_gives() -> None:
-    """A row has the figure of a peer that ran, else the published one.
+def test_rows_of_the_peers_command() -> None:
+    """A row has the measured time of a peer that ran, otherwise the published one.
 
-    A plain search has a row of its own on request.
+    The plain search has its own row if the row asks for it.
     """
     first, second = search_peers.ROWS[:2]
-    ran = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
-    rows = search_peers.as_rows(first, ran)
+    measured = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
+    rows = search_peers.as_rows(first, measured)
     assert [(row.ours, row.wanted, row.reached) for row in rows] == [
         (2.0, 16.0, True),
         (50.0, 16.0, False),
@@ -257,8 +257,8 @@ def test_what_the_peers_command_gives() -> None:
     assert any("it is not installed" in line for line in search_peers.lines(second, lacking))
 
 
-def test_where_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy without git has no commit."""
+def test_without_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without git the table has no commit."""
 
     def missing(*_: object, **__: object) -> None:
         raise FileNotFoundError

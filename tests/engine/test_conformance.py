@@ -17,6 +17,7 @@ from engine.games import tic_tac_toe
 from engine.rules.registry import game_ids, load_game
 from tests.support.documented import documented_files
 
+#: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
 
 
@@ -27,6 +28,7 @@ def test_every_game_passes(game_id: str, check: str) -> None:
     {**CHECKS, **NATIVE_CHECKS}[check](load_game(game_id))
 
 
+#: Check, source text, faulty text.
 FAULTS = [
     ("moves", "return CELLS[m]", 'return CELLS[m][0] + "1"'),
     ("moves", "return CELLS[m]", 'return CELLS[m] + " "'),
@@ -61,21 +63,28 @@ FAULTS = [
 ]
 
 
-NOTED = "def notation(s: State, m: int) -> str:\n    return {}\n\n\ndef turn("
-CLAIMED = "def claim(s: State) -> str | None:\n    return {}\n\n\ndef turn("
+#: A hook `notation` to insert into the rules.
+NOTATION = "def notation(s: State, m: int) -> str:\n    return {}\n\n\ndef turn("
+#: A hook `claim` to insert.
+CLAIM = "def claim(s: State) -> str | None:\n    return {}\n\n\ndef turn("
+#: A hook `drawn` to insert.
 DRAWN_RULE = "@rule\ndef drawn(s: State) -> int:\n    return {}\n\n\ndef turn("
-COUNTED = (
+#: A hook `count` to insert, with a wrong result.
+COUNT = (
     "@rule\ndef count(s: State, buf: Any) -> int:\n"
     "    return 9 - lsb(s[0] | s[1] | U(512))\n\n\ndef turn("
 )
-REPEATED = (
+#: Hooks `repetition` and `reversible` to insert.
+REPETITION = (
     "@rule\ndef repetition(s: State) -> np.uint64:\n    return {}\n\n\n"
     "@rule\ndef reversible(s: State) -> int:\n    return {}\n\n\ndef turn("
 )
-KEPT_TURN = (
+#: The message about a side that keeps its turn.
+TURN_MESSAGE = (
     r"play passes the turn to the other side \(if a side continues its turn, all of its steps are"
 )
-TOLD = [
+#: Check, source text, faulty text, message.
+MESSAGES = [
     ("style", "empty - ONE", "empty - 1",
      r"plugged_planted\.py:\d+: the number 1 next to a word.*U\(\.\.\.\)"),
     ("style", "@rule\ndef no_moves_result", "def no_moves_result",
@@ -84,25 +93,25 @@ TOLD = [
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
     ("moves", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
-    ("notation", "def turn(", NOTED.format("CELLS[m][0]"), "no two moves share a notation"),
-    ("notation", "def turn(", NOTED.format("CELLS[m].upper()"), "is read back"),
-    ("notation", "def turn(", NOTED.format("'' if m == 0 else CELLS[m]"), "1 to 32 printable"),
-    ("claims", "def turn(", CLAIMED.format("''"), "a short line"),
-    ("claims", "def turn(", CLAIMED.format("'two\\nlines'"), "a short line"),
+    ("notation", "def turn(", NOTATION.format("CELLS[m][0]"), "no two moves share a notation"),
+    ("notation", "def turn(", NOTATION.format("CELLS[m].upper()"), "is read back"),
+    ("notation", "def turn(", NOTATION.format("'' if m == 0 else CELLS[m]"), "1 to 32 printable"),
+    ("claims", "def turn(", CLAIM.format("''"), "a short line"),
+    ("claims", "def turn(", CLAIM.format("'two\\nlines'"), "a short line"),
     ("draws", "def turn(", DRAWN_RULE.format("2"), "drawn is 0 or 1"),
-    ("repetition", "def turn(", REPEATED.format("key(s)", "9"), "at most the number of plies"),
-    ("repetition", "def turn(", REPEATED.format("U(1)", "0"), "does not repeat across"),
-    ("repetition", "def turn(", REPEATED.format("(s[0] | s[1]) + ONE", "0"),
+    ("repetition", "def turn(", REPETITION.format("key(s)", "9"), "at most the number of plies"),
+    ("repetition", "def turn(", REPETITION.format("U(1)", "0"), "does not repeat across"),
+    ("repetition", "def turn(", REPETITION.format("(s[0] | s[1]) + ONE", "0"),
      "equal repetition keys"),
     ("views", "path=(CELLS[m],)", "path=('a1',)", "differ in their choice"),
     ("views", "path=(CELLS[m],)", "path=('a1', 'b2')[: 2 - (m == 1)]", "a prefix of another's"),
     ("views", "text=CELLS[m], ghost", "text='', ghost", "a label"),
     ("views", "path=(CELLS[m],)", "path=('pass', CELLS[m])", "clicks are on the board"),
     ("turns", "return int(s[0] | s[1]).bit_count() & 1",
-     "return min(int(s[0] | s[1]).bit_count(), 1)", KEPT_TURN),
+     "return min(int(s[0] | s[1]).bit_count(), 1)", TURN_MESSAGE),
     ("moves", "return (s[1], s[0] | (ONE << U(m)))", "return (s[1], s[0] | (ONE << U(m)), ONE)",
      "for each of WORDS"),
-    ("compiled rules", "def turn(", COUNTED, "count is the number of moves"),
+    ("compiled rules", "def turn(", COUNT, "count is the number of moves"),
 ]  # fmt: skip
 
 
@@ -117,92 +126,95 @@ def test_the_kit_finds_a_planted_fault(
         {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
 
 
-@pytest.mark.parametrize(("check", "right", "wrong", "message"), TOLD)
-def test_the_kit_tells_a_planted_fault(
+@pytest.mark.parametrize(("check", "right", "wrong", "message"), MESSAGES)
+def test_the_kit_explains_a_planted_fault(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """The message says what is wrong, and what to do about it."""
+    """The message says what is wrong and how to fix it."""
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):
         {**CHECKS, **NATIVE_CHECKS}[check](load_game("planted"))
 
 
-def test_the_budget_counts_the_least_of_several_times() -> None:
-    """The budget fails only when every try takes 5 ms of processor time or more; a busy machine
-    fails no game.
-    """
+def test_the_budget_uses_the_shortest_try() -> None:
+    """The budget fails only if every try takes at least 5 ms of processor time."""
     game = load_game("tic-tac-toe")
     fails = pytest.raises(ConformanceError, match="less than 5 ms")
-    for tries_ms, ended in (
+    for tries_ms, expected in (
         ([4.9], nullcontext()),
         ([9.0] * (MAX_TRIES - 1) + [4.9], nullcontext()),
         ([9.0] * MAX_TRIES, fails),
     ):
         steps_s = chain.from_iterable((0, try_ms / 1000) for try_ms in cycle(tries_ms))
-        with ended:
+        with expected:
             check_budget(game, accumulate(steps_s).__next__)
 
 
-def test_what_is_timed_is_of_the_command() -> None:
-    """No test runs a check that depends on the machine."""
+def test_timed_checks_run_only_in_the_command() -> None:
+    """The tests run no check that depends on the speed of the machine."""
     assert "budget" in TIMED_CHECKS
     assert not TIMED_CHECKS.keys() & (CHECKS.keys() | NATIVE_CHECKS.keys())
 
 
+#: A rule that never returns.
 ENDLESS = "    n = 0\n    while n >= 0:\n        n = 0\n    empty = "
+#: A rule that sleeps.
 ASLEEP = "    if s[1]:\n        import time\n\n        time.sleep(10_000)\n    return (s[0]"
+#: A rule that kills its process.
 KILLED = "    if s[1]:\n        import os\n\n        os.kill(os.getpid(), 9)\n    return (s[0]"
-LEFT = "    if s[1]:\n        raise SystemExit(3)\n    return (s[0]"
+#: A rule that exits.
+EXITED = "    if s[1]:\n        raise SystemExit(3)\n    return (s[0]"
+#: The source text that these rules replace.
 KEY = "    return (s[0] | (s[1] << U(9)"
+#: A check that calls the faulty rule, and one that does not.
 KEYS_AND_STYLE = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]}
 
 
-def planted_line(file: Path, text: str) -> int:
-    """The number of the line with this text."""
+def line_number(file: Path, text: str) -> int:
+    """Returns the number of the line with this text."""
     return file.read_text().splitlines().index(text) + 1
 
 
-def test_a_rule_that_never_ends_is_named_and_the_other_checks_run(
+def test_a_rule_that_never_returns_is_reported(
     plug_in: Callable[[str, str], Path],
 ) -> None:
-    """A `moves` that never returns costs its check a few seconds of processor time, and is then
-    reported.
-    """
+    """A rule that never returns is reported after a few seconds, and the other checks run."""
     right = "    n = 0\n    empty = "
     assert right in SOURCE
     file = plug_in("planted", SOURCE.replace(right, ENDLESS))
-    told = dict(run_checks("planted", {"moves": CHECKS["moves"], "style": CHECKS["style"]}))
-    at = planted_line(file, "    while n >= 0:")
-    found = re.fullmatch(
+    messages = dict(run_checks("planted", {"moves": CHECKS["moves"], "style": CHECKS["style"]}))
+    line = line_number(file, "    while n >= 0:")
+    match = re.fullmatch(
         r"moves \(plugged_planted\.py:(\d+)\) does not return: "
         r"2 s .* in one call, with state \(0, 0\)",
-        told["moves"] or "",
+        messages["moves"] or "",
     )
-    assert found, told
-    assert at <= int(found[1]) <= at + 1
-    assert told["style"] is None
+    assert match, messages
+    assert line <= int(match[1]) <= line + 1
+    assert messages["style"] is None
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (ASLEEP, r"key \(plugged_planted\.py:\d+\) does not return: the check was ended after 5 s"),
         (KILLED, r"its process died of SIGKILL: .* look for an overrun of buf or data"),
-        (LEFT, r"its process ended by itself, with code 3: .*"),
+        (EXITED, r"its process ended by itself, with code 3: .*"),
     ],
 )
-def test_a_process_that_hangs_or_dies_is_one_line(
-    plug_in: Callable[[str, str], Path], wrong: str, told: str
+def test_a_process_that_hangs_or_dies_is_reported(
+    plug_in: Callable[[str, str], Path], wrong: str, message: str
 ) -> None:
-    """A check that cannot be interrupted ends with its process; the next one has a new process."""
+    """A check whose process hangs or dies is reported, and the next one runs in a new process."""
     assert KEY in SOURCE
     plug_in("planted", SOURCE.replace(KEY, wrong + KEY.removeprefix("    return (s[0]")))
-    found = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
-    assert re.fullmatch(told, found["keys"] or ""), found
-    assert found["declarations"] is None
+    messages = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
+    assert re.fullmatch(message, messages["keys"] or ""), messages
+    assert messages["declarations"] is None
 
 
+#: Check, source text, faulty text, message.
 OVERRUNS = [
     ("draws", "def turn(", DRAWN_RULE.format("int(s[3])"),
      r"drawn \(.*:\d+\) raised IndexError: .*MAX_MOVES = 9.*WORDS = 2 .*"),
@@ -213,17 +225,18 @@ OVERRUNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("check", "right", "wrong", "told"), OVERRUNS)
-def test_what_rules_raise_is_a_line(
-    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, told: str
+@pytest.mark.parametrize(("check", "right", "wrong", "message"), OVERRUNS)
+def test_an_error_of_the_rules_is_one_line(
+    plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """An error of the rules is one line with function and line number, and with the sizes where an
-    index was too large.
+    """An error of the rules is reported in one line with its function and line number.
+
+    If an index was too large the line also has the sizes.
     """
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
-    found = run_check(load_game("planted"), CHECKS[check])
-    assert re.fullmatch(told, found or "", re.DOTALL), found
+    report = run_check(load_game("planted"), CHECKS[check])
+    assert re.fullmatch(message, report or "", re.DOTALL), report
 
 
 @pytest.mark.parametrize(
@@ -237,24 +250,23 @@ def test_what_rules_raise_is_a_line(
         ),
     ],
 )
-def test_an_overrun_is_a_line_in_each_check(
+def test_all_checks_run_after_an_overrun(
     plug_in: Callable[[str, str], Path],
     capfd: pytest.CaptureFixture[str],
     right: str,
     wrong: str,
     fix: str,
 ) -> None:
-    """With a buffer that is too small, or states that are too long, all checks still run, and none
-    prints a traceback.
-    """
+    """If a buffer is too small or a state too long, all checks run without a traceback."""
     assert right in SOURCE
     plug_in("planted", SOURCE.replace(right, wrong))
-    found = dict(run_checks("planted", CHECKS))
-    assert found.keys() == CHECKS.keys()
-    assert fix in (found["moves"] or "")
+    messages = dict(run_checks("planted", CHECKS))
+    assert messages.keys() == CHECKS.keys()
+    assert fix in (messages["moves"] or "")
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
+#: Changes that give the game a button.
 BUTTON = {
     'board=Grid(cols=3, rows=3, style="plain", labels=False)': None,
     'style="plain", labels=False),': "style=\"plain\", labels=False), targets={'centre': ()},",
@@ -263,14 +275,14 @@ BUTTON = {
 
 
 def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path]) -> None:
-    """A button is the only click of its move; in a longer path it is refused."""
+    """A click on a button is a whole move; a button in a longer path is refused."""
     source = SOURCE
     for right, wrong in BUTTON.items():
         assert right in source
         source = source.replace(right, wrong or right)
     plug_in("planted", source)
     CHECKS["views"](load_game("planted"))
-    for name in ("last", "win"):  # all marks follow one rule: cells, and labels of targets
+    for name in ("last", "win"):  # marks may be on cells and on labels of targets
         marked = source.replace(
             '"Draw", {"last": last_path}, last_path',
             f'"Draw", {{"{name}": ("centre",)}}, ("centre",)',
@@ -286,7 +298,9 @@ def test_a_target_without_cells_is_a_button(plug_in: Callable[[str, str], Path])
         CHECKS["views"](load_game("planted"))
 
 
+#: The game of docs/tutorial/add-a-game.md.
 PAGE_GAME = documented_files()["pong_hau_ki.py"]
+#: A hook `drawn` that contradicts `no_moves_result`.
 DRAWN_WITHOUT_MOVES = (
     "@rule\ndef drawn(s: State) -> int:\n    return 1 if movable(s) == NONE else 0\n\n\n"
 )
@@ -306,12 +320,10 @@ DRAWN_WITHOUT_MOVES = (
         ("views", "(POINTS[m], _free(s)), f", "(_free(s),), f", "differ in their choice"),
     ],
 )
-def test_a_fault_of_a_game_to_and_fro(
+def test_a_fault_of_a_game_with_repetitions(
     plug_in: Callable[[str, str], Path], check: str, right: str, wrong: str, message: str
 ) -> None:
-    """A wrong line is found in the game of docs/tutorial/add-a-game.md, in which any position can
-    repeat.
-    """
+    """The kit finds a fault in the tutorial's game, in which any position can repeat."""
     assert right in PAGE_GAME
     plug_in("pong-hau-ki", PAGE_GAME.replace(right, wrong))
     with pytest.raises(ConformanceError, match=message):
@@ -322,7 +334,7 @@ def test_a_fault_of_a_game_to_and_fro(
 def test_repetitions_that_do_not_count_are_found(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, declared: str
 ) -> None:
-    """A shuffle is repeated until the match must end, or a draw may be claimed."""
+    """The check fails if a repeated position neither ends the match nor allows a claim."""
     plug_in("pong-hau-ki", PAGE_GAME.replace("\nREPETITION = 3", f"\n{declared}"))
     CHECKS["repetition"](load_game("pong-hau-ki"))
     monkeypatch.setattr(Position, "_occurrences", lambda self: 1)
@@ -331,17 +343,15 @@ def test_repetitions_that_do_not_count_are_found(
 
 
 def test_a_wrong_float_is_found(plug_in: Callable[[str, str], Path]) -> None:
-    """An accumulator that starts as a signed 0 turns into a float next to a board, and the audit
-    names its line.
-    """
+    """The audit names the line of a variable that is a float because it is a number or a word."""
     wrong = "    total = 0\n    if s[0] & ONE:\n        total = s[0]\n    return int(total) * 0\n"
     plug_in("planted", SOURCE.replace("    return 0\n", wrong))
     with pytest.raises(ConformanceError, match=r"plugged_planted.py:\d+: total in evaluate"):
         NATIVE_CHECKS["no floats"](load_game("planted"))
 
 
-def test_missing_names_are_told(plug_in: Callable[[str, str], Path]) -> None:
-    """A rules file without a hook is refused when it is loaded, and the error names the hook."""
+def test_a_missing_hook_is_refused(plug_in: Callable[[str, str], Path]) -> None:
+    """A rules file without a required hook is refused on loading, with the hook's name."""
     plug_in("planted", SOURCE.replace("def no_moves_result(", "def another_name("))
     with pytest.raises(GameFault, match="no_moves_result"):
         load_game("planted")

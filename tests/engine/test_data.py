@@ -1,4 +1,4 @@
-"""DATA: the words that a game's rules get, plain and compiled, and the effect of an edited file."""
+"""DATA: the words that a game's rules receive, and the effect of an edited file."""
 
 import asyncio
 import os
@@ -19,7 +19,9 @@ from engine.rules.data import load_data
 from engine.rules.registry import load_game
 from engine.search.job import Job, Limit, Result, RulesChanged
 
+#: The evaluation of tic-tac-toe.
 EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"
+#: Tic-tac-toe with two DATA files and an evaluation that sums their words.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
@@ -30,25 +32,27 @@ SOURCE = (
     )
 )
 #: Nine bytes: one word, and the lowest byte of another.
-ONE = struct.pack("<qB", -7, 5)
-TWO = struct.pack("<qq", 1 << 40, 11)
+FIRST_FILE = struct.pack("<qB", -7, 5)
+#: Two words.
+SECOND_FILE = struct.pack("<qq", 1 << 40, 11)
+#: The evaluation of these words.
 SUM = -7 + 2 * 5 + 3 * (1 << 40) + 4 * 11
 
 Install = Callable[[str, str], Path]
 
 
 @pytest.fixture
-def tuned(plug_in: Install) -> Path:
-    """The first data file of a game whose evaluation is computed from its DATA."""
+def data_file(plug_in: Install) -> Path:
+    """Returns the first data file of a game whose evaluation is computed from its DATA."""
     folder = plug_in("planted", SOURCE).parent
-    (folder / "planted-two.bin").write_bytes(TWO)
-    one = folder / "planted-one.bin"
-    one.write_bytes(ONE)
-    return one
+    (folder / "planted-two.bin").write_bytes(SECOND_FILE)
+    first = folder / "planted-one.bin"
+    first.write_bytes(FIRST_FILE)
+    return first
 
 
-def evaluated() -> tuple[int, int]:
-    """The evaluation of the start, plain and compiled."""
+def evaluations() -> tuple[int, int]:
+    """Returns the evaluation of the start, uncompiled and compiled."""
     game = load_game("planted")
     native = compile_game(game)
     state = game.start().state
@@ -58,27 +62,23 @@ def evaluated() -> tuple[int, int]:
     )
 
 
-@pytest.mark.usefixtures("tuned")
-def test_words_of_all_files_in_a_row() -> None:
-    """DATA is signed little-endian words, each file padded to whole words, and the same for plain
-    and compiled code.
-    """
+@pytest.mark.usefixtures("data_file")
+def test_words_of_all_files() -> None:
+    """DATA is signed little-endian words, and each file is padded to whole words."""
     assert load_data(load_game("planted")).tolist() == [-7, 5, 1 << 40, 11]
-    assert evaluated() == (SUM, SUM)
+    assert evaluations() == (SUM, SUM)
 
 
-def test_the_digest_covers_every_byte(tuned: Path) -> None:
-    """Any changed byte of any file changes the digest, and the same bytes give it back; a missing
-    file is named.
-    """
+def test_the_digest_covers_every_byte(data_file: Path) -> None:
+    """Each changed byte of a data file changes the digest; a missing file raises GameFault."""
     digests = []
-    for content in (ONE, ONE[:-1] + b"\6", ONE[:-1], ONE):
-        tuned.write_bytes(content)
+    for content in (FIRST_FILE, FIRST_FILE[:-1] + b"\6", FIRST_FILE[:-1], FIRST_FILE):
+        data_file.write_bytes(content)
         registry.forget()
         digests.append(load_game("planted").digest)
     assert len(set(digests)) == 3
     assert digests[0] == digests[3]
-    tuned.unlink()
+    data_file.unlink()
     registry.forget()
     with pytest.raises(
         GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"
@@ -86,50 +86,48 @@ def test_the_digest_covers_every_byte(tuned: Path) -> None:
         load_game("planted")
 
 
-def test_code_and_data_belong_together(tuned: Path) -> None:
-    """Compiled code is cached for each version of the data; data that changed since the game was
-    loaded is refused.
-    """
-    assert evaluated() == (SUM, SUM)
-    tuned.write_bytes(struct.pack("<qB", 93, 5))
+def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
+    """Compiled code is cached per version of the data; data edited after loading is refused."""
+    assert evaluations() == (SUM, SUM)
+    data_file.write_bytes(struct.pack("<qB", 93, 5))
     with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
         compile_game(load_game("planted"))
     registry.forget()
-    assert evaluated() == (SUM + 100, SUM + 100)
+    assert evaluations() == (SUM + 100, SUM + 100)
 
 
-@pytest.mark.usefixtures("tuned")
+@pytest.mark.usefixtures("data_file")
 def test_the_kit_compares_evaluations_with_data() -> None:
-    """Compiled and uncompiled evaluations agree on what they read from data (these numbers are out
-    of bounds on purpose).
-    """
+    """The conformance kit gives the compiled and the uncompiled evaluation the same data."""
     NATIVE_CHECKS["compiled rules"](load_game("planted"))
 
 
 def job() -> Job:
+    """Returns a job for a one-ply search from the start."""
     game = load_game("planted")
     return Job(game.id, game.digest, {}, game.start().text(), (), "room", limit=Limit(depth=1))
 
 
-async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -> None:
-    """A worker keeps the data that it started with, and one that starts after the edit refuses jobs
-    for the old data; no answer mixes the two, whenever the edit comes.
+async def test_edited_data_under_a_running_pool(data_file: Path, plug_in: Install) -> None:
+    """A worker keeps the data that it started with.
+
+    A worker that starts after the edit refuses jobs for the old data.
     """
     small = struct.pack("<qB", 10, 0)
     plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
-    tuned.write_bytes(small)
+    data_file.write_bytes(small)
     registry.forget()
     old = job()
     async with Pool(workers=1, warm=()) as pool:
         assert abs((await pool.search(old)).info.score) == 10
-        tuned.write_bytes(struct.pack("<qB", 20, 0))
+        data_file.write_bytes(struct.pack("<qB", 20, 0))
         assert abs((await pool.search(old)).info.score) == 10, (
             "the worker has the old data, as this process does"
         )
         for _ in range(2):
-            asked = asyncio.gather(*(pool.search(old) for _ in range(3)), return_exceptions=True)
-            os.kill(await ready(pool), signal.SIGKILL)
-            for answer in await asked:
+            answers = asyncio.gather(*(pool.search(old) for _ in range(3)), return_exceptions=True)
+            os.kill(await worker_pid(pool), signal.SIGKILL)
+            for answer in await answers:
                 if isinstance(answer, Result):
                     assert abs(answer.info.score) == 10
                 else:
@@ -140,8 +138,8 @@ async def test_edited_data_under_a_running_pool(tuned: Path, plug_in: Install) -
         assert abs((await pool.search(job())).info.score) == 20
 
 
-async def ready(pool: Pool) -> int:
-    """The process id of the one worker, once it is ready."""
+async def worker_pid(pool: Pool) -> int:
+    """Returns the process id of the only worker, once it is ready."""
     async with asyncio.timeout(20):
         while not pool.pids:
             await asyncio.sleep(0.01)

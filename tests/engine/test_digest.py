@@ -1,4 +1,4 @@
-"""A game's digest covers all files that decide how it plays and searches, and no others."""
+"""A game's digest covers the files of its rules and of its search."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from engine.rules import digest
 from engine.rules.digest import digest_files, rules_digest
 from engine.rules.registry import game_ids, load_game
 
+#: The folder of the engine.
 ENGINE = Path(digest.__file__).parents[1]
 #: Files that every digest must cover.
 REQUIRED = (
@@ -50,7 +51,7 @@ def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
 
 
 def test_a_digest_loads_no_compiler() -> None:
-    """A digest needs no compiler: servers compute digests too."""
+    """Computing a digest does not import numba."""
     code = (
         "import sys; from engine.rules.registry import load_game;"
         " load_game('chess'); print('numba' in sys.modules)"

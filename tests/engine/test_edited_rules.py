@@ -16,12 +16,12 @@ from engine.search.job import Limit, RulesChanged
 from tests.engine.test_pool import SOURCE, job_of
 
 send = WorkerProcess.send
-#: Another evaluation.
+#: An edit of the rules: the evaluation returns 3.
 EDIT = ("    return 0\n", "    return 3\n")
 
 
-class Compiler:
-    """Holds back the pool's CompileCommands until it is released."""
+class HeldCompiler:
+    """Holds the pool's CompileCommands back until the test releases them."""
 
     def __init__(self) -> None:
         self.held: list[tuple[WorkerProcess, WorkerCommand]] = []
@@ -32,13 +32,14 @@ class Compiler:
         else:
             send(process, command)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         send(*self.held.pop())
 
 
 @pytest.fixture
-def compiler(monkeypatch: pytest.MonkeyPatch) -> Compiler:
-    held = Compiler()
+def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
+    """Holds back compilations in this test."""
+    held = HeldCompiler()
     monkeypatch.setattr(WorkerProcess, "send", lambda process, command: held.hold(process, command))
     return held
 
@@ -61,13 +62,12 @@ async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> 
 
 
 @pytest.mark.parametrize("compiled", ["before the edit", "after the edit"])
-async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
-    plug_in: Callable[[str, str], Path], compiler: Compiler, compiled: str
+async def test_a_worker_with_the_old_rules_searches_uncompiled(
+    plug_in: Callable[[str, str], Path], compiler: HeldCompiler, compiled: str
 ) -> None:
-    """A worker that holds the old rules uncompiled continues to search them uncompiled.
+    """A worker that loaded the old rules before the edit searches levels uncompiled.
 
-    It cannot load their compiled search after the edit. Levels are searched uncompiled as long as
-    it lives; jobs with their own limits are refused.
+    It cannot load their compiled search after the edit, and it refuses jobs with their own limits.
     """
     file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
@@ -75,15 +75,15 @@ async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
     async with Pool(workers=1, warm=()) as small:
         assert (await small.search(jobs[0])).move
         if compiled == "before the edit":
-            compiler.let_go()
+            compiler.release()
             await small.warm("planted")
         file.write_text(file.read_text().replace(*EDIT))
         if compiled == "after the edit":
-            compiler.let_go()
+            compiler.release()
             with pytest.raises(RulesChanged):
                 await small.warm("planted")
         assert [(await small.search(job)).info.warming for job in jobs] == [False, True]
-        assert small.warm_percent("planted") == 100, "there is nothing to wait for"
+        assert small.warm_percent("planted") == 100, "no compilation is pending"
         with pytest.raises(RulesChanged):
             await small.search(own)
         assert (await small.search(jobs[1])).info.score == 0
@@ -92,7 +92,7 @@ async def test_a_worker_with_the_old_rules_goes_on_uncompiled(
             await small.search(jobs[0])
 
 
-def test_data_that_was_edited_is_not_searched_uncompiled(
+def test_edited_data_is_not_searched_uncompiled(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """If DATA was edited after the rules were loaded, an uncompiled search raises RulesChanged."""

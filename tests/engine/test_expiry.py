@@ -1,4 +1,4 @@
-"""The deadlines of searches and solvers."""
+"""Tests of the deadlines of searches and solvers."""
 
 import math
 import threading
@@ -6,26 +6,26 @@ import threading
 from engine.deadline import expiring
 
 
-def test_who_is_in_time_is_left_alone_and_who_is_not_is_told_once() -> None:
-    """The callback runs once after the deadline, and never after the block has been left."""
+def test_the_callback_runs_once_after_the_deadline() -> None:
+    """The callback runs once after the deadline, and never after the end of the block."""
     calls: list[threading.Thread] = []
-    told = threading.Event()
+    expired = threading.Event()
 
     def expire() -> None:
         calls.append(threading.current_thread())
-        told.set()
+        expired.set()
 
     before = set(threading.enumerate())
     with expiring(expire, 600):
         pass
     assert set(threading.enumerate()) <= before
     with expiring(expire, 0.001):
-        assert told.wait(60)
+        assert expired.wait(60)
     assert len(calls) == 1
     assert calls[0] is not threading.current_thread()
 
 
-def test_there_is_no_time_that_is_too_long() -> None:
+def test_a_very_long_time_is_no_limit() -> None:
     """A limit beyond the range of a timer counts as no limit."""
     with expiring(lambda: None, math.inf):
         pass

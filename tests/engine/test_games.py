@@ -1,4 +1,4 @@
-"""Tests of single games: published perft counts, theory, and the texts of positions and moves."""
+"""Tests of single games: published perft counts, results, and the texts of positions and moves."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -23,13 +23,14 @@ from engine.game import (
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher
 
+#: The folder of the perft tables.
 TABLES = Path(__file__).parent / "perft"
-#: Larger counts are tested in the long run only.
+#: The most nodes of a perft count; larger counts are tested only in the long run.
 NODES = 5_000_000
 
 
 def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
-    """Position (or "start"), depth and count; the lines are `POSITION ;D1 count ;D2 count …`."""
+    """Yields position (or "start"), depth and count from `POSITION ;D1 count ;D2 count …`."""
     for line in file.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             text, *counts = (part.strip() for part in line.split(";"))
@@ -39,6 +40,7 @@ def perft_cases(file: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> None:
+    """Asserts that the compiled rules reach the counts."""
     native = searcher.native
     game = native.game
     for text, depth, count in cases:
@@ -48,7 +50,7 @@ def check_perft(searcher: Searcher, cases: Iterable[tuple[str, int, int]]) -> No
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach exactly the published perft counts; finished games have no moves."""
+    """The compiled rules reach the published perft counts."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] <= NODES),
@@ -59,7 +61,7 @@ def test_perft(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("game_id", game_ids())
 def test_perft_deeper(game_id: str, searcher_of: Callable[[str], Searcher]) -> None:
-    """The same for larger counts."""
+    """The compiled rules reach the larger published perft counts."""
     check_perft(
         searcher_of(game_id),
         (case for case in perft_cases(TABLES / f"{game_id}.epd") if case[2] > NODES),
@@ -78,8 +80,8 @@ def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @given(data=st.data(), game_id=st.sampled_from(game_ids()))
-def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) -> None:
-    """Along any match, parsing a formatted move or position gives it back."""
+def test_positions_and_moves_survive_formatting(data: st.DataObject, game_id: str) -> None:
+    """In any match, parsing a formatted move or position returns the same move or position."""
     position = load_game(game_id).start()
     while tokens := position.tokens():
         token = data.draw(st.sampled_from(tokens))
@@ -92,17 +94,19 @@ def test_positions_and_moves_are_read_back(data: st.DataObject, game_id: str) ->
 
 @given(text=st.text(max_size=60), game_id=st.sampled_from(game_ids()))
 def test_any_text_is_a_position_or_a_typed_error(text: str, game_id: str) -> None:
-    """Any text is read as a position or a move, or raises a GameError."""
+    """A text is parsed as a position or a move, or raises a GameError."""
     game = load_game(game_id)
-    for read in (game.position, game.start().parse_move):
+    for parse in (game.position, game.start().parse_move):
         with suppress(GameError):
-            read(text)
+            parse(text)
 
 
+#: Columns of a connect four match that ends in a draw.
 FULL_BOARD = "cgacffgdaagaefddeaabceebcgcfffegbgecdddbbb"
 
 
 def play(game_id: str, *tokens: str, **options: str) -> Position:
+    """Returns the position after these moves from the start of a game."""
     position = load_game(game_id).start(options)
     for token in tokens:
         position = position.play(position.parse_move(token))
@@ -131,15 +135,15 @@ def test_malformed_and_illegal_moves_differ() -> None:
     ],
 )
 def test_connect_four_rows(moves: str, win: set[str]) -> None:
-    """Four in a row win in every direction and are marked; columns are not joined."""
+    """Four in a row win in every direction, and the view marks them."""
     position = play("connect-four", *moves)
     assert position.outcome() == Outcome(0, "four in a row")
     assert set(position.view().marks["win"]) == win
     assert position.view().text == "Red wins"
 
 
-def test_connect_four_no_row_around_a_corner() -> None:
-    """Three discs at the top of a column and one at the bottom of the next are no row."""
+def test_connect_four_columns_are_not_joined() -> None:
+    """Three discs at the top of a column and one at the bottom of the next do not win."""
     assert play("connect-four", *"aaabababb").outcome() is None
     assert (
         load_game("connect-four")
@@ -161,7 +165,7 @@ def test_connect_four_no_row_around_a_corner() -> None:
     ],
 )
 def test_connect_four_impossible_positions(text: str) -> None:
-    """Texts with discs in the air, a wrong count or an earlier win are refused."""
+    """A text with a floating disc, a wrong count or an earlier win is refused."""
     with pytest.raises(PositionError):
         load_game("connect-four").position(text)
 
@@ -192,13 +196,13 @@ def test_tic_tac_toe_lines() -> None:
     "text", ["XXXXXXXXX", "XX.......", "O........", "XXX...OOO", "XXX...OO", "XXX...OOx"]
 )
 def test_tic_tac_toe_impossible_positions(text: str) -> None:
-    """Texts with a wrong count, an earlier win or other characters are refused."""
+    """A text with a wrong count, an earlier win or other characters is refused."""
     with pytest.raises(PositionError):
         load_game("tic-tac-toe").position(text)
 
 
 def test_sticks_rows() -> None:
-    """Rows are an option, a single row keeps one stick, and the last moves of the example win."""
+    """The rows are an option, and the side that leaves a single stick wins."""
     assert play("sticks", rows="5").tokens() == ["1x1", "1x2", "1x3", "1x4"]
     position = play("sticks", "3x3")
     assert position.tokens() == ["1x1", "2x1", "2x2"]
@@ -212,7 +216,7 @@ def test_sticks_rows() -> None:
     "rows", ["", "1", "0-2", "10", "1-2-3-", "1-2-3-4-5-6-7", "a", "1 2 3", "1-2-3\n"]
 )
 def test_sticks_bad_rows(rows: str) -> None:
-    """Rows of another form are refused with an example."""
+    """An invalid `rows` option is refused with an example."""
     with pytest.raises(OptionError, match="1-2-3"):
         load_game("sticks").start({"rows": rows})
 
@@ -221,19 +225,20 @@ def test_sticks_bad_rows(rows: str) -> None:
     "text", ["1-2-3", "1-2-4 first", "0-0-0 first", "1-2 first", "1-2-3 third", "1-2-3-0 first"]
 )
 def test_sticks_bad_positions(text: str) -> None:
-    """Texts with more sticks than at the start, other rows or no sticks are refused."""
+    """A text with too many sticks, other rows or no sticks is refused."""
     with pytest.raises(PositionError):
         load_game("sticks").position(text)
 
 
 def test_sticks_preview() -> None:
-    """A click on a stick takes it and all to its right; the preview shows them."""
+    """A click on a stick takes it and those to its right, and the preview shows them."""
     clicks = {click.id: click for click in play("sticks").move_views()}
     assert clicks["3x2"].path == ("3.2",)
     assert clicks["3x2"].affects == ("3.2", "3.3")
 
 
-LEFT_OUT = [
+#: Game, position, counters far below the limit, just below its range, and within its range.
+COUNTERS = [
     ("chess", "4k3/8/8/8/8/8/4P3/4K2R w K - {} {}", ("0", "1"), ("109", "70"), ("110", "70")),
     ("draughts", "B:W21,K22:B1,K2:H{}", ("0",), ("47",), ("48",)),
     ("international-draughts", "W:WK31,K32:BK1,2:H{}", ("0",), ("23",), ("24",)),
@@ -247,11 +252,11 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("game_id", "text", "low", "near", "counted"), LEFT_OUT)
-def test_keys_leave_out_counters_that_are_far_from_their_limit(
+@pytest.mark.parametrize(("game_id", "text", "low", "near", "counted"), COUNTERS)
+def test_keys_ignore_counters_far_from_their_limit(
     game_id: str, text: str, low: tuple[str, ...], near: tuple[str, ...], counted: tuple[str, ...]
 ) -> None:
-    """The key ignores counters until they are near their limit, to the ply."""
+    """The key ignores a draw counter until it is near its limit."""
     game = load_game(game_id)
     with np.errstate(over="ignore"):
         keys = [
@@ -261,8 +266,8 @@ def test_keys_leave_out_counters_that_are_far_from_their_limit(
     assert keys[0] == keys[1] != keys[2]
 
 
-def test_keys_have_what_else_counts() -> None:
-    """Castling rights, an en passant capture and the side to move change the key."""
+def test_keys_differ_by_rights_and_side() -> None:
+    """Castling rights, a possible en passant capture and the side to move change the key."""
     game = load_game("chess")
     texts = (
         f"4k3/8/8/8/4Pp2/8/8/4K2R {more}"

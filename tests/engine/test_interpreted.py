@@ -215,7 +215,7 @@ def test_personas_move_uncompiled(game_id: str, persona: str) -> None:
 
 
 def test_words_wrap_without_a_warning() -> None:
-    """64-bit integers wrap around as in compiled code; numpy's error settings stay unchanged."""
+    """An uncompiled search wraps 64-bit integers without changing numpy's error settings."""
     before = np.geterr()
     answered(uncompiled("othello"), job_of(load_game("othello").start(), (), 2))
     assert np.geterr() == before

@@ -1,4 +1,4 @@
-"""The search: exact distances, solved games, limits, and a table that is valid after an abort."""
+"""The search: exact distances, solved games, limits, and a valid table after an aborted search."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from engine.search.job import MATE, Limit, SearchFailed
 from engine.search.report import Report, line_tokens
 
 Searchers = Callable[[str], Searcher]
-#: Red makes an open three with one move and wins with the third ply.
+#: Red makes an open three with one move and wins two plies later.
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
 
 
@@ -38,9 +38,7 @@ def searched(
 
 
 def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
-    """A search from the empty board to the end says draw and stops: at the ninth depth, or some
-    depths later with reductions.
-    """
+    """A search from the empty board finds a draw and stops when it has reached the end."""
     searcher = searcher_of("tic-tac-toe")
     basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
@@ -155,7 +153,7 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:
-    """A win scores MATE minus its plies, a loss the negative, from the first depth that sees it."""
+    """A win in n plies scores MATE - n and a loss n - MATE, from the first depth that sees it."""
     searcher = searcher_of("connect-four")
     mate_in_3 = searcher.game.position(OPEN_TWO)
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
@@ -164,7 +162,7 @@ def test_mate_distances(searcher_of: Searchers) -> None:
             assert abs(report.score) < layout.MATE_BOUND
         else:
             assert report.score == score
-            assert report.depth == 3, "a seen end needs no deeper search"
+            assert report.depth == 3, "a forced end needs no deeper search"
     lost = mate_in_3.play(mate_in_3.parse_move("b"))
     assert searched(searcher, lost, Limit()).score == 2 - MATE
 
@@ -178,14 +176,12 @@ def test_line_of_play(searcher_of: Searchers) -> None:
     assert report.line[0] == report.moves[0][0]
     assert len(tokens) == len(report.line) == MATE - report.score
     assert len(line_tokens(position, (*report.line[:1], 77, 1))) == 1, (
-        "an illegal move cuts the line"
+        "an illegal move ends the line"
     )
 
 
 def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
-    """A search stops exactly at its node limit and keeps the last completed depth; depth 1 always
-    completes.
-    """
+    """A search stops exactly at its node limit with the last completed depth, at least 1."""
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
     full = [1]
@@ -205,11 +201,10 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
 
 
 def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
-    """A stopped search answers with the best move that it has published, even from an unfinished
-    depth.
+    """A stopped search answers with its last published best move, even from an unfinished depth.
 
-    Each move is listed once, the best one first. When several scores are requested, the completed
-    depth counts.
+    Each move is listed once, the best one first. A search of several lines answers from the last
+    completed depth.
     """
     searcher = searcher_of("connect-four")
     changed = 0
@@ -310,7 +305,7 @@ def test_published_progress_is_never_torn(searcher_of: Searchers) -> None:
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
-    """Moves within the margin have the same exact scores as with an open window for all moves."""
+    """Moves within the margin have the exact scores that they have with an open window."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 5, seed=9):
         position = line[5]

@@ -1,4 +1,4 @@
-"""Lanes: plain Python and compiled code agree on every operation on four words."""
+"""Lanes: uncompiled and compiled code agree on every operation on four words."""
 
 import random
 from typing import Any
@@ -14,9 +14,9 @@ U = np.uint64
 
 
 def all_operations(a: Any, b: Any, out: Any) -> None:
-    """Writes the bits that any lane has after each operation on a and b, four words each."""
+    """Writes the result of each operation on the four-word arrays `a` and `b` to `out`."""
     x, y = lanes_at(a, 0), lanes_at(b, 0)
-    few = y & lanes(U(63))
+    shifts = y & lanes(U(63))
     for i in range(4):
         only = lanes_of(U(0) - U(i == 0), U(0) - U(i == 1), U(0) - U(i == 2), U(0) - U(i == 3))
         out[12 * i] = joined((x & y) & only)
@@ -25,33 +25,33 @@ def all_operations(a: Any, b: Any, out: Any) -> None:
         out[12 * i + 3] = joined(~x & only)
         out[12 * i + 4] = joined((x + y) & only)
         out[12 * i + 5] = joined((x - y) & only)
-        out[12 * i + 6] = joined((x << few) & only)
-        out[12 * i + 7] = joined((x >> few) & only)
+        out[12 * i + 6] = joined((x << shifts) & only)
+        out[12 * i + 7] = joined((x >> shifts) & only)
         out[12 * i + 8] = joined(filled(x & y) & only)
         out[12 * i + 9] = joined(filled(x - x) & only)
         out[12 * i + 10] = joined(leading_zeros(x | lanes(U(1))) & only)
         out[12 * i + 11] = joined(x)
 
 
-def test_compiled_lanes_are_those_of_plain_python() -> None:
-    """Plain and compiled code give the same words, random ones and the ends of the range."""
+def test_compiled_lanes_match_python() -> None:
+    """Compiled and uncompiled operations agree on random words and on the ends of the range."""
     compiled = numba.njit(all_operations)
-    chance = random.Random(1)
+    rng = random.Random(1)
     edges = [0, 1, (1 << 64) - 1, 1 << 63]
     for _ in range(50):
         a, b = (
-            np.array([chance.choice([*edges, chance.getrandbits(64)]) for _ in range(4)], np.uint64)
+            np.array([rng.choice([*edges, rng.getrandbits(64)]) for _ in range(4)], np.uint64)
             for _ in range(2)
         )
-        expected, found = np.zeros(48, np.uint64), np.zeros(48, np.uint64)
+        expected, actual = np.zeros(48, np.uint64), np.zeros(48, np.uint64)
         with np.errstate(over="ignore"):
             all_operations(a, b, expected)
-        compiled(Memory(a), Memory(b), Memory(found))
-        assert found.tolist() == expected.tolist(), (a, b)
+        compiled(Memory(a), Memory(b), Memory(actual))
+        assert actual.tolist() == expected.tolist(), (a, b)
 
 
 def test_lanes_are_four_words() -> None:
-    """The plain form gives these numbers."""
+    """The uncompiled operations work on each of the four words."""
     x = lanes_of(U(1), U(0), U(1 << 63), U(6))
     assert (x >> lanes(U(1))).words.tolist() == [0, 0, 1 << 62, 3]
     assert filled(x).words.tolist() == [(1 << 64) - 1, 0, (1 << 64) - 1, (1 << 64) - 1]

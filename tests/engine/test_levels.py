@@ -1,4 +1,4 @@
-"""Levels: ascending in strength, repeatable, and varied from match to match."""
+"""Levels: each is stronger than the one below, repeatable, and varied from match to match."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -20,6 +20,7 @@ Searchers = Callable[[str], Searcher]
 
 
 def job_of(position: Position, level: int | None = None, seed: int = 0) -> Job:
+    """Returns a job for a search of a position."""
     game = position.game
     return Job(
         game.id,
@@ -34,25 +35,24 @@ def job_of(position: Position, level: int | None = None, seed: int = 0) -> Job:
 
 
 def answer(searcher: Searcher, job: Job) -> Result:
+    """Returns the answer to a job within 100 ms."""
     return driver.answer(job, searcher, lambda: Table(14), Control(), time_ms=100)
 
 
-def answered_without_clock(searcher: Searcher, job: Job) -> Result:
-    """The answer with a clock that stands still, so that only depth and nodes end the search."""
+def answer_without_time(searcher: Searcher, job: Job) -> Result:
+    """Returns the answer with a stopped clock; only depth and nodes end the search."""
     return driver.answer(job, searcher, lambda: Table(14), Control(), clock=lambda: 0.0)
 
 
 def game_with(**names: object) -> Game:
-    """Tic-tac-toe with some names of its file replaced, and without its level table."""
+    """Returns tic-tac-toe without its level table and with some names of its file replaced."""
     rules = SimpleNamespace(**{**vars(tic_tac_toe), "LEVEL_TABLE": (), **names})
     return Game(cast(Rules, rules), "0" * 16)
 
 
 @pytest.mark.parametrize("levels", range(1, 9))
 def test_ladder(levels: int) -> None:
-    """For any number of levels, each searches more nodes and errs no more than the one below, and
-    the top level has a time limit only.
-    """
+    """Each default level searches more nodes than the one below; only time limits the top level."""
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
     assert ladder[-1] is TOP
@@ -67,9 +67,7 @@ def test_ladder(levels: int) -> None:
 
 
 def test_a_game_has_its_own_table() -> None:
-    """A game's levels below the top are the rows of its table; a table of another length is a
-    GameFault.
-    """
+    """The rows of a game's level table are its levels below the top; a wrong length is refused."""
     game = game_with(LEVELS=3, LEVEL_TABLE=((1, 7, 300), (99, 2, 10)))
     assert level_of(game, 1) == Level(
         Limit(nodes=1, time_ms=TIME_MS), 7, 300, repeatable=True, plain=True
@@ -81,17 +79,18 @@ def test_a_game_has_its_own_table() -> None:
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_level_tables_ascend(game_id: str) -> None:
-    """In every game the levels with 1 node come first, each less careless than the one below. Each
-    other level searches more nodes than the one below, with no wider margin.
+def test_tables_increase_in_strength(game_id: str) -> None:
+    """In every level table, one-node levels come first and become less careless.
+
+    Each other level searches more nodes than the one below, with at most its margin.
     """
     game = load_game(game_id)
     ladder = [level_of(game, level) for level in range(1, game.levels)]
-    random_levels = [level for level in ladder if level.limit.nodes == 1]
-    assert ladder[: len(random_levels)] == random_levels
-    for lower, higher in pairwise(random_levels):
+    one_node = [level for level in ladder if level.limit.nodes == 1]
+    assert ladder[: len(one_node)] == one_node
+    for lower, higher in pairwise(one_node):
         assert (higher.slip, higher.margin) < (lower.slip, lower.margin)
-    for lower, higher in pairwise(ladder[len(random_levels) :]):
+    for lower, higher in pairwise(ladder[len(one_node) :]):
         assert (higher.limit.nodes or 0) > (lower.limit.nodes or 0)
         assert higher.margin <= lower.margin
     assert all(0 <= level.slip < SLIPS_OF and level.repeatable for level in ladder)
@@ -99,17 +98,15 @@ def test_level_tables_ascend(game_id: str) -> None:
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
-    """Below the top a job gives the same move again, on a fresh searcher too. Another seed may give
-    another move.
-    """
+    """Below the top a job always has the same answer, and another seed may change the move."""
     game = load_game(game_id)
     other = Searcher(game)
     for level in range(1, game.levels):
         first = {}
         for seed in range(8 if level == 1 else 2):
             job = job_of(game.start(), level, seed)
-            first[seed] = answered_without_clock(searcher_of(game_id), job)
-            again = answered_without_clock(other, job)
+            first[seed] = answer_without_time(searcher_of(game_id), job)
+            again = answer_without_time(other, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
                 first[seed].move,
                 first[seed].info.nodes,
@@ -119,8 +116,8 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
             assert len({result.move for result in first.values()}) > 1
 
 
-def test_careless_moves() -> None:
-    """A level's share of careless moves is its slip; seed and position pick these moves."""
+def test_carelessness() -> None:
+    """A level plays its share of careless moves; seed and position decide which."""
     level = level_from(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
@@ -135,14 +132,13 @@ def test_careless_moves() -> None:
     assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
 
 
+#: White's queen can take a guarded pawn.
 GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 
 
 @pytest.mark.parametrize(("slip", "takes"), [(0, False), (999, True)])
-def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of: Searchers) -> None:
-    """A careless move takes a guarded pawn with the queen; a careful one does not, although the
-    level searches no further than the exchange.
-    """
+def test_a_careless_move_ignores_the_reply(slip: int, takes: bool, searcher_of: Searchers) -> None:
+    """A careless level takes a guarded pawn with its queen, and a careful one does not."""
     position = load_game("chess").position(GUARDED_PAWN)
     level = level_from(2, 0, slip).at(1, position.digest())
     searcher = searcher_of("chess")
@@ -152,8 +148,8 @@ def test_a_careless_move_forgets_the_answer(slip: int, takes: bool, searcher_of:
     assert (position.format_move(report.moves[0][0]) == "d1d5") is takes
 
 
-def test_the_first_level_may_play_any_move() -> None:
-    """A careless move of the level of one node may be any move, even the worst."""
+def test_a_careless_first_level_plays_at_random() -> None:
+    """A careless move of a one-node level may be any move, even the worst."""
     level = level_from(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
     assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {
@@ -163,13 +159,16 @@ def test_the_first_level_may_play_any_move() -> None:
     }
 
 
+#: Red wins with a disc in column a.
 WIN_IN_ONE = "......./......./......./R....../R....../RYYY..."
+#: Red must block column b.
 MUST_BLOCK = "......./......./......./......./.....R./R.YYYR."
 
 
 def is_careful(position: Position, level: int, seed: int) -> bool:
-    chosen = level_of(position.game, level)
-    return chosen.at(seed, position.digest()) == chosen
+    """Returns whether a level plays a careful move in a position."""
+    careful = level_of(position.game, level)
+    return careful.at(seed, position.digest()) == careful
 
 
 @pytest.mark.parametrize("level", range(1, 9))
@@ -183,12 +182,10 @@ def test_every_level_takes_a_win(level: int, seed: int, searcher_of: Searchers) 
 
 @pytest.mark.parametrize("level", range(2, 8))
 @pytest.mark.parametrize("seed", range(6))
-def test_levels_that_search_two_plies_see_the_reply(
-    level: int, seed: int, searcher_of: Searchers
-) -> None:
-    """A level that searches two plies plays no move that loses at once, except carelessly."""
+def test_deeper_levels_see_the_reply(level: int, seed: int, searcher_of: Searchers) -> None:
+    """A level that searches two plies does not allow a win in one, except by a careless move."""
     position = load_game("connect-four").position(MUST_BLOCK)
-    result = answered_without_clock(searcher_of("connect-four"), job_of(position, level, seed))
+    result = answer_without_time(searcher_of("connect-four"), job_of(position, level, seed))
     if is_careful(position, level, seed) and result.info.depth >= 2:
         assert result.move == "b"
     else:
@@ -196,9 +193,7 @@ def test_levels_that_search_two_plies_see_the_reply(
 
 
 def test_choice_is_bounded() -> None:
-    """The candidates are the moves with exact scores within the margin, and each is chosen by some
-    seed.
-    """
+    """Only moves with exact scores within the margin are chosen, and each of them by some seed."""
     moves = [
         RootMove("a", 50),
         RootMove("b", 45),
@@ -210,26 +205,24 @@ def test_choice_is_bounded() -> None:
     assert chosen == {"a", "b"}
     assert choose(moves, 0, 1, "digest").move == "a"
     assert {choose(moves, 10, 1, f"{ply}").move for ply in range(30)} == {"a", "b"}, (
-        "the choice varies within a match"
+        "the choice varies with the position"
     )
 
 
-def test_jobs_that_cannot_be_resolved() -> None:
-    """Other rules raise RulesChanged. A bad position, an illegal move, an unknown level or option
-    and a finished match raise SearchFailed.
-    """
+def test_invalid_jobs() -> None:
+    """A job with other rules, a bad position, move or level, or a finished match is refused."""
     searcher = Searcher(load_game("tic-tac-toe"))
-    right = job_of(searcher.game.start())
+    valid = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):
-        answer(searcher, replace(right, rules="0" * 16))
-    changes: list[dict[str, Any]] = [
-        {"start": "not a board"},
+        answer(searcher, replace(valid, rules="0" * 16))
+    wrongs: list[dict[str, Any]] = [
+        {"start": "nonsense"},
         {"moves": ("a1", "a1")},
         {"level": 9},
         {"options": {"size": "4"}},
     ]
-    for wrong in changes:
+    for wrong in wrongs:
         with pytest.raises(SearchFailed):
-            answer(searcher, replace(right, **wrong))
+            answer(searcher, replace(valid, **wrong))
     with pytest.raises(SearchFailed, match="over"):
-        answer(searcher, replace(right, start="XXXOO...."))
+        answer(searcher, replace(valid, start="XXXOO...."))

@@ -19,12 +19,16 @@ from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
 from engine.search import expectimax as expectimax
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[2]
+#: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
+#: A program that compiles one function.
 SMALL = (
     "game = load_game('tic-tac-toe'); native = compile_game(game); "
     "print(native.function('rule_status')((7, 0)))"
 )
+#: The imports of the programs.
 IMPORTS = (
     "from engine.rules.registry import load_game; "
     "from engine.compiler.native import CACHE, compile_game; "
@@ -66,7 +70,7 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A code cache with one function."""
+    """Returns a code cache with one function."""
     cache = tmp_path_factory.mktemp("cache") / "code"
     assert run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache)).returncode == 0
     return cache
@@ -74,7 +78,7 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
 def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
-    """Damaged code is discarded and compiled again; it never runs."""
+    """Damaged code is discarded and compiled again."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
     code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
@@ -126,7 +130,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
 
 
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A PLYROOM_CACHE that names a file instead of a folder is ignored; the file is unchanged."""
+    """A PLYROOM_CACHE that names a file is ignored, and the file stays unchanged."""
     file = tmp_path / "file"
     file.write_text("another user's")
     monkeypatch.setenv("PLYROOM_CACHE", str(file))
@@ -159,7 +163,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a folder that belongs to the user is used, and never through a symbolic link."""
+    """The cache folder must belong to the user and must not be a symbolic link."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     link = tmp_path / "link"
@@ -225,11 +229,12 @@ def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
     """The error for rules that only the compiler refuses has the game's name."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
     game = load_game("planted")
-    assert game.start().moves(), "uncompiled it plays"
+    assert game.start().moves(), "the rules work uncompiled"
     with pytest.raises(GameFault, match="planted do not compile"):
         compile_game(game).function("rule_evaluate")
 
 
+#: An evaluation by a recursive rule.
 RECURSIVE = """
 @rule("i8(state, i8)")
 def count(s: State, n: int) -> int:
@@ -266,9 +271,7 @@ def test_recursive_rules(tmp_path: Path) -> None:
 
 
 def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A recursive rule without a signature is refused; the error names the line and says what to
-    add. So is indirect recursion.
-    """
+    """A directly or indirectly recursive rule without a signature is refused with its line."""
     recursive = SOURCE.replace(
         "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
     )
@@ -300,7 +303,7 @@ def test_floats_are_reported_from_the_cache(plug_in: Callable[[str, str], Path])
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
-    """The error for an invalid signature lists the type names that are allowed."""
+    """An invalid signature raises GameFault with the allowed type names."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
     with pytest.raises(GameFault, match="'tuple' is none of state"):
@@ -318,16 +321,14 @@ def test_the_bit_helpers_are_the_same_compiled() -> None:
 
 
 def test_memory_is_checked() -> None:
-    """Compiled code accepts only contiguous arrays of 64-bit integers."""
+    """`Memory` accepts only contiguous arrays of 64-bit integers."""
     for array in (np.zeros(3, np.int32), np.zeros(6, np.int64)[::2], np.zeros(3)):
         with pytest.raises(TypeError):
             Memory(array)
 
 
 def test_warm_command() -> None:
-    """`python -m engine.warm` compiles the given games, prints a line for each, and fails for an
-    unknown game.
-    """
+    """`python -m engine.warm` prints a line for each compiled game and refuses unknown games."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
     command = [sys.executable, "-m", "engine.warm"]
     done = subprocess.run(
@@ -363,9 +364,7 @@ def test_rules_must_be_an_imported_module() -> None:
 
 
 def test_each_part_of_a_game_has_its_own_lock() -> None:
-    """A process that loads the search does not wait for one that compiles the personas, and
-    vice versa.
-    """
+    """Loading a game's search does not wait for the compilation of its personas, or vice versa."""
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)
     assert {search.scope, personas.scope} == {"tic-tac-toe", "tic-tac-toe@expectimax"}

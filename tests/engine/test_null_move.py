@@ -1,6 +1,4 @@
-"""Null move: where the search may pass, which results of a pass it trusts, and verification against
-zugzwang.
-"""
+"""Null move: where the search may pass, which scores it trusts, and verification in zugzwang."""
 
 import random
 from collections.abc import Callable
@@ -18,16 +16,19 @@ from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
+#: Features without null move.
 WITHOUT_PASSES = BASIC | IMPROVING
-#: With IMPROVING, so that the search has a static evaluation even where it must not pass.
+#: IMPROVING makes the search compute the static evaluation even where it may not pass.
 WITH_PASSES = WITHOUT_PASSES | NULL_MOVE
 
+#: Chess positions in which a pass is not allowed.
 PAWN_ENDINGS = (
     "8/pp3k2/2p5/3p4/3P4/2P5/PP3K2/8 w - - 0 1",
     "4k3/1p4pp/p7/8/8/2P4P/5PP1/4K3 b - - 0 1",
 )
 
-PASSING = '''"""An endless tree, three moves in each state; the option says what passing does."""
+#: The rules of an artificial game in which the side to move may pass.
+PASSING = '''"""An endless tree with three moves a node; the option decides the effect of a pass."""
 
 from typing import Any
 
@@ -41,17 +42,17 @@ WORDS, MAX_MOVES = 2, 3
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
 MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
-# Bits of the second word: the mode of passing; the side to move; the opponent has just passed; the
-# side to move gained a lot, or lost a lot, by passes; it is mated.
+# Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,
+# whether passes gained or lost the side to move a lot, and whether it is mated.
 ZUGZWANG = U(6)
-# In this mode the first word is a ply and a branch: First may trade, or squeeze Second. Then every
-# move of Second costs a lot three plies later; only a pass would not.
+# In this mode the first word is a ply and a branch. The first side may trade, or put the second
+# side in zugzwang: each of its moves then costs a lot three plies later, and only a pass does not.
 ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
 PLY = U(255)
 
 
 @rule
-def mixed(word: np.uint64) -> np.uint64:
+def mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> U(30))) * U(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> U(27))) * U(0x94D049BB133111EB)
     return word ^ (word >> U(31))
@@ -74,15 +75,15 @@ def moves(s: State, buf: Any) -> int:
 
 
 @rule
-def turned(flags: np.uint64) -> np.uint64:
-    """The flags for the other side: a gain of one side is a loss of the other."""
+def switch_sides(flags: np.uint64) -> np.uint64:
+    """The flags after a change of sides: a gain of one side is a loss of the other."""
     mode_and_side = (flags & MODE) | ((flags & SIDE) ^ SIDE)
     return mode_and_side | ((flags & GAINED) << U(1)) | ((flags & LOST_ALL) >> U(1))
 
 
 @rule
-def advanced(word: np.uint64, m: int) -> np.uint64:
-    """The ply and the branch after a move, or after a pass: move -1."""
+def advance(word: np.uint64, m: int) -> np.uint64:
+    """The ply and the branch after a move; a pass is move -1."""
     ply = (word & PLY) + U(1)
     branch = word & ~PLY
     if ply == U(1):
@@ -95,8 +96,8 @@ def advanced(word: np.uint64, m: int) -> np.uint64:
 @rule
 def play(s: State, m: int) -> State:
     if s[1] & MODE == ZUGZWANG:
-        return advanced(s[0], m), turned(s[1])
-    return mixed(s[0] + U(m) + U(1)), turned(s[1])
+        return advance(s[0], m), switch_sides(s[1])
+    return mix(s[0] + U(m) + U(1)), switch_sides(s[1])
 
 
 @rule
@@ -106,7 +107,7 @@ def no_moves_result(s: State) -> int:
 
 @rule
 def key(s: State) -> np.uint64:
-    return mixed(s[0] ^ ((s[1] & ~MODE) << U(50))) | U(1)
+    return mix(s[0] ^ ((s[1] & ~MODE) << U(50))) | U(1)
 
 
 @rule
@@ -141,17 +142,17 @@ def may_pass(s: State) -> int:
 
 @rule
 def pass_turn(s: State) -> State:
-    mode, word = s[1] & MODE, mixed(s[0])
-    flags = turned(s[1])
+    mode, after = s[1] & MODE, mix(s[0])
+    flags = switch_sides(s[1])
     if mode == ZUGZWANG:
-        return advanced(s[0], -1), flags
+        return advance(s[0], -1), flags
     if mode <= U(2):
-        return word, (flags & ~GAINED) | LOST_ALL
+        return after, (flags & ~GAINED) | LOST_ALL
     if mode == U(5):
-        return word, flags | MATED
+        return after, flags | MATED
     if s[1] & PASSED:
-        return word, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
-    return word, flags | PASSED
+        return after, (flags & ~(GAINED | LOST_ALL)) | (LOST_ALL if mode == U(3) else GAINED)
+    return after, flags | PASSED
 
 
 def turn(s: State) -> int:
@@ -194,52 +195,57 @@ def move_view(s: State, m: int) -> Any:
 
 @pytest.fixture
 def passing(plug_in: Callable[[str, str], Path]) -> Game:
-    """The game PASSING."""
+    """Returns the game of the source PASSING."""
     plug_in("passing", PASSING)
     return load_game("passing")
 
 
-def searched(
+def search_passing(
     searcher: Searcher, mode: str, seed: int, depth: int, features: int = WITH_PASSES
 ) -> Report:
+    """Searches a random position of the game, in which a pass has the effect `mode`."""
     position = searcher.game.position(f"{random.Random(seed).getrandbits(60)} 0", {"pass": mode})
     return searcher.search(position, Limit(depth=depth), Table(14), Control(), features=features)
 
 
-def outcome_of(report: Report) -> tuple[object, ...]:
+def signature_of(report: Report) -> tuple[object, ...]:
+    """Returns the parts of a report that differ if the search passed."""
     return report.nodes, report.score, report.moves
 
 
 def check_permission(searcher: Searcher) -> None:
+    """Asserts that the search passes only where it may."""
     for seed in range(8):
-        without = outcome_of(searched(searcher, "never", seed, 9, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "never", seed, 9)) == without
-        assert outcome_of(searched(searcher, "unstable", seed, 9)) == without
-        assert outcome_of(searched(searcher, "free", seed, 9)) != without, "it passes where it may"
-        shallow = outcome_of(searched(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
-        assert outcome_of(searched(searcher, "free", seed, NULL_DEPTH)) == shallow
+        without = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert signature_of(search_passing(searcher, "never", seed, 9)) == without
+        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == without
+        assert signature_of(search_passing(searcher, "free", seed, 9)) != without, (
+            "it passes where it may"
+        )
+        shallow = signature_of(search_passing(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
+        assert signature_of(search_passing(searcher, "free", seed, NULL_DEPTH)) == shallow
 
 
 def check_once(searcher: Searcher) -> None:
+    """Asserts that the search does not pass twice in a row."""
     for seed in range(8):
-        found = outcome_of(searched(searcher, "again", seed, 11))
-        assert found == outcome_of(searched(searcher, "again worse", seed, 11))
-        assert found != outcome_of(searched(searcher, "never", seed, 11)), "it does pass"
+        signature = signature_of(search_passing(searcher, "again", seed, 11))
+        assert signature == signature_of(search_passing(searcher, "again worse", seed, 11))
+        assert signature != signature_of(search_passing(searcher, "never", seed, 11)), "it passes"
 
 
 def check_ends(searcher: Searcher) -> None:
+    """Asserts that no score claims a mate after a pass."""
     for seed in range(8):
-        report = searched(searcher, "wins", seed, 9)
+        report = search_passing(searcher, "wins", seed, 9)
         assert all(abs(score) < layout.MATE_BOUND for _, score, _ in report.moves)
-        assert outcome_of(report) != outcome_of(searched(searcher, "never", seed, 9)), (
-            "it does pass"
+        assert signature_of(report) != signature_of(search_passing(searcher, "never", seed, 9)), (
+            "it passes"
         )
 
 
 def test_no_pass_where_the_game_forbids_it(passing: Game) -> None:
-    """The search does not pass where `may_pass` is 0, in an unstable state, or near the horizon: it
-    visits the same nodes as without null move.
-    """
+    """The search does not pass where `may_pass` is 0, in unstable states, or near the horizon."""
     check_permission(Searcher(passing))
 
 
@@ -248,15 +254,13 @@ def test_no_two_passes_in_a_row(passing: Game) -> None:
     check_once(Searcher(passing))
 
 
-def test_no_end_by_passing(passing: Game) -> None:
-    """A mate after a pass does not count: no move has a mate score."""
+def test_no_mate_by_passing(passing: Game) -> None:
+    """No score claims a mate that depends on a pass."""
     check_ends(Searcher(passing))
 
 
 def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> None:
-    """In chess the null move changes no pawn ending without promotions, but it does when each side
-    has a knight.
-    """
+    """In chess the search does not pass in pawn endings; with a knight for each side it does."""
     searcher = searcher_of("chess")
 
     def nodes(text: str, features: int) -> int:
@@ -271,21 +275,22 @@ def test_pawn_endings_are_searched_without_passes(searcher_of: Searchers) -> Non
 
 
 def check_zugzwang(searcher: Searcher) -> None:
+    """Asserts that verification finds the value in zugzwang."""
     start = searcher.game.start({"pass": "zugzwang"})
 
-    def found(depth: int, features: int) -> tuple[int, str]:
+    def search(depth: int, features: int) -> tuple[int, str]:
         report = searcher.search(start, Limit(depth=depth), Table(14), Control(), features=features)
         return report.score, "trade" if report.line[0] == 0 else "squeeze"
 
     for depth in range(1, 18):
         truth = (600, "squeeze") if depth >= 5 else (50, "trade")
-        assert found(depth, WITHOUT_PASSES) == truth
-        fooled = depth <= VERIFY_DEPTH
-        assert found(depth, WITH_PASSES) == ((50, "trade") if fooled else truth), f"depth {depth}"
+        assert search(depth, WITHOUT_PASSES) == truth
+        is_wrong = depth <= VERIFY_DEPTH
+        assert search(depth, WITH_PASSES) == ((50, "trade") if is_wrong else truth), (
+            f"depth {depth}"
+        )
 
 
 def test_zugzwang(passing: Game) -> None:
-    """In zugzwang a shallow search with null move is wrong. A search deep enough to verify a pass
-    has the value of a search without null move.
-    """
+    """In zugzwang a search deeper than VERIFY_DEPTH verifies a pass and finds the right value."""
     check_zugzwang(Searcher(passing))

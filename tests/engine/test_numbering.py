@@ -1,4 +1,4 @@
-"""engine/rules/numbering.py: people see the move numbers that the game's players use."""
+"""Move numbers: each game counts moves as its players do."""
 
 import pytest
 
@@ -8,15 +8,16 @@ from engine.rules.registry import game_ids, load_game
 from tests.support.room_log import altered
 
 #: Games that number each ply.
-EACH = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
+BY_PLY = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
 
 
 def numbers(game: Game, plies: int, first: int = 0) -> list[str]:
+    """Returns the move numbers of the first plies; side `first` begins."""
     return [move_number(game, ply, (ply + first) % 2) for ply in range(plies)]
 
 
-def test_both_sides_moves_have_one_number() -> None:
-    """In chess both sides' moves share a number, whichever side begins."""
+def test_chess_numbers_pairs_of_moves() -> None:
+    """In chess the moves of both sides share a number, whichever side begins."""
     chess = load_game("chess")
     assert numbers(chess, 5) == ["1.", "1...", "2.", "2...", "3."]
     assert numbers(chess, 4, first=1) == ["1...", "2.", "2...", "3."]
@@ -31,7 +32,7 @@ def test_both_sides_moves_have_one_number() -> None:
     ]
 
 
-def test_or_each_move_has_its_own() -> None:
+def test_othello_numbers_each_ply() -> None:
     """In othello each ply has its own number, whichever side begins."""
     othello = load_game("othello")
     assert numbers(othello, 3) == numbers(othello, 3, first=1) == ["1.", "2.", "3."]
@@ -53,13 +54,13 @@ def test_the_length_is_the_number_of_the_last_move() -> None:
                 assert length_text(game, plies, first) == f"{last} move{'' if last == '1' else 's'}"
 
 
-def test_a_game_that_is_not_here_is_counted_in_plies() -> None:
+def test_an_unknown_game_is_counted_in_plies() -> None:
     """The length of a match of an unknown game is given in plies."""
     assert [length_text(None, plies) for plies in (1, 45)] == ["1 ply", "45 plies"]
 
 
-def test_a_game_says_how_it_numbers() -> None:
-    """By default a game numbers as chess does; an unknown word is refused with the valid ones."""
-    assert {name for name in game_ids() if load_game(name).rules.NUMBERING == "ply"} == EACH
+def test_games_declare_their_numbering() -> None:
+    """NUMBERING is "move" by default; an unknown value is refused with the valid ones."""
+    assert {name for name in game_ids() if load_game(name).rules.NUMBERING == "ply"} == BY_PLY
     with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
         altered("chess", {"NUMBERING": "plies"})

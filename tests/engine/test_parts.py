@@ -1,4 +1,4 @@
-"""A game of several files: one set of names, one digest over all files, and no other imports."""
+"""Games of several files: shared names, one digest over all files, and no other imports."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +14,7 @@ from engine.rules.parts import files_of, names_of
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import style_faults
 
+#: The second file of the planted game.
 PART = """
 import numpy as np
 from engine.game import State
@@ -27,6 +28,7 @@ SEVEN = 7
 def counted(s: State) -> int:
     return SEVEN * popcount(s[0])
 """
+#: Tic-tac-toe with an evaluation from the second file.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
@@ -43,7 +45,7 @@ Install = Callable[[str, str], Path]
 
 @pytest.fixture
 def part(plug_in: Install) -> Path:
-    """The second file of a game of two files."""
+    """Returns the second file of a game of two files."""
     part = plug_in("planted", SOURCE).with_name("planted_part.py")
     part.write_text(PART)
     registry.forget()
@@ -72,16 +74,16 @@ def test_the_digest_covers_parts(part: Path) -> None:
     assert load_game("planted").digest != before
 
 
-def test_faults_of_a_part_are_told_with_its_name(part: Path) -> None:
-    """The style of each file is checked, with the types of the rules of all files."""
+def test_style_faults_name_their_file(part: Path) -> None:
+    """The style check covers each part, and a fault names its file."""
     part.write_text(PART.replace("popcount(s[0])", "popcount(s[0] & 3)"))
     registry.forget()
     (fault,) = style_faults(module_of("planted"))
     assert (fault.file, "number 3" in fault.what) == (str(part), True)
 
 
-def test_one_name_means_one_thing(part: Path) -> None:
-    """Files that give one name two meanings are refused before they are compiled."""
+def test_names_have_one_meaning_in_all_parts(part: Path) -> None:
+    """A name with different values in two files is refused before the game is compiled."""
     part.write_text(PART.replace("SEVEN", "ONE"))
     registry.forget()
     with pytest.raises(
@@ -91,19 +93,17 @@ def test_one_name_means_one_thing(part: Path) -> None:
 
 
 def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
-    """A rule from a file outside PARTS is refused by line: the digest would not cover it."""
+    """A rule from a file outside PARTS is a fault, because the digest would not cover it."""
     file = part.with_name("plugged_planted.py")
     file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))
     registry.forget()
-    found = [fault.what for fault in style_faults(module_of("planted"))]
-    assert found == ["the file of counted, planted_part, is not in this game's digest"]
+    faults = [fault.what for fault in style_faults(module_of("planted"))]
+    assert faults == ["the file of counted, planted_part, is not in this game's digest"]
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_no_game_borrows_from_another(game_id: str) -> None:
-    """The digest covers all that rules import from the folder of games: a file missing in PARTS is
-    noticed.
-    """
+def test_every_game_lists_its_parts(game_id: str) -> None:
+    """In every game a file that is missing in PARTS is a fault."""
     module = module_of(game_id)
     parts = files_of(module)[:-1]
     assert names_of(module)["NAME"] == game_id

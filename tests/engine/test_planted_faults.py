@@ -1,4 +1,4 @@
-"""The checks of the search find these planted faults, each a wrong line in the kernel."""
+"""The tests of the search find planted faults, each a wrong line in the kernel."""
 
 import importlib
 import re
@@ -20,6 +20,7 @@ from tests.engine.test_search_options import hinted
 
 __all__ = ["hinted", "passing"]
 
+#: The kernel and its parts.
 FILES = (kernel, *kernel.PARTS)
 #: The sources of the kernel and its parts, by name.
 SOURCES = {
@@ -28,38 +29,47 @@ SOURCES = {
 
 
 def exact_profile(searcher: Searcher, template: ModuleType) -> None:
+    """With exact depth the search has the minimax value."""
     check_search(searcher.game, template)
 
 
 def endgames(searcher: Searcher, template: ModuleType) -> None:
+    """Late positions have their exact scores."""
     test_kernel.test_connect_four_endgames(lambda game_id: searcher)
 
 
 def abort(searcher: Searcher, template: ModuleType) -> None:
+    """The table is valid after aborted searches."""
     test_kernel.test_an_aborted_search_leaves_the_table_sound(lambda game_id: searcher)
 
 
 def margin(searcher: Searcher, template: ModuleType) -> None:
+    """Moves within the margin have exact scores."""
     test_kernel.test_margin_gives_exact_scores_to_near_best_moves(lambda game_id: searcher)
 
 
 def node_limit(searcher: Searcher, template: ModuleType) -> None:
+    """A search stops at its node limit."""
     test_kernel.test_nodes_are_limited_exactly(lambda game_id: searcher)
 
 
 def lines(searcher: Searcher, template: ModuleType) -> None:
+    """A search of several lines has the scores and lines of the best moves."""
     test_search_options.test_several_lines(lambda game_id: searcher)
 
 
 def contempt(searcher: Searcher, template: ModuleType) -> None:
+    """A draw scores minus the contempt."""
     test_search_options.test_contempt(lambda game_id: Searcher(load_game(game_id), template))
 
 
 def torn(searcher: Searcher, template: ModuleType) -> None:
+    """A torn table entry is not an entry."""
     test_search_options.test_a_torn_entry_is_no_entry(lambda game_id: searcher)
 
 
 Check = Callable[[Searcher, ModuleType], None]
+#: Name, check, source text, faulty text.
 FAULTS: list[tuple[str, Check, str, str]] = [
     ("wrong bound", exact_profile, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
     (
@@ -143,6 +153,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
         "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
 ]
+#: Faults in the use of the optional hooks.
 HINTED_FAULTS = {
     "quiescence without a horizon": (
         "    W[HORIZONS] += 1\n    is_unstable = ",
@@ -150,6 +161,7 @@ HINTED_FAULTS = {
     ),
     "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
 }
+#: Faults of null move, each with the check that finds it.
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
     "a pass that the game forbids": (
         test_null_move.check_permission,
@@ -191,7 +203,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
 
 
 def test_faults_fit_the_kernel() -> None:
-    """The text that each fault replaces exists; a change of the kernel must update its faults."""
+    """The kernel contains the source text that each fault replaces."""
     texts = [right for _, _, right, _ in FAULTS] + [
         right for _, right, _ in PASSING_FAULTS.values()
     ]
@@ -203,13 +215,13 @@ def test_faults_fit_the_kernel() -> None:
 def planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str, str], ModuleType]]:
-    """A function that imports the kernel and its parts with one piece of text replaced."""
+    """Returns a function that imports the kernel with one piece of text replaced."""
     packages: list[str] = []
     monkeypatch.syspath_prepend(tmp_path)
 
     def plant(right: str, wrong: str) -> ModuleType:
         assert any(right in source for source in SOURCES.values()), (
-            "the kernel has changed: plant this fault anew"
+            "the kernel has changed: adapt the planted fault"
         )
         package = f"planted_kernel_{len(packages)}"
         packages.append(package)
@@ -248,7 +260,7 @@ def test_a_fault_is_found(
 def test_a_fault_with_hints_is_found(
     planted: Callable[[str, str], ModuleType], hinted: Game, right: str, wrong: str
 ) -> None:
-    """With a wrong use of the optional hooks, their check fails."""
+    """With a fault in the use of the optional hooks, their check fails."""
     with pytest.raises(AssertionError):
         test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
 
@@ -262,7 +274,7 @@ def test_a_fault_with_passes_is_found(
     right: str,
     wrong: str,
 ) -> None:
-    """With a null move that passes where it must not, or trusts a wrong result, its check fails."""
+    """With a fault in null move, the check that covers it fails."""
     with pytest.raises(AssertionError):
         check(Searcher(passing, planted(right, wrong)))
 

@@ -1,21 +1,19 @@
-"""The count of faults that puts a game into quarantine."""
+"""The number of faults after which a game is in quarantine."""
 
 from engine.pool.quarantine import FAULTS_IN_A_ROW, Quarantine
 
 
-def test_so_many_in_a_row() -> None:
+def test_consecutive_faults_start_a_quarantine() -> None:
     """Only the last of FAULTS_IN_A_ROW faults starts the quarantine; an answer resets the count."""
     quarantine = Quarantine()
-    counted = [quarantine.record_fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW - 1)]
+    starts = [quarantine.record_fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW - 1)]
     quarantine.record_answer("chess", "a")
-    counted += [quarantine.record_fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW + 2)]
-    assert [number for number, is_last in enumerate(counted) if is_last] == [
-        2 * FAULTS_IN_A_ROW - 2
-    ]
+    starts += [quarantine.record_fault("chess", "a", "boom") for _ in range(FAULTS_IN_A_ROW + 2)]
+    assert [number for number, is_last in enumerate(starts) if is_last] == [2 * FAULTS_IN_A_ROW - 2]
 
 
-def test_only_that_version_of_that_game() -> None:
-    """The quarantine covers one version of one game only, and late answers do not lift it."""
+def test_a_quarantine_covers_one_version_of_one_game() -> None:
+    """A quarantine covers one version of one game, and a late answer does not end it."""
     quarantine = Quarantine()
     for _ in range(FAULTS_IN_A_ROW):
         quarantine.record_fault("chess", "a", "boom")

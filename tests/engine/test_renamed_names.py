@@ -1,4 +1,4 @@
-"""A rules file with old names is refused, and the message gives the new names."""
+"""A rules file with old names is refused, and the message has the new names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +9,7 @@ from engine.game import RENAMED, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
 
+#: The rules of tic-tac-toe under the name "earlier".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"earlier"')
 Install = Callable[[str, str], Path]
 
@@ -21,8 +22,8 @@ def test_an_old_hook_is_refused(plug_in: Install, old: str) -> None:
         load_game("earlier")
 
 
-def test_old_names_that_every_game_used(plug_in: Install) -> None:
-    """The names that every rules file uses are covered: `stuck` and `GOES_ON`."""
+def test_old_names_of_every_rules_file(plug_in: Install) -> None:
+    """`stuck` and `GOES_ON`, which every old rules file has, are refused with the new names."""
     plug_in("earlier", SOURCE.replace("no_moves_result", "stuck"))
     with pytest.raises(GameFault, match="stuck is called no_moves_result now"):
         load_game("earlier")
@@ -41,7 +42,7 @@ def test_an_old_constant_is_refused(plug_in: Install) -> None:
         load_game("earlier")
 
 
-def test_a_plain_name_is_no_hook(plug_in: Install) -> None:
-    """A plain variable or function may have the name of an old hook."""
+def test_a_variable_is_not_a_hook(plug_in: Install) -> None:
+    """A variable may have the name of an old hook."""
     plug_in("earlier", f"{SOURCE}\nforced = 3\n")
     assert load_game("earlier").title == "Tic-tac-toe"

@@ -1,6 +1,4 @@
-"""The style check finds every slip of compiled integers by line, with a fix, and passes right
-rules.
-"""
+"""The style check finds misuse of compiled integers by line, with a fix; correct rules pass."""
 
 import re
 from types import ModuleType
@@ -13,6 +11,7 @@ from engine.game import State
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import source_faults, style_faults
 
+#: The head of a rules file.
 HEAD = """
 from typing import Any
 import numpy as np
@@ -37,7 +36,7 @@ HALF = 0.5
 def faults_in(
     code: str, name: str = "helper(s: State, m: int) -> int", below: str = ""
 ) -> list[tuple[int, str]]:
-    """The faults of a rule with this body: the line within the body, and the message."""
+    """Returns the faults of a rule with this body, each as its line in the body and its message."""
     body = "".join(f"    {line}\n" for line in code.strip("\n").splitlines())
     source = f"{HEAD}@rule\ndef {name}:\n{body}"
     above = source.count("\n") - body.count("\n")
@@ -50,6 +49,7 @@ def faults_in(
     ]
 
 
+#: Body of a rule, line of the fault, message.
 WRONG = [
     ("return popcount(s[0] & 1)", 1, r"number 1 .* signed.*U\(\.\.\.\)"),
     ("x = s[0] | m\nreturn popcount(x)", 1, "number m .* signed"),
@@ -100,13 +100,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("code", "line", "message"), WRONG, ids=[code for code, _, _ in WRONG])
-def test_a_slip_is_told_by_line_with_its_cure(code: str, line: int, message: str) -> None:
-    """One wrong line is one fault, in that line, and the message says what to write instead."""
-    found = faults_in(code)
-    assert [at for at, _ in found] == [line]
-    assert re.search(message, found[0][1])
+def test_a_fault_is_reported_with_its_line_and_fix(code: str, line: int, message: str) -> None:
+    """A wrong line is one fault of that line, and the message says what to write instead."""
+    faults = faults_in(code)
+    assert [fault_line for fault_line, _ in faults] == [line]
+    assert re.search(message, faults[0][1])
 
 
+#: Bodies of correct rules.
 RIGHT = [
     '"""A docstring is no string."""\nreturn m + SEVEN * 3 - (m & 7)',
     "n = 0\nx = s[0]\nwhile x:\n    n += WEIGHTS[lsb(x) % 3]\n    x &= x - ONE\nreturn n",
@@ -131,15 +132,13 @@ RIGHT = [
 
 
 @pytest.mark.parametrize("code", RIGHT)
-def test_right_rules_are_left_alone(code: str) -> None:
-    """Counters, squares, casts and reused names that compile to what they say pass."""
+def test_correct_rules_pass(code: str) -> None:
+    """Counters, squares, casts and reused names with clear types pass."""
     assert faults_in(code) == []
 
 
-def test_hooks_are_judged_by_their_contract() -> None:
-    """A hook's parameters and result have their types without annotations, and `data` and `buf`
-    hold numbers.
-    """
+def test_hooks_have_the_types_of_their_contract() -> None:
+    """The parameters and the result of a hook have their types even without annotations."""
     assert faults_in("return s[0] ^ U(3)", "key(s)") == []
     assert faults_in("return 3", "key(s)")[0][1].startswith(
         "key returns a number (3) where a word is declared"
@@ -155,7 +154,7 @@ def test_hooks_are_judged_by_their_contract() -> None:
 
 
 def test_calls_between_rules_keep_their_types() -> None:
-    """A number where a rule takes a word, or the reverse, is reported where it is called."""
+    """A call with a number for a word, or a word for a number, is reported."""
     other = "\n\n@rule\ndef other(p: np.uint64, n: int) -> np.uint64:\n    return p << U(n)"
     assert faults_in("return popcount(other(s[0], m))", below=other) == []
     assert "other takes a word as p" in faults_in("return popcount(other(m, m))", below=other)[0][1]
@@ -180,10 +179,8 @@ def test_mutual_recursion_needs_signatures() -> None:
         assert [fault.line for fault in source_faults(text, vars(module))] == expected
 
 
-def test_what_is_outside_of_the_rules() -> None:
-    """An unmarked hook, another decorator, the compiler itself, and rules of another file are
-    refused.
-    """
+def test_faults_outside_the_rules() -> None:
+    """An unmarked hook, another decorator, numba, and a rule of another file are faults."""
 
     def borrowed(s: State) -> int:
         return 0
@@ -196,8 +193,8 @@ def test_what_is_outside_of_the_rules() -> None:
         "@njit\n@rule\ndef moves(s, buf):\n    return 0\n"
     )
     marked = jit.rule(lambda s, buf: 0)
-    found = source_faults(source, {**namespace, "status": lambda s: 0, "moves": marked})
-    assert [(fault.line, fault.what.split()[0]) for fault in found] == [
+    faults = source_faults(source, {**namespace, "status": lambda s: 0, "moves": marked})
+    assert [(fault.line, fault.what.split()[0]) for fault in faults] == [
         (1, "a"),
         (2, "a"),
         (3, "the"),
@@ -207,7 +204,7 @@ def test_what_is_outside_of_the_rules() -> None:
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_every_game_is_in_style(game_id: str) -> None:
+def test_every_game_passes(game_id: str) -> None:
     """No registered game has a fault of style."""
     module = load_game(game_id).module
     assert isinstance(module, ModuleType)

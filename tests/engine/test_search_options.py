@@ -26,9 +26,7 @@ LINES = 3
 
 
 def test_several_lines(searcher_of: Searchers) -> None:
-    """The best moves have the exact scores of a search with an open window, and lines that reach
-    those scores.
-    """
+    """The best moves have exact scores, each with a legal line that begins with its move."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 8, seed=5):
         position = line[6]
@@ -195,6 +193,7 @@ CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
 
+#: Hooks for these rules.
 HOOKS = '''
 
 @rule
@@ -230,7 +229,7 @@ def rank(s: State, m: int) -> int:
 
 @pytest.fixture
 def hinted(plug_in: Callable[[str, str], Path]) -> Game:
-    """Connect four with `tactical`, `unstable` and `rank`."""
+    """Returns connect four with `tactical`, `unstable` and `rank`."""
     plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
     return load_game("planted")
 
@@ -262,6 +261,7 @@ def test_hints_do_not_change_results(hinted: Game) -> None:
     check_hints(Searcher(hinted))
 
 
+#: Hooks with which no position is stable.
 RESTLESS = """
 
 @rule

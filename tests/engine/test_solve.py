@@ -1,4 +1,4 @@
-"""`python -m engine.solve` and the general search as a solver: exact results, clear errors."""
+"""`python -m engine.solve` and the general search as a solver: exact results and errors."""
 
 import json
 import os
@@ -22,23 +22,24 @@ from engine.search.driver import Control, Searcher
 from engine.search.job import MATE, Bound, Job, Limit
 from engine.search.report import Report
 from engine.solvers import general
-from engine.solvers.base import Solution, SolvedMove, named_solver
+from engine.solvers.base import Solution, SolvedMove, load_solver
 from engine.solvers.general import SIDE_NODES, SearchSolver, proven_result
 
 Install = Callable[[str, str], Path]
 
+#: All rows of sticks with at least two sticks.
 ROWS = [rows for rows in product(range(4), range(4), range(5)) if sum(rows) > 1]
 
 
 def misere_is_lost(rows: tuple[int, ...]) -> bool:
-    """Bouton's theorem for the game in which taking the last stick loses."""
+    """Returns whether the side to move loses misère nim, by Bouton's theorem."""
     if max(rows) <= 1:
         return sum(rows) % 2 == 1
     return reduce(xor, rows) == 0
 
 
-def test_sticks_are_solved_as_the_theorem_says() -> None:
-    """The solver's results and best moves in small positions are those of Bouton's theorem."""
+def test_sticks_are_solved_by_the_theorem() -> None:
+    """The solver's results and best moves agree with Bouton's theorem."""
     solver = SearchSolver(load_game("sticks"), table_bits=10)
     for rows in ROWS:
         problem = solver.problem("-".join(map(str, rows)) + " first", {"rows": "3-3-4"})
@@ -47,77 +48,83 @@ def test_sticks_are_solved_as_the_theorem_says() -> None:
         assert solution.score == (-1 if misere_is_lost(rows) else 1), rows
         for move in solution.best_moves:
             after = problem.position.play(move)
-            left = tuple(int(row) for row in after.text().split()[0].split("-"))
-            assert misere_is_lost(left) == (solution.score == 1), (rows, left)
+            remaining = tuple(int(row) for row in after.text().split()[0].split("-"))
+            assert misere_is_lost(remaining) == (solution.score == 1), (rows, remaining)
 
 
 class Minimax:
-    """The value of every move, by exhaustive search."""
+    """Exhaustive search, with the values of known positions."""
 
     def __init__(self) -> None:
         self._known: dict[State, int] = {}
 
     def value(self, position: Position) -> int:
-        """MATE minus the plies to the end for the side to move, if it wins."""
+        """Returns the value for the side to move; a win is MATE minus the plies to the end."""
         if position.state not in self._known:
             outcome = position.outcome()
             if outcome is None:
-                found = max(self.after(position, move) for move in position.moves())
+                value = max(self.after(position, move) for move in position.moves())
             else:
-                found = (
+                value = (
                     0
                     if outcome.winner is None
                     else MATE
                     if outcome.winner == position.turn
                     else -MATE
                 )
-            self._known[position.state] = found
+            self._known[position.state] = value
         return self._known[position.state]
 
     def after(self, position: Position, move: int) -> int:
-        """The value of a move: an end is a ply further away for the side that makes it."""
+        """Returns the value of a move for the side that makes it."""
         value = -self.value(position.play(move))
         return value - 1 if value > 0 else value + 1 if value < 0 else 0
 
 
 def check_all_moves(position: Position, solution: Solution, minimax: Minimax) -> None:
     """Asserts that a solution's results and bounds agree with minimax."""
-    told = {move.move: move for move in solution.moves}
+    solved = {move.move: move for move in solution.moves}
     values = {move: minimax.after(position, move) for move in position.moves()}
     best = max(values.values())
-    where = position.text()
-    assert (solution.value, solution.score, solution.bound) == (best, sign(best), "exact"), where
-    assert set(told) == set(values), where
+    text = position.text()
+    assert (solution.value, solution.score, solution.bound) == (best, sign(best), "exact"), text
+    assert set(solved) == set(values), text
     for move, value in values.items():
-        match told[move].bound:
+        match solved[move].bound:
             case "exact":
-                assert (told[move].value, told[move].score) == (value, sign(value)), (where, move)
+                assert (solved[move].value, solved[move].score) == (value, sign(value)), (
+                    text,
+                    move,
+                )
             case "lower":
-                assert told[move].value <= value, (where, move)
+                assert solved[move].value <= value, (text, move)
             case "upper":
-                assert told[move].value >= value, (where, move)
-        assert sign(told[move].value) == told[move].score, (where, move)
+                assert solved[move].value >= value, (text, move)
+        assert sign(solved[move].value) == solved[move].score, (text, move)
     assert set(solution.best_moves) == {move for move, value in values.items() if value == best}, (
-        where
+        text
     )
-    assert solution.moves[0].move in solution.best_moves, where
+    assert solution.moves[0].move in solution.best_moves, text
 
 
 def sign(value: int) -> int:
+    """Returns the sign of a value: 1, 0 or -1."""
     return (value > 0) - (value < 0)
 
 
 def reachable(position: Position) -> list[Position]:
-    """All positions that can follow from this one and are not over, each once."""
-    seen = {position.state: position}
-    for here in (order := [position]):
-        for after in map(here.play, here.moves()):
-            if after.outcome() is None and after.state not in seen:
-                seen[after.state] = after
-                order.append(after)
-    return order
+    """Returns all unfinished positions that are reachable from a position, each once."""
+    states = {position.state}
+    positions = [position]
+    for known in positions:
+        for after in map(known.play, known.moves()):
+            if after.outcome() is None and after.state not in states:
+                states.add(after.state)
+                positions.append(after)
+    return positions
 
 
+#: Games and options whose positions are all solved.
 STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows": "2-3-4"})]
 
 
@@ -126,16 +133,16 @@ STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows"
 def test_every_move_has_its_minimax_value(
     name: str, options: dict[str, str], side_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every exact score is the minimax value, and every other score a bound of it.
+    """An exact score is the minimax value, and any other score is a bound of it.
 
     With enough nodes all scores are exact.
     """
     monkeypatch.setattr(general, "SIDE_NODES", side_nodes)
     solver, minimax = SearchSolver(load_game(name), table_bits=10), Minimax()
     positions = reachable(solver.game.start(options))
-    chosen = positions if side_nodes == SIDE_NODES else positions[:: max(1, len(positions) // 300)]
+    sample = positions if side_nodes == SIDE_NODES else positions[:: max(1, len(positions) // 300)]
     unknown = 0
-    for position in chosen:
+    for position in sample:
         solution = solver.solve(position, Limit(), Control())
         assert solution is not None
         check_all_moves(position, solution, minimax)
@@ -147,47 +154,46 @@ def test_every_move_has_its_minimax_value(
     ("value", "bound", "known"),
     [
         (MATE - 5, layout.EXACT, (1, MATE - 5, "exact")),
-        (
-            MATE - 7,
-            layout.EXACT,
-            (1, MATE - 7, "lower"),
-        ),  # the table knew a win; a nearer one may be beyond the depth
+        # A win from the table; a nearer one may lie beyond the depth.
+        (MATE - 7, layout.EXACT, (1, MATE - 7, "lower")),
         (MATE - 7, layout.UPPER, (1, MATE - 5, "upper")),
         (40, layout.EXACT, (1, MATE - 5, "upper")),
-        (0, layout.EXACT, (1, MATE - 5, "upper")),  # a draw and an even evaluation look alike
+        # A draw and an even evaluation have the same value.
+        (0, layout.EXACT, (1, MATE - 5, "upper")),
         (-40, layout.UPPER, (1, MATE - 5, "upper")),
         (4 - MATE, layout.EXACT, (-1, 4 - MATE, "exact")),
-        (4 - MATE, layout.UPPER, (-1, 4 - MATE, "upper")),  # the first win that was found suffices
+        (4 - MATE, layout.UPPER, (-1, 4 - MATE, "upper")),  # one refutation suffices
         (8 - MATE, layout.EXACT, (-1, 8 - MATE, "upper")),
     ],
 )
 def test_what_an_unfinished_search_proves(
     value: int, bound: int, known: tuple[int, int, Bound]
 ) -> None:
-    """After a search of five plies that found a win in five, only ends are exact results.
+    """After a search of five plies only wins and losses within five plies are exact results.
 
-    Their distance is certain only within the depth. All numbers of a search without a horizon are
-    exact.
+    All values of a search without a horizon are exact.
     """
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
     )
     assert proven_result(report, 2, value, bound) == SolvedMove(2, *known)
-    whole = replace(report, solved=True)
-    bound_told: Bound = "exact" if bound == layout.EXACT else "upper"
-    assert proven_result(whole, 2, value, bound) == SolvedMove(2, sign(value), value, bound_told)
+    complete = replace(report, solved=True)
+    expected_bound: Bound = "exact" if bound == layout.EXACT else "upper"
+    assert proven_result(complete, 2, value, bound) == SolvedMove(
+        2, sign(value), value, expected_bound
+    )
 
 
+#: White mates with either of two moves.
 MATE_IN_ONE = "6k1/4Qppp/8/8/8/8/r4PPP/7K w - - 0 1"
 
 
-def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
+def test_only_exact_moves_are_best_moves(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In chess a mate is reported as exact long before the other moves are.
+    """In chess a mate is exact although the search of the other moves is not finished.
 
-    Losing moves are reported as losses, and no claim is made about the others. The position after
-    each exact move has that result too.
+    The position after each exact move has the same result.
     """
     monkeypatch.setattr(general, "SIDE_NODES", 100_000)
     assert solve.main(["chess", "--position", MATE_IN_ONE, "--json", "--seconds", "3600"]) == 0
@@ -205,29 +211,27 @@ def test_a_move_that_was_not_looked_at_to_the_end_is_no_best_one(
     for token, move in found["moves"].items():
         after = start.play(start.parse_move(token))
         if move["bound"] == "exact" and after.moves():
-            replied = solver.solve(after, Limit(), Control())
-            assert replied is not None
-            assert replied.score == -move["score"], token
-            assert abs(replied.value) == abs(move["value"]) + 1, token
+            reply_solution = solver.solve(after, Limit(), Control())
+            assert reply_solution is not None
+            assert reply_solution.score == -move["score"], token
+            assert abs(reply_solution.value) == abs(move["value"]) + 1, token
 
 
-def test_limits_hold_for_the_other_moves_too() -> None:
-    """A node limit covers the whole solution; at a time limit the bounds known so far remain.
+def test_limits_cover_the_side_searches() -> None:
+    """A node limit covers the whole solution; after a time limit the known bounds are returned.
 
-    Of many positions the rest stays unsolved.
+    In a batch the positions after the time limit stay unsolved.
     """
     solver = SearchSolver(load_game("tic-tac-toe"), table_bits=10)
     early = solver.problem("X...O....", {}).position
-    whole = solver.solve(early, Limit(), Control())
-    assert whole is not None
-    assert solver.solve(early, Limit(nodes=whole.nodes // 2), Control()) is None
+    complete = solver.solve(early, Limit(), Control())
+    assert complete is not None
+    assert solver.solve(early, Limit(nodes=complete.nodes // 2), Control()) is None
     late = solver.problem("XX.OO....", {}).position
     for nodes in range(10, 60):
         solution = solver.solve(late, Limit(nodes=nodes), Control())
         assert solution is not None
-        assert solution.nodes <= nodes + 4, (
-            "each of the other searches may see its limit a node late"
-        )
+        assert solution.nodes <= nodes + 4, "each side search may exceed its limit by a node"
 
     @contextmanager
     def expired() -> Iterator[None]:
@@ -246,7 +250,7 @@ def test_limits_hold_for_the_other_moves_too() -> None:
 
 
 def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
-    """From the empty board every first move draws, in the text and in the JSON."""
+    """Tic-tac-toe is a draw after every first move, in the text and in the JSON."""
     assert solve.main(["tic-tac-toe"]) == 0
     assert "score       +0, a draw" in capsys.readouterr().out
     assert solve.main(["tic-tac-toe", "--json"]) == 0
@@ -255,14 +259,14 @@ def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(found["line"]) == 9
 
 
-def test_a_win_counts_its_plies(capsys: pytest.CaptureFixture[str]) -> None:
-    """A result has its distance, and the best moves are all those that win soonest."""
+def test_a_win_has_its_distance(capsys: pytest.CaptureFixture[str]) -> None:
+    """A result has its distance in plies, and the best moves are those that win soonest."""
     assert solve.main(["tic-tac-toe", "--position", "XX.OO....", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["result"], found["best_moves"], found["score"]) == ("a win in 1 ply", ["c1"], 1)
 
 
-def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_may_prevent_a_solution(capsys: pytest.CaptureFixture[str]) -> None:
     """If the search does not finish within its limits, the command gives no score."""
     assert solve.main(["tic-tac-toe", "--nodes", "100"]) == 1
     out, err = capsys.readouterr()
@@ -270,8 +274,8 @@ def test_what_is_too_large_is_not_solved(capsys: pytest.CaptureFixture[str]) -> 
     assert "not solved within" in err
 
 
-def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
-    """Draughts is solved by its tables only; with more pieces the message says so."""
+def test_positions_outside_the_tables_are_not_solved(capsys: pytest.CaptureFixture[str]) -> None:
+    """Draughts is solved only by its tables; the error for other positions says so."""
     assert solve.main(["draughts"]) == 1
     out, err = capsys.readouterr()
     assert (out, err) == (
@@ -282,7 +286,7 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["checkers"], "there is no game 'checkers'"),
         (["tic-tac-toe", "--position", "XX"], "nine characters"),
@@ -291,19 +295,19 @@ def test_what_the_tables_do_not_tell_is_not_solved(capsys: pytest.CaptureFixture
         (["tic-tac-toe", "--file", "nothing.txt"], "nothing.txt cannot be read"),
     ],
 )
-def test_errors_are_told(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_wrong_arguments(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A wrong argument gives exit code 2 and one line on stderr."""
     assert solve.main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("solve: ")
-    assert told in err
+    assert message in err
 
 
 def test_a_bad_line_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error has the number of the first line that is not a position, comments counted."""
+    """The error has the line number of the first line that is not a position."""
     file = tmp_path / "suite.txt"
     file.write_text("# two positions\n.........\n\nXO\n")
     assert solve.main(["tic-tac-toe", "--file", str(file)]) == 2
@@ -311,7 +315,7 @@ def test_a_bad_line_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_file_is_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file gives the means over its positions."""
+    """For a file the command prints the means over its positions."""
     file = tmp_path / "suite.txt"
     file.write_text(".........\nXO.......\n")
     assert solve.main(["tic-tac-toe", "--file", str(file), "--json"]) == 0
@@ -320,21 +324,22 @@ def test_a_file_is_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert found["mean_us"] > 0 < found["mean_nodes"]
 
 
+#: A solver whose score is always 7.
 SOLVER = '''
-"""A solver that knows that the first move is best, and says so by a score of 7."""
+"""A solver for which the first move is always the best one."""
 
 from contextlib import nullcontext
 
 from engine.solvers.base import Problem, Solution, SolvedMove
 
 
-class Sure:
+class FixedSolver:
     def __init__(self, game): self.game = game
     def prepare(self): pass
     def expire(self): pass
-    def reaches(self, position, time_ms): return time_ms is None or time_ms > 500
+    def can_solve(self, position, time_ms): return time_ms is None or time_ms > 500
     def problem(self, text, options): return Problem(self.game.position(text), 7)
-    def describe(self, solution): return "sure"
+    def describe(self, solution): return "fixed"
     def solve(self, position, limit, control, *, timer=nullcontext):
         move = position.moves()[0]
         return Solution(7, 29_991, (SolvedMove(move, 7, 29_991),), (move,), 9, 1, 0.5)
@@ -353,7 +358,7 @@ class Sure:
         return b"book"
 
 
-make_solver = Sure
+make_solver = FixedSolver
 '''
 
 
@@ -362,52 +367,64 @@ class Searched(Exception):
 
 
 @pytest.fixture
-def sure(plug_in: Install) -> str:
-    """A game whose solver is the one above."""
+def game_with_solver(plug_in: Install) -> str:
+    """Returns the id of a game whose solver is SOLVER."""
     source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
-    named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure-of-all"\nSOLVER = "plugged_sure"')
-    plug_in("sure-of-all", named).with_name("plugged_sure.py").write_text(SOLVER)
-    sys.modules.pop("plugged_sure", None)  # of the test before
-    return "sure-of-all"
+    named = source.replace(
+        'NAME = "tic-tac-toe"', 'NAME = "with-solver"\nSOLVER = "plugged_solver_file"'
+    )
+    plug_in("with-solver", named).with_name("plugged_solver_file.py").write_text(SOLVER)
+    sys.modules.pop("plugged_solver_file", None)  # left by an earlier test
+    return "with-solver"
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_books_and_tables_are_told_of(
-    sure: str,
+def test_books_and_tables_as_json(
+    game_with_solver: str,
     is_terminal: bool,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """--json prints a line for programs; only a terminal shows progress."""
+    """--json prints one line of JSON; progress is shown only on a terminal."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
     work, out = tmp_path / "work", tmp_path / "book"
     work.write_text("")
     assert (
         solve.main(
-            [sure, "--make-book", "--plies", "4", "--work", str(work), "--out", str(out), "--json"]
+            [
+                game_with_solver,
+                "--make-book",
+                "--plies",
+                "4",
+                "--work",
+                str(work),
+                "--out",
+                str(out),
+                "--json",
+            ]
         )
         == 0
     )
-    told, shown = capsys.readouterr()
-    book = json.loads(told)
+    out_text, progress = capsys.readouterr()
+    book = json.loads(out_text)
     assert (book["file"], book["bytes"], book["plies"], out.read_bytes()) == (
         str(out),
         4,
         4,
         b"book",
     )
-    assert ("4 plies [###" in shown) == is_terminal
-    assert solve.main([sure, "--make-tables", "--json"]) == 0
-    told, shown_too = capsys.readouterr()
-    tables = json.loads(told)
+    assert ("4 plies [###" in progress) == is_terminal
+    assert solve.main([game_with_solver, "--make-tables", "--json"]) == 0
+    out_text, table_progress = capsys.readouterr()
+    tables = json.loads(out_text)
     assert (tables["pieces"], tables["entries"]) == (3, 10)
-    assert ("10 of 10 entries (100%)" in shown_too) == is_terminal
-    assert is_terminal or shown == shown_too == ""
+    assert ("10 of 10 entries (100%)" in table_progress) == is_terminal
+    assert is_terminal or progress == table_progress == ""
 
 
 @pytest.mark.parametrize(
-    ("work", "out", "told"),
+    ("work", "out", "message"),
     [
         ("none/work", "book", "none/work: No such file or directory"),
         (".", "book", "Is a directory"),
@@ -416,23 +433,26 @@ def test_books_and_tables_are_told_of(
         ("work", ".", "cannot write a file there"),
     ],
 )
-def test_files_that_cannot_be(
-    sure: str, work: str, out: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_unusable_files(
+    game_with_solver: str,
+    work: str,
+    out: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A book's file that cannot be read or written gives one line on stderr."""
     (tmp_path / "work").write_text("")
     (tmp_path / "picture").write_bytes(b"\x89PNG")
     files = ["--work", str(tmp_path / work), "--out", str(tmp_path / out)]
-    assert solve.main([sure, "--make-book", *files]) == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith("solve: ")
-    assert told in shown
-    assert shown.count("\n") == 1
+    assert solve.main([game_with_solver, "--make-book", *files]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("solve: ")
+    assert message in err
+    assert err.count("\n") == 1
 
 
-def test_a_reader_may_have_seen_enough(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_closed_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A closed pipe ends the command without an error."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -442,20 +462,18 @@ def test_a_reader_may_have_seen_enough(
     assert capsys.readouterr().err == ""
 
 
-def test_a_game_of_another_distribution_names_its_solver(
-    plug_in: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`engine.solve` and the top level use the named module, whose file is in the game's digest.
+def test_a_game_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`engine.solve` and the top level use the game's solver, whose file is part of the digest.
 
-    The level uses it if time is its only limit and suffices.
+    A search uses it only if its sole limit is a sufficient time.
     """
     source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
-    named = source.replace('NAME = "tic-tac-toe"', 'NAME = "sure"\nSOLVER = "plugged_solver"')
-    solver_file = plug_in("sure", named).with_name("plugged_solver.py")
+    named = source.replace('NAME = "tic-tac-toe"', 'NAME = "solved"\nSOLVER = "plugged_solver"')
+    solver_file = plug_in("solved", named).with_name("plugged_solver.py")
     with pytest.raises(GameFault, match="no module 'plugged_solver'"):
-        load_game("sure")
+        load_game("solved")
     solver_file.write_text(SOLVER)
-    game = load_game("sure")
+    game = load_game("solved")
     assert solve.solver_of(game).problem(".........", {}).score == 7
     searcher = Searcher(game)
 
@@ -464,28 +482,28 @@ def test_a_game_of_another_distribution_names_its_solver(
 
     monkeypatch.setattr(Searcher, "search", search)
 
-    def thought(**asked: object) -> tuple[str, int]:
-        job = Job("sure", game.digest, {}, ".........", (), "room", **asked)  # type: ignore[arg-type]
+    def answer_to(**fields: object) -> tuple[str, int]:
+        job = Job("solved", game.digest, {}, ".........", (), "room", **fields)  # type: ignore[arg-type]
         result = driver.answer(job, searcher, lambda: driver.Table(10), Control())
         return result.move, result.info.score
 
-    for reached in ({"level": 3}, {}, {"limit": Limit(time_ms=1000)}):
-        assert thought(**reached) == (game.start().tokens()[0], 29_991)
+    for limits in ({"level": 3}, {}, {"limit": Limit(time_ms=1000)}):
+        assert answer_to(**limits) == (game.start().tokens()[0], 29_991)
     # A share of 600 ms is too little for this solver.
-    for unreached in ({"level": 2}, {"limit": Limit(depth=9)}, {"limit": Limit(time_ms=600)}):
+    for limits in ({"level": 2}, {"limit": Limit(depth=9)}, {"limit": Limit(time_ms=600)}):
         with pytest.raises(Searched):
-            thought(**unreached)
+            answer_to(**limits)
     before = game.digest
     solver_file.write_text(SOLVER.replace("best", "good"))
     assert rules_digest(game.module) != before  # type: ignore[arg-type]
 
 
-def test_a_solver_that_is_not_there_is_a_fault_of_the_game(plug_in: Install) -> None:
-    """A module without `make_solver` is an error that names it."""
+def test_a_module_without_a_solver_is_refused(plug_in: Install) -> None:
+    """A solver module without `make_solver` raises GameFault with its name."""
     source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
     plug_in(
         "unsolved",
         source.replace('NAME = "tic-tac-toe"', 'NAME = "unsolved"\nSOLVER = "engine.view"'),
     )
     with pytest.raises(GameFault, match=r"the solver 'engine\.view' of unsolved cannot be loaded"):
-        named_solver(load_game("unsolved"))
+        load_solver(load_game("unsolved"))

@@ -1,4 +1,4 @@
-"""The tuner: its coefficients are right, a fit finds known numbers, and runs are repeatable."""
+"""The tuner: its coefficients are right, a fit finds known weights, and runs are repeatable."""
 
 import json
 import os
@@ -20,16 +20,16 @@ from engine.tune.__main__ import main
 from engine.tune.errors import TuneError
 from engine.tune.fit import Settings, cross_entropy, fit, fitted_scale, sigmoid
 from engine.tune.games import Plan, Played, WorkFile, read_matches
-from engine.tune.linear import Evaluation, Sums
+from engine.tune.linear import Evaluation, LinearModel
 from engine.tune.samples import Samples
 from engine.tune.selfplay import SelfPlay
 from engine.tune.tuning import require_numbers, tune, tuned_indexes
 
 Install = Callable[[str, str], Path]
 
+#: The evaluation of tic-tac-toe.
 PLAIN = "def evaluate(s: State, data: Any) -> int:\n    return 0\n"
-#: Number 0 counts always, 1 never, 11 is out of reach, and the cells have theirs from 2 on, in
-#: sixteenths.
+#: An evaluation with a bias, an unused number, a number for each cell in sixteenths, and spares.
 EVALUATE = """def lead(s: State, cell: int) -> int:
     return popcount(s[0] >> U(cell) & U(1)) - popcount(s[1] >> U(cell) & U(1))
 
@@ -42,6 +42,7 @@ def evaluate(s: State, data: Any) -> int:
             total += at(data, 2)[cell] * lead(s, cell)
     return (16 * data[0] + total) // 16
 """
+#: Tic-tac-toe with this evaluation and two DATA files.
 SOURCE = (
     Path(tic_tac_toe.__file__)
     .read_text("utf-8")
@@ -49,9 +50,9 @@ SOURCE = (
     .replace("DATA = ()", 'DATA = ("planted.bin", "planted.txt")')
     .replace(PLAIN, EVALUATE)
 )
-NUMBERS = "# by hand\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
-WIDTH = 12
-#: The first file is one word that is no number to tune.
+#: The numbers of the planted game.
+NUMBERS = "# manual\nbias: 7\nunused: 3\ncell: 100 -200*3 50 0*4 900\nspare: 5 5\n"
+#: The first DATA file is one word, which is not tuned.
 TEXT_FIRST = 1
 
 
@@ -68,14 +69,15 @@ def planted(plug_in: Install) -> Path:
 
 
 def random_states(count: int, seed: int) -> list[tuple[int, ...]]:
-    """Random boards, not only those that occur in matches."""
-    chance = np.random.Generator(np.random.PCG64(seed))
-    mine = chance.integers(0, 512, count)
-    other = chance.integers(0, 512, count) & ~mine
+    """Returns random boards, including unreachable ones."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    mine = rng.integers(0, 512, count)
+    other = rng.integers(0, 512, count) & ~mine
     return list(zip(mine.tolist(), other.tolist(), strict=True))
 
 
 def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
+    """Returns samples of states with results, five to a match."""
     count = len(states)
     return Samples(states, results, np.full(count, np.nan), np.arange(count) // 5)
 
@@ -86,9 +88,9 @@ def samples_of(states: list[tuple[int, ...]], results: Any) -> Samples:
 @pytest.mark.parametrize(
     "numbers", [[0], [1, 1, 1, 1, -5], [7] * 1000 + [3], list(range(-300, 300)), []]
 )
-def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
-    """Numbers are read as written, also from rows of many lines and with comments."""
-    text = format_rows([("a row", numbers), ("b", [2])], ["made by hand"])
+def test_numbers_survive_formatting(numbers: list[int]) -> None:
+    """Formatted rows are parsed to the same numbers, with comments and over several lines."""
+    text = format_rows([("a row", numbers), ("b", [2])], ["a comment"])
     assert max(map(len, text.splitlines())) <= 120
     rows = parse_rows(text, 10)
     assert [value for row in rows if row.name == "a row" for value in row.numbers] == numbers
@@ -96,18 +98,18 @@ def test_numbers_are_read_as_they_were_written(numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [("12", "a name, a colon"), (": 3", "a name, a colon"), ("man: 3.5", "'3.5' is not a whole"),
      ("m: x*2", "'x"),
      ("m: 3*", "not a whole"), ("m: 3*0", "too large"), ("m: 2147483648", "too large")],
 )  # fmt: skip
-def test_a_wrong_line_is_named(line: str, told: str) -> None:
+def test_a_wrong_line_is_named(line: str, message: str) -> None:
     """The error for a wrong line has its number and the reason."""
-    with pytest.raises(GameFault, match=f"line 3: .*{told}"):
+    with pytest.raises(GameFault, match=f"line 3: .*{message}"):
         parse_rows(f"# comment\nok: 1\n{line}\n")
 
 
-def test_rows_know_their_places(planted: Path) -> None:
+def test_rows_have_their_indexes(planted: Path) -> None:
     """Words and text form one array, and rows have the indexes that the rules use."""
     data = load_data(load_game("planted"))
     (file,) = number_files(load_game("planted"))
@@ -121,48 +123,50 @@ def test_rows_know_their_places(planted: Path) -> None:
 
 
 @pytest.mark.usefixtures("planted")
-def test_coefficients_are_what_the_evaluation_adds_up() -> None:
-    """With other numbers the model gives the evaluation, except for its rounding.
+def test_coefficients_predict_the_evaluation() -> None:
+    """With other numbers the linear model predicts the evaluation, up to rounding.
 
-    Numbers that are not read, or not tuned, have no entry.
+    Numbers that are unread or not tuned have no coefficient.
     """
     game = load_game("planted")
     evaluation = Evaluation(game)
     states = random_states(300, 1)
     tuned = tuned_indexes(require_numbers(game), (), ["unused"])
-    sums = evaluation.sums(states, tuned)
+    model = evaluation.linear_model(states, tuned)
     changed = evaluation.numbers.copy()
-    chance = np.random.Generator(np.random.PCG64(2))
-    changed[tuned] += chance.integers(-400, 400, len(tuned))
-    predicted = sums.values + totals(sums, (changed - evaluation.numbers)[tuned])
+    rng = np.random.Generator(np.random.PCG64(2))
+    changed[tuned] += rng.integers(-400, 400, len(tuned))
+    predicted = model.values + totals(model, (changed - evaluation.numbers)[tuned])
     assert np.abs(predicted - evaluation.values(states, changed)).max() <= 2
-    assert sums.bent == 0
+    assert model.nonlinear == 0
     occupied = [(mine | other).bit_count() for mine, other in states]
-    assert np.diff(sums.begins).tolist() == [1 + count for count in occupied]
+    assert np.diff(model.starts).tolist() == [1 + count for count in occupied]
 
 
-def totals(sums: Sums, change: Any) -> Any:
-    """The sum of each row."""
-    spans = zip(sums.begins[:-1], sums.begins[1:], strict=True)
-    return np.array([(sums.coefficients[a:b] * change[sums.columns[a:b]]).sum() for a, b in spans])
+def totals(model: LinearModel, change: Any) -> Any:
+    """Returns the sum of coefficient times change for each row."""
+    spans = zip(model.starts[:-1], model.starts[1:], strict=True)
+    return np.array(
+        [(model.coefficients[a:b] * change[model.columns[a:b]]).sum() for a, b in spans]
+    )
 
 
-def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
-    """An evaluation that is not linear has bent coefficients, a linear one has none."""
-    bent = (
+def test_nonlinear_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
+    """`nonlinear` is the share of coefficients that are not linear."""
+    source = (
         (planted.parent / "plugged_planted.py")
         .read_text()
         .replace("(16 * data[1] + total)", "abs(total)")
     )
-    plug_in("planted", bent)
+    plug_in("planted", source)
     for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
         planted.write_text(text + "\n")
         registry.forget()
         game = load_game("planted")
         assert (
             Evaluation(game)
-            .sums([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ()))
-            .bent
+            .linear_model([(1, 0), (3, 4)], tuned_indexes(require_numbers(game), (), ()))
+            .nonlinear
             == share
         )
 
@@ -172,33 +176,33 @@ def test_bent_coefficients_are_counted(plug_in: Install, planted: Path) -> None:
 
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
-    """A fit finds the numbers under which the results were drawn, within the sampling error.
+def test_a_fit_finds_the_true_numbers(seed: int) -> None:
+    """A fit finds the numbers from which the results were drawn, within the sampling error.
 
-    The same seed gives the same numbers to the bit, another seed others.
+    The same seed gives exactly the same numbers, and another seed other ones.
     """
     game = load_game("planted")
     states = random_states(20_000, seed)
     evaluation = Evaluation(game)
-    chance = np.random.Generator(np.random.PCG64(seed + 10))
+    rng = np.random.Generator(np.random.PCG64(seed + 10))
     true = evaluation.numbers.copy()
     cells = slice(3, 12)
-    true[cells] = chance.integers(-800, 800, 9)
+    true[cells] = rng.integers(-800, 800, 9)
     true[1] = 40
-    results = (chance.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
+    results = (rng.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
         float
     )
     tuned = tuned_indexes(require_numbers(game), (), ["unused", "spare"])
     settings = Settings(seed=seed, batch=256, rounds=40)
-    found = tune(game, samples_of(states, results), tuned, settings, 100.0)
+    tuned_game = tune(game, samples_of(states, results), tuned, settings, 100.0)
     # One number's share of 20,000 positions leaves an error of about 100 * 16 / sqrt(20,000 * 2 / 3
     # * 0.1).
-    assert np.abs(found.numbers - true)[cells].max() < 4 * 45
-    assert abs(found.numbers[1] - true[1]) < 4 * 2
-    assert found.gain.validation_after < found.gain.validation_before
+    assert np.abs(tuned_game.numbers - true)[cells].max() < 4 * 45
+    assert abs(tuned_game.numbers[1] - true[1]) < 4 * 2
+    assert tuned_game.gain.validation_after < tuned_game.gain.validation_before
     again = tune(game, samples_of(states, results), tuned, settings, 100.0)
-    assert (again.numbers == found.numbers).all()
-    assert again.gain == found.gain
+    assert (again.numbers == tuned_game.numbers).all()
+    assert again.gain == tuned_game.gain
     other = tune(
         game,
         samples_of(states, results),
@@ -206,49 +210,49 @@ def test_a_fit_finds_the_numbers_that_made_the_results(seed: int) -> None:
         Settings(seed=seed + 5, batch=256, rounds=2),
         100.0,
     )
-    assert (other.numbers != found.numbers).any()
+    assert (other.numbers != tuned_game.numbers).any()
 
 
-def synthetic(count: int, width: int, seed: int) -> tuple[Sums, Any]:
-    """Dense rows with random coefficients, all of whose evaluations are 0."""
-    chance = np.random.Generator(np.random.PCG64(seed))
-    coefficients = chance.normal(0, 1, count * width).astype(np.float32)
-    begins, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
-    return Sums(np.zeros(count), begins, columns, coefficients, 0.0), chance
+def synthetic(count: int, width: int, seed: int) -> tuple[LinearModel, Any]:
+    """Returns dense rows with random coefficients and evaluations of 0, and the generator."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    coefficients = rng.normal(0, 1, count * width).astype(np.float32)
+    starts, columns = np.arange(count + 1) * width, np.tile(np.arange(width, dtype=np.int32), count)
+    return LinearModel(np.zeros(count), starts, columns, coefficients, 0.0), rng
 
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     """The gradient equals the difference quotient of the loss."""
     from engine.tune.fit import make_batches
 
-    sums, chance = synthetic(200, 6, 3)
-    (batch,) = make_batches(sums, np.arange(200), np.zeros(200), chance.random(200), 1000)
-    weights = chance.normal(0, 1, 6)
+    model, rng = synthetic(200, 6, 3)
+    (batch,) = make_batches(model, np.arange(200), np.zeros(200), rng.random(200), 1000)
+    weights = rng.normal(0, 1, 6)
     gradient = batch.gradient(weights)
     for i in range(6):
-        moved = np.eye(6)[i] * 1e-5
+        step = np.eye(6)[i] * 1e-5
         up, down = (
-            cross_entropy(batch.logits(weights + way * moved), batch.targets) for way in (1, -1)
+            cross_entropy(batch.logits(weights + sign * step), batch.targets) for sign in (1, -1)
         )
         assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-8)
 
 
-def test_the_prior_holds_numbers_back() -> None:
-    """The larger the prior, the nearer all numbers stay to their start."""
-    sums, chance = synthetic(2000, 5, 4)
-    logits = sums.coefficients.reshape(2000, 5)[:, 0]
-    results, matches = (chance.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
-    found = [
-        fit(sums, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
+def test_the_prior_keeps_numbers_near_their_start() -> None:
+    """A larger prior keeps the numbers nearer to their start."""
+    model, rng = synthetic(2000, 5, 4)
+    logits = model.coefficients.reshape(2000, 5)[:, 0]
+    results, matches = (rng.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
+    fitted = [
+        fit(model, np.zeros(5), results, matches, 1.0, Settings(batch=200, prior=prior)).numbers
         for prior in (0.0, 1000.0, 1e6)
     ]
-    assert found[0][0] == pytest.approx(1, abs=0.2)
-    assert found[0][0] > 1.2 * found[1][0] > 20 * found[2][0] > 0
-    assert max(np.abs(one[1:]).max() for one in found) < 0.2
+    assert fitted[0][0] == pytest.approx(1, abs=0.2)
+    assert fitted[0][0] > 1.2 * fitted[1][0] > 20 * fitted[2][0] > 0
+    assert max(np.abs(numbers[1:]).max() for numbers in fitted) < 0.2
 
 
-def test_whole_matches_are_kept_for_validation() -> None:
-    """Positions of one match are never both in learning and in validation."""
+def test_validation_uses_whole_matches() -> None:
+    """All positions of a match are in the same set, for learning or for validation."""
     from engine.tune.fit import is_validation
 
     matches = np.repeat(np.arange(300), 7)
@@ -259,15 +263,15 @@ def test_whole_matches_are_kept_for_validation() -> None:
 
 @pytest.mark.parametrize("scale", [35.0, 400.0])
 def test_the_scale_is_found(scale: float) -> None:
-    """The fitted scale is that of the chances by which the results were drawn."""
-    chance = np.random.Generator(np.random.PCG64(8))
-    values = chance.normal(0, scale, 50_000)
-    results = (chance.random(50_000) < sigmoid(values / scale)).astype(float)
+    """The fitted scale is the one from which the results were drawn."""
+    rng = np.random.Generator(np.random.PCG64(8))
+    values = rng.normal(0, scale, 50_000)
+    results = (rng.random(50_000) < sigmoid(values / scale)).astype(float)
     assert fitted_scale(values, results) == pytest.approx(scale, rel=0.05)
 
 
-def test_no_scale_without_sense() -> None:
-    """An evaluation that does not predict the results has no scale."""
+def test_no_scale_without_information() -> None:
+    """An evaluation that explains no result has no scale."""
     with pytest.raises(TuneError, match="give --scale"):
         fitted_scale(np.zeros(10), np.ones(10))
 
@@ -276,22 +280,23 @@ def test_no_scale_without_sense() -> None:
 
 
 def plan_of(game: Game, **changed: Any) -> Plan:
-    made: dict[str, Any] = {
+    """Returns a plan of self-play."""
+    fields: dict[str, Any] = {
         "seed": 1,
         "nodes": 50,
         "least_random": 0,
         "most_random": 3,
         "options": {},
     }
-    return Plan(1, game.id, game.digest, **(made | changed))
+    return Plan(1, game.id, game.digest, **(fields | changed))
 
 
 @pytest.mark.usefixtures("planted")
-@pytest.mark.parametrize("cut_off", [0, 1, 17])
-def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_off: int) -> None:
-    """A resumed run gives the same file, even if the last line was cut off.
+@pytest.mark.parametrize("truncated", [0, 1, 17])
+def test_a_resumed_run_equals_a_single_one(tmp_path: Path, truncated: int) -> None:
+    """A resumed run gives the same file, even if the last line was truncated.
 
-    The results are those of the rules.
+    The results agree with the rules.
     """
     game = load_game("planted")
     plan = plan_of(game)
@@ -300,8 +305,8 @@ def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_of
         for count in counts:
             with WorkFile(path, plan) as file:
                 SelfPlay(game, plan).fill(file, count)
-            if count != 6 and cut_off:
-                path.write_bytes(path.read_bytes()[:-cut_off])
+            if count != 6 and truncated:
+                path.write_bytes(path.read_bytes()[:-truncated])
     assert paths[0].read_bytes() == paths[1].read_bytes()
     for played in read_matches(paths[0]):
         position = game.start({})
@@ -313,7 +318,7 @@ def test_a_resumed_run_is_the_same_as_one_without_a_break(tmp_path: Path, cut_of
 
 
 @pytest.mark.usefixtures("planted")
-def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
+def test_a_work_file_with_another_plan_is_refused(tmp_path: Path) -> None:
     """A work file with another plan is refused, and the message names what differs."""
     game = load_game("planted")
     path = tmp_path / "work"
@@ -326,7 +331,7 @@ def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
         list(read_matches(path))
     for other in ("something else\n", "a note without an end"):
         path.write_text(other)
-        with pytest.raises(TuneError, match="no work file"):
+        with pytest.raises(TuneError, match="not a work file"):
             WorkFile(path, plan_of(game))
         assert path.read_text() == other
 
@@ -337,9 +342,10 @@ def test_matches_made_in_another_way_are_not_mixed(tmp_path: Path) -> None:
 def test_the_command_tunes_a_game(
     planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command plays, fits and writes a file with the command and the losses at its head.
+    """The command plays, fits, and writes a file whose head has the command and the losses.
 
-    The positions of a file count as well; a second fit of the same matches writes the same numbers.
+    It also learns from a file of positions. A second fit of the same matches writes the same
+    numbers.
     """
     positions = tmp_path / "positions"
     positions.write_text("# ours\n...X.....; 1-0\n....X...O;0.5\n" * 200)
@@ -367,17 +373,17 @@ def test_the_command_tunes_a_game(
         "0.3",
     ]
     assert main([*command, *options, "--games", "40", "--out", str(out)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["written"] == [str(out)]
-    assert told["validation_after"] < told["validation_before"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["written"] == [str(out)]
+    assert report["validation_after"] < report["validation_before"]
     head = out.read_text().splitlines()[:5]
     assert head[1].startswith(
         "# python -m engine.tune planted --work work --positions positions --scale 100 --json"
     )
     assert head[2] == "# matches made with --seed 1 --nodes 30 --random 1-3"
-    assert f"{told['positions']:,} positions of {told['matches']:,} matches" in head[3]
+    assert f"{report['positions']:,} positions of {report['matches']:,} matches" in head[3]
     before = planted.read_text()
-    assert before == NUMBERS, "the game's own file is as it was"
+    assert before == NUMBERS, "the game's own file is unchanged"
     assert main([*command, *options]) == 0
     assert numbers_in(planted) == numbers_in(out) != numbers_in_text(NUMBERS)
     registry.forget()
@@ -388,15 +394,17 @@ def test_the_command_tunes_a_game(
 
 
 def numbers_in(path: Path) -> list[int]:
+    """Returns the numbers of a DATA file."""
     return numbers_in_text(path.read_text())
 
 
 def numbers_in_text(text: str) -> list[int]:
+    """Returns the numbers of a DATA text."""
     return [value for row in parse_rows(text) for value in row.numbers]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (
             ["tic-tac-toe", "--games", "1"],
@@ -418,29 +426,29 @@ def numbers_in_text(text: str) -> list[int]:
     ],
 )
 @pytest.mark.usefixtures("planted")
-def test_a_wrong_command_says_what_is_wrong(
+def test_wrong_commands(
     arguments: list[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A wrong command exits with 2 and changes nothing."""
+    """A wrong command exits with 2 and says what is wrong."""
     monkeypatch.chdir(tmp_path)
     with_work = ["--games", "1", "--work", "work"] if "--random" in arguments else []
     assert main([*arguments, *with_work]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [("...X.....", "line 1: a position, a semicolon"),
      ("..XX.....;1-0", "line 1: .*is not a position"),
      ("...X.....;2-0", "line 1: a position, a semicolon")],
 )  # fmt: skip
 def test_a_wrong_position_is_named(
-    line: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The error for a wrong position has its file and line."""
     import re
@@ -448,16 +456,16 @@ def test_a_wrong_position_is_named(
     path = tmp_path / "positions"
     path.write_text(line + "\n")
     assert main(["planted", "--positions", str(path)]) == 2
-    assert re.search(told, capsys.readouterr().err)
+    assert re.search(message, capsys.readouterr().err)
 
 
 def test_help() -> None:
-    """The program prints its help."""
-    done = subprocess.run(
+    """`--help` prints the options."""
+    completed = subprocess.run(
         [sys.executable, "-m", "engine.tune", "--help"],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ},
     )
-    assert "--score-weight" in done.stdout
+    assert "--score-weight" in completed.stdout

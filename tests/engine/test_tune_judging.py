@@ -1,4 +1,4 @@
-"""Judging a work file: the player's scores replace the old ones, and nothing else changes."""
+"""Judging a work file: only its scores change, to those of the judging player."""
 
 from pathlib import Path
 
@@ -14,12 +14,15 @@ from engine.tune.games import Plan, WorkFile, read_matches, read_plan
 from engine.tune.judging import judge
 from engine.tune.selfplay import SelfPlay
 
+#: The game of the work file.
 GAME = load_game("connect-four")
+#: The judging player.
 PLAYER = "nodes=300,table=fresh"
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a work file with six matches."""
     path = tmp_path_factory.mktemp("judging") / "work"
     plan = Plan(1, GAME.id, GAME.digest, 3, 20, 2, 6, {})
     with WorkFile(path, plan) as file:
@@ -55,14 +58,14 @@ def test_scores_are_those_of_the_player(work: Path, tmp_path: Path, every: int) 
     assert (plan.judge, plan.every, plan.nodes) == (PLAYER, every, 20)
 
 
-def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_equals_a_single_one(work: Path, tmp_path: Path) -> None:
     """A resumed run gives the same file; another judge cannot resume it."""
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    judge(GAME, work, whole, PLAYER, 2)
-    lines = whole.read_bytes().splitlines(keepends=True)
+    complete, part = tmp_path / "whole", tmp_path / "part"
+    judge(GAME, work, complete, PLAYER, 2)
+    lines = complete.read_bytes().splitlines(keepends=True)
     part.write_bytes(b"".join(lines[:3]) + lines[3][:-5])
     judge(GAME, work, part, PLAYER, 2)
-    assert part.read_bytes() == whole.read_bytes()
+    assert part.read_bytes() == complete.read_bytes()
     with pytest.raises(
         TuneError, match=r"judge nodes=300,table=fresh and not nodes=5, every 2 and not 1"
     ):
@@ -70,7 +73,7 @@ def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["chess", "--judge", "nodes=5"], "--judge needs --work FILE"),
         (["chess", "--work", "WORK", "--judge", "nodes=5"], "--judge needs --work FILE"),
@@ -89,21 +92,21 @@ def test_what_was_stopped_goes_on(work: Path, tmp_path: Path) -> None:
         (["breakthrough", "--work", "BREAK", "--judge", "speed=5", "--judged", "out"], "--judge: "),
     ],
 )
-def test_what_cannot_be_judged(
+def test_wrong_commands(
     arguments: list[str],
-    told: str,
+    message: str,
     work: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A wrong command prints a line, exits with 2 and writes no file."""
+    """A wrong command exits with 2, prints the reason and writes no file."""
     monkeypatch.chdir(tmp_path)
     other = tmp_path / "breakthrough"
     game = load_game("breakthrough")
     with WorkFile(other, Plan(1, game.id, game.digest, 1, 5, 1, 2, {})):
         pass
-    places = {"WORK": str(work), "BREAK": str(other)}
-    assert main([places.get(word, word) for word in arguments]) == 2
-    assert told in capsys.readouterr().err
+    paths = {"WORK": str(work), "BREAK": str(other)}
+    assert main([paths.get(word, word) for word in arguments]) == 2
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

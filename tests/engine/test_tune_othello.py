@@ -1,4 +1,4 @@
-"""The tuner of Othello's patterns: repeatable, and consistent with the game's evaluation."""
+"""The tuner of othello's patterns: repeatable, and consistent with the game's evaluation."""
 
 import random
 from pathlib import Path
@@ -16,7 +16,7 @@ from engine.tune.othello_positions import read_records
 
 
 def random_weights(seed: int) -> Any:
-    """Weights that a DATA file represents exactly."""
+    """Returns weights that a DATA file can represent exactly."""
     content = np.random.Generator(np.random.PCG64(seed)).integers(
         -9, 10, othello.PHASES * othello.PHASE_BYTES
     )
@@ -24,38 +24,39 @@ def random_weights(seed: int) -> Any:
     return tuner.unpacked(content.astype(np.int8).tobytes() + extras.astype("<i8").tobytes())
 
 
-def test_the_evaluation_sums_what_was_learnt() -> None:
-    """The game's evaluation on packed weights is the tuner's prediction; mirror images agree."""
+def test_the_evaluation_equals_the_prediction() -> None:
+    """The game's evaluation with packed weights equals the tuner's prediction."""
     content = tuner.packed(random_weights(1))
     assert tuner.packed(tuner.unpacked(content)) == content
     weights, data = tuner.unpacked(content), np.frombuffer(content, "<i8").astype(np.int64)
     native = compile_game(load_game("othello"), template)
-    twins, scratch = Memory(tuner.twin_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
-    chance, here = random.Random(1), load_game("othello").start()
+    shared, scratch = Memory(tuner.shared_weights()), np.zeros(template.SCRATCH_WORDS, np.int64)
+    rng, position = random.Random(1), load_game("othello").start()
     with np.errstate(over="ignore"):
-        while moves := here.moves():
-            p, o = int(here.state[0]), int(here.state[1])
-            expected = int(othello.evaluate(here.state, data))
+        while moves := position.moves():
+            p, o = int(position.state[0]), int(position.state[1])
+            expected = int(othello.evaluate(position.state, data))
             record = np.array([0, p, o, 0], np.uint64)
             sums = np.zeros(2 * othello.PHASES, np.int64)
             native.function("learn")(
-                Memory(record), 1, 0, Memory(weights), twins, Memory(scratch), Memory(sums)
+                Memory(record), 1, 0, Memory(weights), shared, Memory(scratch), Memory(sums)
             )
             phase = othello.phase_of(64 - (p | o).bit_count())
-            off = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0
-            assert abs(off - abs(expected)) <= 1, here.text()
-            here = here.play(chance.choice(moves))
+            error = sums[2 * phase] ** 0.5  # the error in eighths, for a lead of 0
+            assert abs(error - abs(expected)) <= 1, position.text()
+            position = position.play(rng.choice(moves))
 
 
-def test_matches_go_on_where_they_were_cut(tmp_path: Path) -> None:
-    """A work file that was cut within a match and resumed equals that of a single run."""
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    tuner.play_matches(whole, 3, seed=1, depth=1)
-    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3 + 5])
-    tuner.play_matches(cut, 3, seed=1, depth=1)
-    assert cut.read_bytes() == whole.read_bytes()
+def test_a_truncated_work_file_is_resumed(tmp_path: Path) -> None:
+    """A work file that was truncated within a match and resumed equals that of a single run."""
+    complete, part = tmp_path / "complete", tmp_path / "part"
+    tuner.play_matches(complete, 3, seed=1, depth=1)
+    part.write_bytes(complete.read_bytes()[: complete.stat().st_size * 2 // 3 + 5])
+    tuner.play_matches(part, 3, seed=1, depth=1)
+    assert part.read_bytes() == complete.read_bytes()
 
 
+#: Files that are not work files of this tuner.
 OTHER_FILES = {
     "a text": b"the only copy of a thesis\n" * 40,
     "a line without an end": b"notes",
@@ -66,10 +67,10 @@ OTHER_FILES = {
 
 @pytest.mark.parametrize("content", OTHER_FILES.values(), ids=OTHER_FILES)
 @pytest.mark.parametrize("matches", ["0", "3"])
-def test_other_files_are_left_alone(
+def test_other_files_are_refused(
     content: bytes, matches: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file without an origin is refused, whether matches are requested or not."""
+    """A file that is not this tuner's work file is refused and stays unchanged."""
     work, out = tmp_path / "work", tmp_path / "out.bin"
     work.write_bytes(content)
     assert tuner.main(["--work", str(work), "--matches", matches, "--out", str(out)]) == 2
@@ -78,34 +79,34 @@ def test_other_files_are_left_alone(
     assert not out.exists()
 
 
-def test_matches_made_in_another_way_do_not_mix(
+def test_a_work_file_with_other_settings_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A work file is resumed only with the same seed, depth and rules."""
     work = tmp_path / "work"
     tuner.play_matches(work, 2, seed=1, depth=1)
-    made = work.read_bytes()
-    for more, told in (
+    content = work.read_bytes()
+    for settings, message in (
         (["--seed", "2"], "seed 1 and not 2"),
         (["--depth", "2"], "depth 1 and not 2"),
     ):
-        asked = ["--work", str(work), "--matches", "3", "--depth", "1", *more]
-        assert tuner.main(asked) == 2
-        assert told in capsys.readouterr().err
-    work.write_bytes(made.replace(b'"rules":"', b'"rules":"x', 1).replace(b" \n", b"\n", 1))
+        arguments = ["--work", str(work), "--matches", "3", "--depth", "1", *settings]
+        assert tuner.main(arguments) == 2
+        assert message in capsys.readouterr().err
+    work.write_bytes(content.replace(b'"rules":"', b'"rules":"x', 1).replace(b" \n", b"\n", 1))
     assert tuner.main(["--work", str(work), "--matches", "3", "--depth", "1"]) == 2
     assert "rules x" in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_nothing_is_played(
+def test_no_match_is_played_without_need(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file with enough matches is not written, and no file is created without matches."""
+    """A file with enough matches is not written, and no empty file is created."""
     work, out = tmp_path / "work", tmp_path / "out.bin"
     tuner.play_matches(work, 4, seed=1, depth=1)
     work.chmod(0o444)
-    made = work.read_bytes()
-    when = work.stat().st_mtime_ns
+    content = work.read_bytes()
+    modified_ns = work.stat().st_mtime_ns
     for matches in ("0", "2"):
         assert (
             tuner.main(
@@ -113,16 +114,16 @@ def test_nothing_is_written_where_nothing_is_played(
             )
             == 0
         )
-    assert (work.read_bytes(), work.stat().st_mtime_ns) == (made, when)
-    assert len(read_records(work)) * 32 == len(made) - 256
+    assert (work.read_bytes(), work.stat().st_mtime_ns) == (content, modified_ns)
+    assert len(read_records(work)) * 32 == len(content) - 256
     assert tuner.main(["--work", str(work), "--out", str(work)]) == 2
     assert tuner.main(["--work", str(tmp_path / "none"), "--out", str(out)]) == 2
     assert "give --matches" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 
-def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
-    """The same command gives the same bytes, with less error than weights of 0."""
+def test_learning_reduces_the_error(tmp_path: Path) -> None:
+    """The command always writes the same bytes, which have less error than weights of 0."""
     work = tmp_path / "work"
     files = [tmp_path / "first.bin", tmp_path / "second.bin"]
     for file in files:
@@ -137,5 +138,7 @@ def test_learning_explains_what_it_saw(tmp_path: Path) -> None:
     leads = records[:, 3].view(np.int64)
     data = np.frombuffer(contents[0], "<i8").astype(np.int64)
     with np.errstate(over="ignore"):
-        told = [int(othello.evaluate((row[1], row[2], np.uint64(0)), data)) / 8 for row in records]
-    assert np.square(leads - told).mean() < 0.5 * np.square(leads.astype(float)).mean()
+        predicted = [
+            int(othello.evaluate((row[1], row[2], np.uint64(0)), data)) / 8 for row in records
+        ]
+    assert np.square(leads - predicted).mean() < 0.5 * np.square(leads.astype(float)).mean()

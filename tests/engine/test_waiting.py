@@ -10,12 +10,15 @@ from engine.pool.fair_queue import FairQueue
 
 @dataclass(frozen=True)
 class Item:
+    """A queued item: its room, its number, and whether `take` may return it."""
+
     affinity: str
     number: int
     is_wanted: bool = True
 
 
 def drain(queue: FairQueue[Item]) -> list[Item]:
+    """Takes all wanted items and returns them in order."""
     taken = []
     while (item := queue.take(lambda item: item.is_wanted)) is not None:
         taken.append(item)
@@ -38,8 +41,8 @@ def test_rooms_take_turns() -> None:
     ]
 
 
-def test_an_item_that_comes_back_goes_first() -> None:
-    """A job whose worker died goes to the head of the queue."""
+def test_a_returned_item_is_first() -> None:
+    """`put_first` puts an item at the head of the queue, even if the queue is full."""
     queue: FairQueue[Item] = FairQueue(2)
     queue.put(Item("a", 1))
     queue.put(Item("b", 1))
@@ -49,8 +52,8 @@ def test_an_item_that_comes_back_goes_first() -> None:
 
 
 @given(rooms=st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))
-def test_nothing_is_lost_and_order_is_kept(rooms: list[tuple[str, bool]]) -> None:
-    """Every wanted item is taken once, in its room's order; the others stay and can be removed."""
+def test_items_are_taken_in_order(rooms: list[tuple[str, bool]]) -> None:
+    """Each wanted item is taken once, in the order of its room; the others stay in the queue."""
     queue: FairQueue[Item] = FairQueue(1000)
     items = [Item(room, number, is_wanted) for number, (room, is_wanted) in enumerate(rooms)]
     for item in items:

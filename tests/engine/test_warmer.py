@@ -1,4 +1,4 @@
-"""The order in which the warmer compiles, with fake processes."""
+"""The order in which the warmer compiles games, with fake processes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -18,8 +18,8 @@ from engine.search.job import RulesChanged, SearchError, SearchFailed
 Key = tuple[str, Step]
 
 
-class Compiler:
-    """A fake process that compiles what it is sent when the test says so."""
+class FakeCompiler:
+    """A fake process whose compilations end when the test says so."""
 
     def __init__(
         self, pool: "FakePool", on_message: Callable[..., None], on_end: Callable[..., None]
@@ -29,7 +29,7 @@ class Compiler:
         self.on_end = on_end
         self.pid = len(pool.processes) + 1
         self.closed = False
-        self.given_way = False
+        self.is_idle = False
         pool.processes.append(self)
 
     async def start(self) -> None:
@@ -41,15 +41,15 @@ class Compiler:
 
     def send(self, command: CompileCommand) -> None:
         assert not self.closed
-        assert command.idle or not self.given_way, "a request needs a process of normal priority"
-        self.given_way = self.given_way or command.idle
+        assert command.idle or not self.is_idle, "a request needs a process of normal priority"
+        self.is_idle = self.is_idle or command.idle
         self.pool.commands.append((command.game, command.step))
         self.pool.changed.set()
 
-    def says(self, message: WorkerMessage) -> None:
+    def report(self, message: WorkerMessage) -> None:
         self.on_message(self, message)
 
-    def dies(self) -> None:
+    def die(self) -> None:
         self.on_end(self)
 
 
@@ -58,14 +58,14 @@ class FakePool:
 
     def __init__(self, spare: tuple[str, ...], cached: set[Key]) -> None:
         self.cached = cached
-        self.processes: list[Compiler] = []
+        self.processes: list[FakeCompiler] = []
         self.commands: list[Key] = []
         self.changes: list[tuple[str, WarmState]] = []
         self.settled: list[str] = []
         self.deaths = 0
         self.changed = asyncio.Event()
         self.warmer = Warmer(
-            lambda on_message, on_end: cast(WorkerProcess, Compiler(self, on_message, on_end)),
+            lambda on_message, on_end: cast(WorkerProcess, FakeCompiler(self, on_message, on_end)),
             spare,
             lambda game_id, state: self.changes.append((game_id, state)),
             self.settled.append,
@@ -75,31 +75,31 @@ class FakePool:
     def died(self) -> None:
         self.deaths += 1
 
-    async def ordered(self) -> Key:
-        """The next command."""
+    async def next_command(self) -> Key:
+        """Waits for the next command and returns it."""
         number = len(self.commands)
         while len(self.commands) == number:
             self.changed.clear()
             await self.changed.wait()
         return self.commands[-1]
 
-    def compiled(self, error: str | None = None, is_changed: bool = False) -> None:
+    def finish(self, error: str | None = None, is_changed: bool = False) -> None:
         """Ends the running compilation."""
         key = self.commands[-1]
         if error is None:
             self.cached.add(key)
-        self.processes[-1].says(Compiled(key[0], error, is_changed))
+        self.processes[-1].report(Compiled(key[0], error, is_changed))
 
 
-async def a_moment() -> None:
-    """Lets everything run that does not wait for a message."""
+async def run_pending_tasks() -> None:
+    """Lets all tasks run that do not wait for a message."""
     for _ in range(100):
         await asyncio.sleep(0)
 
 
 @pytest.fixture
 def warming(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Starts a warmer for a test."""
+    """Returns a function that runs a warmer with fake processes."""
 
     @asynccontextmanager
     async def begin(*spare: str, cached: set[Key] | None = None) -> AsyncIterator[FakePool]:
@@ -122,103 +122,103 @@ def warming(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
-    """The searches of all games are compiled before any addition, at idle priority too."""
+    """The searches of all games are compiled before any solver or persona."""
     async with warming("chess", "connect-four") as pool:
-        found = []
+        commands = []
         for _ in range(3):
-            found.append(await pool.ordered())
-            pool.compiled()
-        assert found == [
+            commands.append(await pool.next_command())
+            pool.finish()
+        assert commands == [
             ("chess", "search"),
             ("connect-four", "search"),
             ("connect-four", "solver"),
         ]
-        await a_moment()
-        assert len(pool.commands) == 3, "nobody has asked for a persona"
+        await run_pending_tasks()
+        assert len(pool.commands) == 3, "no persona was requested"
         pool.warmer.request("chess", "persona")
-        assert await pool.ordered() == ("chess", "persona")
+        assert await pool.next_command() == ("chess", "persona")
         assert [change for change in pool.changes if change[1] == "warm"] == [
             ("chess", "warm"), ("connect-four", "warm"),
         ]  # fmt: skip
 
 
-async def test_what_is_asked_for_ends_an_idle_compilation(warming: Any) -> None:
-    """A request ends an idle compilation, which starts anew after it."""
+async def test_a_request_ends_an_idle_compilation(warming: Any) -> None:
+    """A request ends an idle compilation, which is restarted afterwards."""
     async with warming("chess", "hex") as pool:
-        assert await pool.ordered() == ("chess", "search")
+        assert await pool.next_command() == ("chess", "search")
         pool.warmer.request("gomoku")
-        assert await pool.ordered() == ("gomoku", "search")
+        assert await pool.next_command() == ("gomoku", "search")
         assert [process.closed for process in pool.processes] == [True, False]
         assert pool.warmer.state("chess") == "cold"
-        pool.processes[0].says(Compiled("chess", None))  # too late
-        await a_moment()
+        pool.processes[0].report(Compiled("chess", None))  # too late
+        await run_pending_tasks()
         assert pool.warmer.state("chess") == "cold"
         assert pool.warmer.state("gomoku") == "warming"
-        pool.compiled()
-        assert await pool.ordered() == ("chess", "search")
+        pool.finish()
+        assert await pool.next_command() == ("chess", "search")
         assert pool.deaths == 0
 
 
-async def test_what_is_asked_for_while_the_process_starts(warming: Any) -> None:
+async def test_a_request_while_the_process_starts(warming: Any) -> None:
     """A request while the process starts prevents the idle compilation."""
     async with warming("chess") as pool:
         pool.warmer.add_idle_game("hex")
         while not pool.processes:
             await asyncio.sleep(0)
         pool.warmer.request("gomoku")
-        assert await pool.ordered() == ("gomoku", "search")
+        assert await pool.next_command() == ("gomoku", "search")
 
 
-async def test_those_that_are_asked_for_take_turns(warming: Any) -> None:
-    """Requests are served first come, first served, and do not end each other."""
+async def test_requests_are_served_in_order(warming: Any) -> None:
+    """Requests are served in order of arrival and do not end each other's compilation."""
     async with warming() as pool:
         pool.warmer.request("chess")
-        assert await pool.ordered() == ("chess", "search")
+        assert await pool.next_command() == ("chess", "search")
         pool.warmer.request("hex")
         pool.warmer.request("gomoku")
-        pool.compiled()
-        assert await pool.ordered() == ("hex", "search")
-        pool.compiled()
-        assert await pool.ordered() == ("gomoku", "search")
+        pool.finish()
+        assert await pool.next_command() == ("hex", "search")
+        pool.finish()
+        assert await pool.next_command() == ("gomoku", "search")
         assert len(pool.processes) == 1
 
 
-async def test_a_search_ends_what_is_less(warming: Any) -> None:
-    """A requested solver waits for its game's search, and any requested search preempts it."""
+async def test_a_requested_search_comes_first(warming: Any) -> None:
+    """A requested solver waits for its game's search, and a requested search preempts a solver."""
     async with warming() as pool:
         pool.warmer.request("othello", "solver")
         pool.warmer.request("othello")
-        assert await pool.ordered() == ("othello", "search")
-        pool.compiled()
-        assert await pool.ordered() == ("othello", "solver")
+        assert await pool.next_command() == ("othello", "search")
+        pool.finish()
+        assert await pool.next_command() == ("othello", "solver")
         pool.warmer.request("chess")
-        assert await pool.ordered() == ("chess", "search")
-        pool.compiled()
-        assert await pool.ordered() == ("othello", "solver")
+        assert await pool.next_command() == ("chess", "search")
+        pool.finish()
+        assert await pool.next_command() == ("othello", "solver")
 
 
-async def test_wanting_a_solver_does_not_end_the_search_of_its_game(warming: Any) -> None:
+async def test_a_requested_solver_does_not_end_its_search(warming: Any) -> None:
     """A requested solver does not end the compilation of its own game's search, even if idle."""
     async with warming("othello") as pool:
-        assert await pool.ordered() == ("othello", "search")
+        assert await pool.next_command() == ("othello", "search")
         pool.warmer.request("othello")
         pool.warmer.request("othello", "solver")
         pool.warmer.request("othello", "persona")
-        await a_moment()
+        await run_pending_tasks()
         assert pool.warmer.state("othello") == "warming"
-        pool.compiled()
-        assert await pool.ordered() == ("othello", "solver")
+        pool.finish()
+        assert await pool.next_command() == ("othello", "solver")
         assert pool.commands.count(("othello", "search")) == 1
         assert [process.closed for process in pool.processes] == [True, False], (
-            "the first one gives way"
+            "the idle process is closed after its compilation"
         )
 
 
-async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
-    """A step in the cache is settled before `request` returns, and needs no process."""
+async def test_a_cached_step_is_settled_at_once(warming: Any) -> None:
+    """A cached step is settled before `request` returns and needs no process."""
     cached: set[Key] = {("hex", "search"), ("hex", "persona")}
     async with warming("chess", cached=cached) as pool:
-        await pool.ordered()
+        await pool.next_command()
         pool.warmer.request("hex")
         assert pool.warmer.state("hex") == "warm"
         assert pool.settled == ["hex"]
@@ -226,36 +226,36 @@ async def test_what_the_cache_holds_is_settled_at_once(warming: Any) -> None:
         assert not pool.processes[0].closed
     async with warming("hex", cached=cached) as pool:
         await asyncio.wait_for(pool.warmer.settled("hex"), 60)
-        await a_moment()
+        await run_pending_tasks()
         assert pool.processes == []
 
 
-async def test_a_bar_by_the_processors_time(warming: Any) -> None:
-    """The percentage rises, restarts with its compilation, and is 100 only for a settled game."""
+async def test_progress_is_measured_in_processor_time(warming: Any) -> None:
+    """The percentage follows the processor time and is 100 only for a settled game."""
     async with warming("chess") as pool:
-        await pool.ordered()
-        told = [pool.warmer.percent("chess")]
+        await pool.next_command()
+        percentages = [pool.warmer.percent("chess")]
         for cpu_s in (cold.CPU_S["chess"] / 4, cold.CPU_S["chess"] * 20):
-            pool.processes[-1].says(Compiling("chess", round(cpu_s * 1000)))
-            told.append(pool.warmer.percent("chess"))
-        assert told == [0, 25, 99]
+            pool.processes[-1].report(Compiling("chess", round(cpu_s * 1000)))
+            percentages.append(pool.warmer.percent("chess"))
+        assert percentages == [0, 25, 99]
         pool.warmer.request("hex")
-        await pool.ordered()
+        await pool.next_command()
         assert pool.warmer.percent("chess") == 0
-        pool.compiled()
-        await pool.ordered()
-        pool.compiled()
+        pool.finish()
+        await pool.next_command()
+        pool.finish()
         await pool.warmer.settled("chess")
         assert pool.warmer.percent("chess") == pool.warmer.percent("hex") == 100
 
 
-async def test_a_compiler_that_dies_is_tried_again_and_then_no_more(warming: Any) -> None:
-    """After TRIES deaths the game has failed, and the next one is compiled."""
+async def test_a_compiler_that_dies_is_restarted_a_few_times(warming: Any) -> None:
+    """After TRIES deaths of its compiler a game has failed, and the next game is compiled."""
     async with warming("chess", "hex") as pool:
         for _ in range(TRIES):
-            assert await pool.ordered() == ("chess", "search")
-            pool.processes[-1].dies()
-        assert await pool.ordered() == ("hex", "search")
+            assert await pool.next_command() == ("chess", "search")
+            pool.processes[-1].die()
+        assert await pool.next_command() == ("hex", "search")
         assert pool.warmer.state("chess") == "failed"
         assert "died" in str(pool.warmer.error("chess"))
         assert pool.deaths == TRIES
@@ -265,26 +265,26 @@ async def test_a_compiler_that_dies_is_tried_again_and_then_no_more(warming: Any
 async def test_a_game_that_does_not_compile(
     warming: Any, is_changed: bool, kind: type[SearchError]
 ) -> None:
-    """A game whose search does not compile has failed, and none of its other steps are compiled.
+    """A game whose search does not compile has failed, and its other steps are not compiled.
 
-    Its error says whether its files were edited.
+    Its error is RulesChanged if its files were edited.
     """
     async with warming("draughts", "othello") as pool:
-        await pool.ordered()
-        pool.compiled("these rules do not compile", is_changed)
-        assert await pool.ordered() == ("othello", "search")
-        pool.compiled()
-        assert await pool.ordered() == ("othello", "solver")
+        await pool.next_command()
+        pool.finish("these rules do not compile", is_changed)
+        assert await pool.next_command() == ("othello", "search")
+        pool.finish()
+        assert await pool.next_command() == ("othello", "solver")
         error = pool.warmer.error("draughts")
         assert (type(error), str(error)) == (kind, "these rules do not compile")
 
 
-async def test_what_the_cache_has_lost_is_compiled_anew(warming: Any) -> None:
-    """A game that the cache has lost is compiled anew, before all games without a request."""
+async def test_a_lost_step_is_compiled_again(warming: Any) -> None:
+    """A game that the cache has lost is compiled again, before games that were not requested."""
     async with warming("hex", cached={("chess", "search")}) as pool:
         pool.warmer.request("chess")
-        await pool.ordered()
+        await pool.next_command()
         pool.cached.clear()
         pool.warmer.forget("chess")
         assert pool.warmer.state("chess") == "cold"
-        assert await pool.ordered() == ("chess", "search")
+        assert await pool.next_command() == ("chess", "search")

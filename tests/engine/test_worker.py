@@ -1,4 +1,4 @@
-"""The worker's side of the pipe, without a process."""
+"""The worker's side of the pipe, tested without a process."""
 
 import threading
 from itertools import pairwise
@@ -16,26 +16,27 @@ from engine.search.job import Info
 
 
 def info_of(depth: int, nodes: int) -> Info:
+    """Returns an info with this depth and number of nodes."""
     return Info(depth=depth, score=0, nodes=nodes, nps=0, time_ms=0, pv=("1",))
 
 
-def test_a_live_count_never_goes_back() -> None:
-    """A node count that is older than a completed depth is not reported after it."""
+def test_a_node_count_never_decreases() -> None:
+    """A live report never has fewer nodes than the last completed depth."""
     position = load_game("tic-tac-toe").start()
     control = Control()
     control.clear_published()
     assert _live_info(position, info_of(2, 15), control, 1.0).nodes == 15
 
 
-def test_a_depth_does_not_overtake_a_count() -> None:
+def test_a_depth_is_sent_after_an_earlier_count() -> None:
     """A completed depth waits until the companion has sent the count that it has read."""
     ours, theirs = Pipe()
     worker = Worker(SimpleNamespace(Control=lambda words: words), theirs, None, 0)
-    has_read, may_tell = threading.Event(), threading.Event()
+    has_read, may_send = threading.Event(), threading.Event()
 
     def slowly() -> Info:
         has_read.set()
-        assert may_tell.wait(60)
+        assert may_send.wait(60)
         return info_of(1, 15)
 
     companion = threading.Thread(target=worker._send_progress, args=(7, slowly))
@@ -43,38 +44,42 @@ def test_a_depth_does_not_overtake_a_count() -> None:
     assert has_read.wait(60)
     search = threading.Thread(target=worker._send_progress, args=(7, lambda: info_of(2, 20)))
     search.start()
-    search.join(0.05)  # without the lock it would be through by now
-    may_tell.set()
+    search.join(0.05)  # without the lock it would have ended by now
+    may_send.set()
     companion.join(60)
     search.join(60)
-    told = []
+    sent = []
     while ours.poll():
         message = decode_message(ours.recv_bytes())
         assert isinstance(message, Progress)
-        told.append((message.info.depth, message.info.nodes))
-    assert told == [(1, 15), (2, 20)]
+        sent.append((message.info.depth, message.info.nodes))
+    assert sent == [(1, 15), (2, 20)]
 
 
-def test_a_search_is_ended_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The companion expires a search once, exactly at its deadline.
+def test_a_search_expires_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The companion expires a search once, at its deadline.
 
-    It reports the node count before and after.
+    It reports node counts before and after the deadline.
     """
     now_s = [0.0]
     expired: list[float] = []
-    looks: list[float] = []
+    report_times_s: list[float] = []
 
-    class Ended:
+    class EndedAt:
+        """The event of the search's end, 1.8 s after its start."""
+
         def wait(self, seconds: float) -> bool:
             now_s[0] += seconds
             return now_s[0] > 1.8
 
     monkeypatch.setattr(worker_module, "time", SimpleNamespace(perf_counter=lambda: now_s[0]))
-    monkeypatch.setattr(worker_module, "_live_info", lambda running: looks.append(now_s[0]))
+    monkeypatch.setattr(
+        worker_module, "_live_info", lambda running: report_times_s.append(now_s[0])
+    )
     worker = Worker(SimpleNamespace(Control=lambda words: words), Pipe()[1], None, 0)
     running = SimpleNamespace(seconds=1.0, expire=lambda: expired.append(now_s[0]))
-    worker._run_companion(7, running, Ended())  # type: ignore[arg-type]
+    worker._run_companion(7, running, EndedAt())  # type: ignore[arg-type]
     assert expired == pytest.approx([1.0])
-    assert min(looks) == pytest.approx(PROGRESS_S)
-    assert max(looks) > 1.0
-    assert max(later - sooner for sooner, later in pairwise(looks)) <= 2 * PROGRESS_S
+    assert min(report_times_s) == pytest.approx(PROGRESS_S)
+    assert max(report_times_s) > 1.0
+    assert max(later - sooner for sooner, later in pairwise(report_times_s)) <= 2 * PROGRESS_S

@@ -1,1 +1,1 @@
-"""Checkers that share no code with what they check."""
+"""Checkers of logs and of client messages that share no code with the server."""

@@ -1,4 +1,4 @@
-"""Records what clients received and compares it with the server's log (docs: reliability)."""
+"""Records what clients received, and compares it with the server's logs."""
 
 import asyncio
 import sqlite3
@@ -23,12 +23,12 @@ from server.protocol.messages import (
     RoomCommand,
     Started,
 )
-from tests.oracle.referee import IllegalMove, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, new_referee
 
 #: The file name of the database in a data folder.
 DATABASE = "plyroom.sqlite3"
 
-_event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +42,36 @@ class RoomLog:
     commands: dict[tuple[str, str], tuple[int, int]]
 
 
-HEADS = "SELECT id, head, due_ms IS NOT NULL FROM rooms"
-EVENTS = "SELECT room, v, body FROM events ORDER BY room, v"
-COMMANDS = "SELECT room, identity, id, first_v, last_v FROM commands"
+#: All rooms of a database.
+HEADS_QUERY = "SELECT id, head, due_ms IS NOT NULL FROM rooms"
+#: The events of all rooms.
+EVENTS_QUERY = "SELECT room, v, body FROM events ORDER BY room, v"
+#: The command keys of all rooms, each with the v range of its events.
+COMMANDS_QUERY = "SELECT room, identity, id, first_v, last_v FROM commands"
+QUERIES = (HEADS_QUERY, EVENTS_QUERY, COMMANDS_QUERY)
 
 
 def read_logs(data: Path) -> dict[str, RoomLog]:
-    """Reads all rooms of a data folder, whether its server runs or not."""
+    """Reads the logs of all rooms in a data folder; a server may be running on it."""
     with closing(sqlite3.connect(data / DATABASE, timeout=10)) as database:
         database.execute("BEGIN")
-        return _logs(*(database.execute(query).fetchall() for query in (HEADS, EVENTS, COMMANDS)))
+        return _logs(*(database.execute(query).fetchall() for query in QUERIES))
 
 
 async def read_postgres_logs(postgres: Postgres, database: str) -> dict[str, RoomLog]:
-    """Reads all rooms of a PostgreSQL database."""
+    """Reads the logs of all rooms in a PostgreSQL database."""
     async with (
         postgres.session(database) as session,
         session.transaction(isolation="repeatable_read"),
     ):
-        return _logs(*[await session.fetch(query) for query in (HEADS, EVENTS, COMMANDS)])
+        return _logs(*[await session.fetch(query) for query in QUERIES])
 
 
 def _logs(heads: Iterable[Any], entries: Iterable[Any], keys: Iterable[Any]) -> dict[str, RoomLog]:
+    """The logs by room, from the rows of the three queries."""
     events: dict[str, dict[int, AnyEvent]] = defaultdict(dict)
     for room, v, body in entries:
-        events[room][v] = _event.decode(body)
+        events[room][v] = _event_decoder.decode(body)
     commands: dict[str, dict[tuple[str, str], tuple[int, int]]] = defaultdict(dict)
     for room, identity, key, first, last in keys:
         commands[room][identity, key] = (first, last)
@@ -97,13 +102,14 @@ class Journal:
     )
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
-    def acked(self, identity: str, command: RoomCommand, v: int | None) -> None:
+    def record_ack(self, identity: str, command: RoomCommand, v: int | None) -> None:
+        """Records an ack and wakes the tasks that wait for it."""
         self.acks.append(Acked(identity, command, v))
-        for wanted, future in self._waiting:
-            if len(self.acks) >= wanted and not future.done():
+        for count, future in self._waiting:
+            if len(self.acks) >= count and not future.done():
                 future.set_result(None)
 
-    async def more_acks(self, count: int) -> None:
+    async def wait_for_acks(self, count: int) -> None:
         """Returns after `count` more commands have been acknowledged."""
         future = asyncio.get_running_loop().create_future()
         entry = (len(self.acks) + count, future)
@@ -114,69 +120,71 @@ class Journal:
             self._waiting.remove(entry)
 
     def violations(self, logs: dict[str, RoomLog]) -> list[str]:
-        """The differences between the logs and what clients received; empty when all is well."""
-        found = [wrong for log in logs.values() for wrong in _log_violations(log)]
+        """The violations that the logs and the received messages show; empty if there are none."""
+        violations = [text for log in logs.values() for text in _log_violations(log)]
         for ack in self.acks:
-            found += _ack_violations(ack, logs.get(ack.command.room))
+            violations += _ack_violations(ack, logs.get(ack.command.room))
         for identity, command, code in self.refused:
             log = logs.get(command.room)
             if log is not None and (identity, command.id) in log.commands:
-                found.append(f"{command} was refused with {code}, and is in the log")
+                violations.append(f"{command} was refused with {code}, and is in the log")
         for (room, client), messages in self.seen.items():
-            found += [
-                f"{client} in {room}: {wrong}"
-                for wrong in _seen_violations(messages, logs.get(room))
+            violations += [
+                f"{client} in {room}: {text}" for text in _seen_violations(messages, logs.get(room))
             ]
-        return found
+        return violations
 
 
 def _log_violations(log: RoomLog) -> list[str]:
     """Checks that v counts 1, 2, 3, … and that each match follows the rules to one end."""
-    found: list[str] = []
+    violations: list[str] = []
     if sorted(log.events) != list(range(1, log.head + 1)):
-        found.append(f"{log.room}: the head is {log.head}, the events are {sorted(log.events)}")
-        return found
+        violations.append(
+            f"{log.room}: the head is {log.head}, the events are {sorted(log.events)}"
+        )
+        return violations
     created = log.events[1]
     if not isinstance(created, Created):
         return [f"{log.room}: the log starts with {created}"]
-    current: Referee | None = None
+    running: Referee | None = None
     match, ply = "", 0
     for v, event in sorted(log.events.items()):
         where = f"{log.room} v {v}"
         if isinstance(event, Started):
-            if current is not None:
-                found.append(f"{where}: a match began before the one before it was over")
-            current, match, ply = referee(created.game, created.options), event.match, 0
+            if running is not None:
+                violations.append(f"{where}: a match started before the previous one was over")
+            running, match, ply = new_referee(created.game, created.options), event.match, 0
         elif isinstance(event, Moved):
-            if current is None or (event.match, event.ply, event.seat) != (
+            if running is None or (event.match, event.ply, event.seat) != (
                 match,
                 ply,
-                current.turn,
+                running.turn,
             ):
-                return [*found, f"{where}: {event} where ply {ply} of {match} was to come"]
+                return [*violations, f"{where}: {event} where ply {ply} of {match} was expected"]
             try:
-                current.play(event.move)
+                running.play(event.move)
             except IllegalMove as error:
-                return [*found, f"{where}: {error}"]
+                return [*violations, f"{where}: {error}"]
             ply += 1
         elif isinstance(event, Finished):
-            if current is None or event.match != match:
-                return [*found, f"{where}: {event}, but no such match was running"]
+            if running is None or event.match != match:
+                return [*violations, f"{where}: {event}, but no such match was running"]
             on_board = event.how == "board"
-            if on_board != current.over or (on_board and event.winner != current.winner):
-                found.append(f"{where}: {event}, but the referee says otherwise")
-            current = None
-    return found
+            if on_board != running.over or (on_board and event.winner != running.winner):
+                violations.append(f"{where}: {event}, but the referee says otherwise")
+            running = None
+    return violations
 
 
 def _ack_violations(ack: Acked, log: RoomLog | None) -> list[str]:
+    """Checks that an acknowledged command is in the log at the v of its ack."""
     if log is None:
         return [f"{ack}: there is no such room"]
-    made = log.commands.get((ack.identity, ack.command.id))
-    if made is None or made[1] != ack.v:
-        return [f"{ack}: the log has {made} for it"]
+    v_range = log.commands.get((ack.identity, ack.command.id))
+    if v_range is None or v_range[1] != ack.v:
+        return [f"{ack}: the log has {v_range} for it"]
     if isinstance(ack.command, Move):
-        event = log.events.get(made[0])
+        event = log.events.get(v_range[0])
         if not isinstance(event, Moved) or (event.ply, event.move) != (
             ack.command.ply,
             ack.command.move,
@@ -189,17 +197,17 @@ def _seen_violations(messages: list[LoggedEvent | int], log: RoomLog | None) -> 
     """Checks that a client saw each event once, in order, as in the log; a snapshot may jump."""
     if log is None:
         return ["there is no such room"]
-    found: list[str] = []
+    violations: list[str] = []
     v = 0
     for message in messages:
         if isinstance(message, int):
             if message < v:
-                found.append(f"a snapshot of v {message} after v {v}")
+                violations.append(f"a snapshot of v {message} after v {v}")
             v = message
             continue
         if message.v != v + 1:
-            found.append(f"v {message.v} came after v {v}")
+            violations.append(f"v {message.v} came after v {v}")
         v = message.v
         if message.event != log.events.get(v) and not isinstance(message.event, Hidden):
-            found.append(f"saw {message}, the log has {log.events.get(v)}")
-    return found
+            violations.append(f"saw {message}, the log has {log.events.get(v)}")
+    return violations

@@ -1,6 +1,6 @@
-"""The rules of some simple games, written once more without any code of the engine.
+"""The rules of some simple games, written again without the engine's code.
 
-Tests use a referee to decide which moves are legal, whose turn it is and who has won.
+A referee tells a test which moves are legal, whose turn it is and who has won.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ class IllegalMove(Exception):
 
 @dataclass
 class Referee:
-    """One match: `turn` is the seat to move, `over` whether it has ended, `winner` its winner."""
+    """One match: `turn` is the seat to move, `winner` is None while it runs and after a draw."""
 
-    names: ClassVar[dict[str, type["Referee"]]] = {}
+    by_game: ClassVar[dict[str, type["Referee"]]] = {}
 
     options: Mapping[str, str]
     turn: int = 0
@@ -24,37 +24,38 @@ class Referee:
     winner: int | None = None
 
     def __init_subclass__(cls, game: str) -> None:
-        Referee.names[game] = cls
+        Referee.by_game[game] = cls
 
     def play(self, token: str) -> None:
-        """Plays a move for the seat to move; raises IllegalMove for an illegal one."""
+        """Plays a move of the seat to move; raises IllegalMove if the rules do not allow it."""
         if self.over:
             raise IllegalMove(f"{token} after the end")
         if token not in self.moves():
             raise IllegalMove(f"{token} is not one of {self.moves()}")
-        self.put(token)
+        self.apply(token)
         self.turn = 1 - self.turn
-        self.judge()
+        self.update_result()
 
     def moves(self) -> list[str]:
-        """The legal moves."""
+        """The legal moves of the seat to move, as tokens."""
         raise NotImplementedError
 
-    def put(self, token: str) -> None:
-        """Changes the board."""
+    def apply(self, token: str) -> None:
+        """Makes a legal move on the board."""
         raise NotImplementedError
 
-    def judge(self) -> None:
-        """Ends the match if the last move ended it; the turn has already passed on."""
+    def update_result(self) -> None:
+        """Ends the match if the last move ended it; `turn` is already the next seat."""
         raise NotImplementedError
 
     def end(self, winner: int | None) -> None:
+        """Ends the match; a winner of None means a draw."""
         self.over, self.winner = True, winner
 
 
-def referee(game: str, options: Mapping[str, str]) -> Referee:
-    """The referee of a new match."""
-    return Referee.names[game](options)
+def new_referee(game: str, options: Mapping[str, str]) -> Referee:
+    """A referee for a new match of the game."""
+    return Referee.by_game[game](options)
 
 
 @dataclass
@@ -75,10 +76,10 @@ class TicTacToe(Referee, game="tic-tac-toe"):
     def moves(self) -> list[str]:
         return [column + row for column in "abc" for row in "123" if column + row not in self.cells]
 
-    def put(self, token: str) -> None:
+    def apply(self, token: str) -> None:
         self.cells[token] = self.turn
 
-    def judge(self) -> None:
+    def update_result(self) -> None:
         mover = 1 - self.turn
         for line in self.LINES:
             if all(self.cells.get(line[n : n + 2]) == mover for n in (0, 2, 4)):
@@ -91,24 +92,25 @@ class TicTacToe(Referee, game="tic-tac-toe"):
 @dataclass
 class ConnectFour(Referee, game="connect-four"):
     columns: list[list[int]] = field(default_factory=lambda: [[] for _ in range(7)])
-    last: int = 0
+    last_column: int = 0
 
     def moves(self) -> list[str]:
         return ["abcdefg"[n] for n in range(7) if len(self.columns[n]) < 6]
 
-    def put(self, token: str) -> None:
-        self.last = "abcdefg".index(token)
-        self.columns[self.last].append(self.turn)
+    def apply(self, token: str) -> None:
+        self.last_column = "abcdefg".index(token)
+        self.columns[self.last_column].append(self.turn)
 
-    def disc(self, column: int, row: int) -> int | None:
+    def disc_at(self, column: int, row: int) -> int | None:
+        """The seat whose disc lies there, or None."""
         inside = 0 <= column < 7 and 0 <= row < len(self.columns[column])
         return self.columns[column][row] if inside else None
 
-    def judge(self) -> None:
-        mover, row = 1 - self.turn, len(self.columns[self.last]) - 1
+    def update_result(self) -> None:
+        mover, row = 1 - self.turn, len(self.columns[self.last_column]) - 1
         for right, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
             line = "".join(
-                "x" if self.disc(self.last + n * right, row + n * up) == mover else "."
+                "x" if self.disc_at(self.last_column + n * right, row + n * up) == mover else "."
                 for n in range(-3, 4)
             )
             if "xxxx" in line:
@@ -133,22 +135,22 @@ class Sticks(Referee, game="sticks"):
             if sum(self.rows) - take >= 1
         ]
 
-    def put(self, token: str) -> None:
+    def apply(self, token: str) -> None:
         row, take = token.split("x")
         self.rows[int(row) - 1] -= int(take)
 
-    def judge(self) -> None:
+    def update_result(self) -> None:
         if sum(self.rows) == 1:
             self.end(1 - self.turn)
 
 
 @dataclass
 class Breakthrough(Referee, game="breakthrough"):
-    men: dict[str, int] = field(default_factory=dict)
-    last: str = ""
+    pieces: dict[str, int] = field(default_factory=dict)
+    last_square: str = ""
 
     def __post_init__(self) -> None:
-        self.men = {
+        self.pieces = {
             column + row: seat
             for seat, rows in enumerate(("12", "78"))
             for row in rows
@@ -156,23 +158,25 @@ class Breakthrough(Referee, game="breakthrough"):
         }
 
     def moves(self) -> list[str]:
-        found = []
-        for square, seat in self.men.items():
+        moves = []
+        for square, seat in self.pieces.items():
             if seat != self.turn:
                 continue
             row = str(int(square[1]) + (1 if seat == 0 else -1))
-            for side in (-1, 0, 1):
-                goal = chr(ord(square[0]) + side) + row
-                there = self.men.get(goal)
-                if "a" <= goal[0] <= "h" and (there is None if side == 0 else there != seat):
-                    found.append(square + goal)
-        return found
+            for shift in (-1, 0, 1):
+                target = chr(ord(square[0]) + shift) + row
+                occupant = self.pieces.get(target)
+                if "a" <= target[0] <= "h" and (
+                    occupant is None if shift == 0 else occupant != seat
+                ):
+                    moves.append(square + target)
+        return moves
 
-    def put(self, token: str) -> None:
-        self.last = token[2:]
-        del self.men[token[:2]]
-        self.men[self.last] = self.turn
+    def apply(self, token: str) -> None:
+        self.last_square = token[2:]
+        del self.pieces[token[:2]]
+        self.pieces[self.last_square] = self.turn
 
-    def judge(self) -> None:
-        if self.last[1] in "18" or self.turn not in self.men.values():
+    def update_result(self) -> None:
+        if self.last_square[1] in "18" or self.turn not in self.pieces.values():
             self.end(1 - self.turn)

@@ -1,5 +1,6 @@
-"""Databases for the tests, and the server's log in plain text: by default every exception is drawn
-with all its variables, which takes seconds.
+"""Databases for the tests, and the server's log in plain text.
+
+structlog's default formats each exception with all its variables, which takes seconds.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -21,12 +22,13 @@ structlog.configure(
 
 @pytest.fixture
 async def database(postgres: Postgres) -> AsyncIterator[str]:
+    """The name of a new database with the schema."""
     async with postgres.database() as name:
         yield name
 
 
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgres]:
-    """A PostgreSQL that syncs, to be killed and restarted."""
+    """A PostgreSQL server with fsync, which tests kill and restart."""
     with private_postgres(**WITH_FSYNC) as server:
         yield server

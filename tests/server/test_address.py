@@ -1,4 +1,4 @@
-"""The origin of a connection, and which headers about it are trusted."""
+"""The address and scheme of a connection, and the proxy headers that are trusted."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ PROXIES = parse_proxies(["10.0.0.0/8", "fd00::/8"])
 def test_the_address_is_the_sockets_or_a_trusted_proxys_header(
     peer: str | None, forwarded: list[str], address: str
 ) -> None:
-    """The address is the last hop that is no trusted proxy; other senders' headers are ignored."""
+    """The address is the last hop that is not a trusted proxy; other peers' headers are ignored."""
     assert PROXIES.origin(peer, forwarded, []).address == address
 
 
@@ -51,24 +51,27 @@ def test_the_address_is_the_sockets_or_a_trusted_proxys_header(
 def test_only_a_trusted_proxy_says_that_it_is_https(
     peer: str, protos: list[str], is_https: bool
 ) -> None:
+    """X-Forwarded-Proto counts only if a trusted proxy sends it."""
     assert PROXIES.origin(peer, [], protos).is_https is is_https
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**64 - 1))
-def test_an_ipv6_network_has_one_key(number: int, other: int) -> None:
-    """IPv6 addresses that differ in their last 64 bits only have one key."""
-    one = parse_address(
+def test_an_ipv6_network_has_one_key(number: int, host_bits: int) -> None:
+    """IPv6 addresses that differ only in their last 64 bits have the same key."""
+    address = parse_address(
         f"{number >> 112:x}:{number >> 96 & 0xFFFF:x}:{number >> 80 & 0xFFFF:x}:1::"
     )
-    assert one is not None
-    neighbour = type(one)(int(one) | other)
+    assert address is not None
+    neighbour = type(address)(int(address) | host_bits)
     proxies = Proxies()
-    assert proxies.origin(str(one), [], []) == proxies.origin(str(neighbour), [], []) != Origin("")
+    assert (
+        proxies.origin(str(address), [], []) == proxies.origin(str(neighbour), [], []) != Origin("")
+    )
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
-def test_any_header_gives_an_answer(peer: str, headers: list[str]) -> None:
-    """Any header gives an answer, never an exception."""
+def test_any_header_gives_an_origin(peer: str, headers: list[str]) -> None:
+    """Any header gives an origin and raises no exception."""
     assert isinstance(PROXIES.origin(peer, headers, headers), Origin)
     assert isinstance(PROXIES.origin("10.0.0.1", headers, headers).address, str)
 

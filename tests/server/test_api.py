@@ -30,7 +30,8 @@ async def get(node: Node, target: str) -> Any:
     return answer.json
 
 
-async def refused(node: Node, target: str) -> tuple[int, str]:
+async def refusal(node: Node, target: str) -> tuple[int, str]:
+    """The status and code of a refused request."""
     answer = await node.get(target)
     return answer.status, answer.json["code"]
 
@@ -38,14 +39,12 @@ async def refused(node: Node, target: str) -> tuple[int, str]:
 @asynccontextmanager
 async def matches(
     count: int = 1,
-    world: FakeServer | None = None,
+    fake: FakeServer | None = None,
     settings: dict[str, Any] | None = None,
     **fields: Any,
 ) -> AsyncIterator[tuple[Node, str, list[str]]]:
-    """A node with a number of finished matches in one room, the newest last; Ada wins each with
-    three moves to two.
-    """
-    async with serve(world, **(settings or {})) as node:
+    """A node, a room with `count` finished matches and a running one, and their ids in order."""
+    async with serve(fake, **(settings or {})) as node:
         ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
         room = await ada.create(**fields)
         await ada.ack(ada.join(room))
@@ -65,7 +64,7 @@ async def matches(
 
 
 async def test_games() -> None:
-    """Every game comes with the data to offer it: title, options, levels, rules, board, start."""
+    """The list of games has every game, with its options and levels."""
     async with serve() as node:
         games = (await get(node, "/api/games"))["games"]
         assert [game["id"] for game in games] == game_ids()
@@ -83,7 +82,9 @@ async def test_a_broken_game_is_left_out() -> None:
     with structlog.testing.capture_logs() as logs:
         async with serve(FakeServer(find_game=find)) as node:
             games = (await get(node, "/api/games"))["games"]
-            assert [game["id"] for game in games] == [one for one in game_ids() if one != "sticks"]
+            assert [game["id"] for game in games] == [
+                game_id for game_id in game_ids() if game_id != "sticks"
+            ]
     assert [line["game"] for line in logs if line["event"] == "game left out"] == ["sticks"]
 
 
@@ -94,7 +95,7 @@ async def test_finished_matches_page_by_page() -> None:
         target = "/api/matches?limit=3"
         while True:
             page = await get(node, target)
-            seen += [one["match"] for one in page["matches"]]
+            seen += [match["match"] for match in page["matches"]]
             if page["next"] is None:
                 break
             target = f"/api/matches?limit=3&before={page['next']}"
@@ -107,7 +108,10 @@ async def test_finished_matches_page_by_page() -> None:
             5,
         )
         assert first["over"] == {"winner": 0, "how": "board", "reason": "three in a row"}
-        assert [one["identity"] for one in first["seats"]] in (["ada", "ben"], ["ben", "ada"])
+        assert [occupant["identity"] for occupant in first["seats"]] in (
+            ["ada", "ben"],
+            ["ben", "ada"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -115,24 +119,24 @@ async def test_finished_matches_page_by_page() -> None:
     ["limit=0", "limit=101", "limit=x", "limit=-1", "limit=", "before=x", "before=1", "before=-"],
 )
 async def test_an_invalid_page_is_refused(query: str) -> None:
-    """An invalid page gets 400 with what was expected."""
+    """Invalid page parameters get 400 message.malformed."""
     async with serve() as node:
-        assert await refused(node, f"/api/matches?{query}") == (400, Code.MESSAGE_MALFORMED)
+        assert await refusal(node, f"/api/matches?{query}") == (400, Code.MESSAGE_MALFORMED)
 
 
 async def test_unlisted_matches_are_not_in_the_list() -> None:
-    """I15: unlisted matches open by their id, which cannot be guessed, and are listed nowhere."""
+    """I15: an unlisted match can be read by its id only; no list has it."""
     async with matches(visibility="unlisted") as (node, room, ids):
         assert (await get(node, "/api/matches"))["matches"] == []
         assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
-        assert await refused(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
+        assert await refusal(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
 
 
 async def test_a_match_has_its_moves() -> None:
-    """A match has all of its moves and none of another in the same room, also while it runs."""
+    """A match, finished or running, has exactly its own moves."""
     async with matches(3) as (node, room, ids):
         match = await get(node, f"/api/matches/{ids[1]}")
-        assert [one["move"] for one in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
+        assert [move["move"] for move in match["moves"]] == ["a1", "b1", "a2", "b2", "a3"]
         assert (match["start"], match["number"], match["plies"]) == (".........", 2, 5)
         assert match["view"]["board"]["kind"] == "grid"
         running = await get(node, f"/api/matches/{ids[3]}")
@@ -140,11 +144,11 @@ async def test_a_match_has_its_moves() -> None:
         ben = Client(node.hub, "ben")
         await ben.ack(ben.move(room, 0, "b2"))
         running = await get(node, f"/api/matches/{ids[3]}")
-        assert [one["move"] for one in running["moves"]] == ["b2"]
+        assert [move["move"] for move in running["moves"]] == ["b2"]
 
 
 async def test_a_match_has_the_thoughts_of_the_ai() -> None:
-    """A match has the AI's thoughts by ply."""
+    """A match between AI seats has a thought for each ply."""
     async with serve() as node:
         ada = Client(node.hub, "ada")
         room = await ada.create(seats=(AI1, AI1))
@@ -159,60 +163,58 @@ async def test_a_match_has_the_thoughts_of_the_ai() -> None:
 
 
 async def test_views_of_any_ply() -> None:
-    """Views of a range of plies, each once; complete ranges are immutable and may be cached."""
+    """A range of plies has a view for each ply; a range that lies within the match is immutable."""
     async with matches() as (node, _, ids):
         base = f"/api/matches/{ids[0]}/views"
         views = (await get(node, base))["views"]
-        assert [one["ply"] for one in views] == [0, 1, 2, 3, 4, 5]
+        assert [view["ply"] for view in views] == [0, 1, 2, 3, 4, 5]
         assert views[0]["view"]["pieces"] == {}
         assert views[5]["view"]["pieces"] == {"a1": "X", "b1": "O", "a2": "X", "b2": "O", "a3": "X"}
-        for query, plies, kept in (
+        for query, plies, is_immutable in (
             ("?from=2&to=4", [2, 3, 4], True), ("?from=0&to=0", [0], True),
             ("?from=5&to=5", [5], True),
             ("?from=3", [3, 4, 5], False), ("?from=0&to=99", [0, 1, 2, 3, 4, 5], False),
             ("?to=2", [0, 1, 2], True),
         ):  # fmt: skip
             answer = await node.get(base + query)
-            assert [one["ply"] for one in answer.json["views"]] == plies, query
-            assert ("immutable" in answer.headers["cache-control"]) is kept, query
+            assert [view["ply"] for view in answer.json["views"]] == plies, query
+            assert ("immutable" in answer.headers["cache-control"]) is is_immutable, query
         for query in ("?from=6", "?from=x", "?from=3&to=2", "?to=-1", "?from=99999999999999999999"):
-            assert await refused(node, base + query) == (400, Code.MESSAGE_MALFORMED), query
+            assert await refusal(node, base + query) == (400, Code.MESSAGE_MALFORMED), query
 
 
-async def test_a_match_whose_game_is_gone_can_be_read() -> None:
-    """Without its game a match keeps its moves, its views are 409 game.changed, and it is listed by
-    id.
-    """
-    gone = False
+async def test_a_match_without_its_game_can_be_read() -> None:
+    """A match without its game is listed and has its moves; its views get 409 game.changed."""
+    is_removed = False
 
     def find(game_id: str) -> Game:
-        if gone:
+        if is_removed:
             raise UnknownGame(f"there is no game {game_id}")
         return load_game(game_id)
 
-    async with matches(world=FakeServer(find_game=find)) as (node, _, ids):
-        gone = True
+    async with matches(fake=FakeServer(find_game=find)) as (node, _, ids):
+        is_removed = True
         match = await get(node, f"/api/matches/{ids[0]}")
         assert len(match["moves"]) == 5
         assert (match["title"], match["view"]) == ("tic-tac-toe", None)
-        assert await refused(node, f"/api/matches/{ids[0]}/views") == (409, Code.GAME_CHANGED)
-        assert [one["match"] for one in (await get(node, "/api/matches"))["matches"]] == ids[:1]
+        assert await refusal(node, f"/api/matches/{ids[0]}/views") == (409, Code.GAME_CHANGED)
+        assert [match["match"] for match in (await get(node, "/api/matches"))["matches"]] == ids[:1]
 
 
 async def test_a_store_that_does_not_answer() -> None:
     """If the store does not answer, requests get 503 store.retry."""
     async with matches() as (node, _, ids):
         node.world.store.fail("events")
-        assert await refused(node, f"/api/matches/{ids[0]}") == (503, Code.STORE_RETRY)
+        assert await refusal(node, f"/api/matches/{ids[0]}") == (503, Code.STORE_RETRY)
         await get(node, f"/api/matches/{ids[0]}")
 
 
 async def test_a_server_error_reveals_no_details() -> None:
-    """A server error gets 500 server.fault; only the log has the details."""
-    world = FakeServer()
+    """An unexpected exception gets 500 server.fault; only the log has the details."""
+    fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
-        async with serve(world) as node:
-            world.store.matches = raises  # type: ignore[assignment,method-assign]
+        async with serve(fake) as node:
+            fake.store.matches = raises  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body
@@ -220,19 +222,17 @@ async def test_a_server_error_reveals_no_details() -> None:
 
 
 @asynccontextmanager
-async def asking(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
-    """A client of an API without a node; /details is what the metrics port serves as /readyz."""
+async def api_client(api: Api) -> AsyncIterator[TestClient[web.Request, web.Application]]:
+    """A client of an API without a node; /details is the metrics port's /readyz."""
     app = make_app(api, [web.get("/details", api.ready_details)])
     async with TestClient(TestServer(app)) as client:
         yield client
 
 
 async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
-    """A node whose clock differs from the store's by more than 250 ms is 503, either way; operators
-    see the difference.
-    """
+    """A node whose clock is more than 250 ms off gets 503; the metrics port shows how much."""
     ahead = [0]
-    async with asking(
+    async with api_client(
         Api(FakeServer().ports("n1"), Limits(Settings()), lambda: False, lambda: ahead[0])
     ) as client:
         for ahead[0], status in ((0, 200), (250, 200), (-250, 200), (251, 503), (-90_000, 503)):
@@ -244,9 +244,9 @@ async def test_a_node_whose_clock_is_off_is_not_ready() -> None:
 
 
 async def test_draining() -> None:
-    """/readyz is 503 once the end begins; /livez stays 200."""
+    """/readyz is 503 once the node drains; /livez stays 200."""
     draining = False
-    async with asking(
+    async with api_client(
         Api(FakeServer().ports("n1"), Limits(Settings()), lambda: draining)
     ) as client:
         assert (await client.get("/readyz")).status == 200
@@ -258,12 +258,12 @@ async def test_draining() -> None:
 
 
 async def test_the_public_port_says_only_whether_a_node_is_ready() -> None:
-    """Only the metrics port says why a node is not ready, and what its store says."""
-    world = FakeServer()
-    async with asking(Api(world.ports("n1"), Limits(Settings()), lambda: False)) as client:
-        world.store.fail("check")
+    """Only the metrics port says why a node is not ready, with the store's error."""
+    fake = FakeServer()
+    async with api_client(Api(fake.ports("n1"), Limits(Settings()), lambda: False)) as client:
+        fake.store.fail("check")
         assert await (await client.get("/readyz")).json() == {"status": "not ready"}
-        world.store.fail("check")
+        fake.store.fail("check")
         details = await (await client.get("/details")).json()
         assert details["status"] == "store unavailable"
         assert details["error"]

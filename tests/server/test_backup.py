@@ -1,5 +1,5 @@
-"""Backup and restore: one file format for both kinds of database, written while servers run
-and restored completely or not at all.
+"""Backup and restore: one file format for both kinds of database, written while servers run and
+restored completely or not at all.
 """
 
 import asyncio
@@ -37,53 +37,56 @@ from tests.support.log_entries import NOW_MS, TODAY, append, entries, new_room
 
 @pytest.fixture(params=KINDS)
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with empty_database(request.param, request) as one:
-        yield one
+    async with empty_database(request.param, request) as database:
+        yield database
 
 
-def silent(done: int, total: int) -> None:
-    """Ignores the progress."""
+def ignore_progress(done: int, total: int) -> None:
+    """A progress callback that does nothing."""
 
 
-async def taken(database: Database) -> bytes:
-    """A backup of the database."""
+async def make_backup(database: Database) -> bytes:
+    """A backup of the database, as bytes."""
     out = io.BytesIO()
     await database.run(
-        lambda connection: copies.backup(connection, "here", out, silent), snapshot=True
+        lambda connection: copies.backup(connection, "here", out, ignore_progress), snapshot=True
     )
     return out.getvalue()
 
 
-async def restored(database: Database, file: bytes) -> dict[str, int]:
+async def restore(database: Database, file: bytes) -> dict[str, int]:
+    """Restores a backup; returns the number of rows by table."""
     return await database.run(
-        lambda connection: copies.restore(connection, "here", io.BytesIO(file), silent)
+        lambda connection: copies.restore(connection, "here", io.BytesIO(file), ignore_progress)
     )
 
 
-async def checked(database: Database) -> Report:
+async def check(database: Database) -> Report:
     return await database.run(
-        lambda connection: verify(connection, load_game, silent), snapshot=True
+        lambda connection: verify(connection, load_game, ignore_progress), snapshot=True
     )
 
 
-def lines(file: bytes) -> list[Any]:
+def parse_lines(file: bytes) -> list[Any]:
+    """The lines of a backup, parsed."""
     return [json.loads(line) for line in gzip.decompress(file).splitlines()]
 
 
-def by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
+def rows_by_table(file: bytes) -> dict[str, list[dict[str, Any]]]:
     """The rows of a backup by table."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     columns: list[str] = []
-    for line in lines(file):
+    for line in parse_lines(file):
         if isinstance(line, list):
             rows.append(dict(zip(columns, line, strict=True)))
         elif "table" in line:
-            rows, columns = found.setdefault(line["table"], []), list(line["columns"])
-    return found
+            rows, columns = tables.setdefault(line["table"], []), list(line["columns"])
+    return tables
 
 
-def packed(content: list[Any]) -> bytes:
+def compress_lines(content: list[Any]) -> bytes:
+    """A backup file with these lines."""
     return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in content))
 
 
@@ -96,23 +99,23 @@ async def test_a_backup_restores_to_the_same(
 ) -> None:
     """A backup restores from each kind of database to each.
 
-    Every row is the same and rooms continue; only the epoch differs, so clients start anew.
+    Every row is the same and rooms continue. The epoch differs, so clients fetch snapshots.
     """
     async with database.open() as store:
         rooms = await play_matches(store)
         await store.bus_key()
         epoch = store.epoch
         heads = await store.heads(rooms)
-    file = await taken(database)
+    file = await make_backup(database)
     async with bare_database(target, request, "target") as other:
-        rows = await restored(other, file)
+        rows = await restore(other, file)
         before, after = await database.run(content), await other.run(content)
         assert {name: after[name] for name in copies.TABLES} == {
             name: before[name] for name in copies.TABLES
         }
         assert rows == {name: len(before[name]) for name in copies.TABLES}
         assert after["nodes"] == []
-        assert (await checked(other)).problems == []
+        assert (await check(other)).problems == []
         async with other.open() as store:
             assert store.epoch != epoch
             assert await store.heads(rooms) == heads
@@ -121,9 +124,7 @@ async def test_a_backup_restores_to_the_same(
 
 
 async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> None:
-    """While others write, a backup holds each room as a complete prefix of its log, and all
-    rooms at one moment: of two events in order, never the second without the first.
-    """
+    """A backup during writes shows all rooms at one moment, each with its log up to its head."""
     async with database.open() as store:
         for room in ("a", "b"):
             await store.create_room(new_room(room, count=1))
@@ -144,13 +145,13 @@ async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> 
             assert head is not None
             while (now := await store.head("a")) is not None and now.v < head.v + 5:
                 await asyncio.sleep(0)
-            files.append(await taken(database))
+            files.append(await make_backup(database))
         stop.set()
         last = await writing
         assert len(await store.events("a", 0, 10_000)) == last
     seen = []
     for file in files:
-        rows = by_table(file)
+        rows = rows_by_table(file)
         heads = {row["id"]: row["head"] for row in rows["rooms"]}
         for room, head_v in heads.items():
             assert [row["v"] for row in rows["events"] if row["room"] == room] == list(
@@ -158,70 +159,71 @@ async def test_a_backup_of_a_running_store_is_one_moment(database: Database) -> 
             )
         assert heads["b"] <= heads["a"] <= heads["b"] + 1
         seen.append(heads["a"])
-    assert seen == sorted(set(seen)), "the store went on between them"
+    assert seen == sorted(set(seen)), "the store was written between the backups"
 
 
 async def test_no_secret_is_in_a_backup(database: Database) -> None:
-    """A backup contains neither the bus key nor the epoch, and of tokens only their hashes."""
+    """A backup contains no bus key, no epoch, and only hashes of tokens."""
     async with database.open() as store:
         await play_matches(store)
         key, epoch = await store.bus_key(), store.epoch
-        text = gzip.decompress(await taken(database)).decode()
+        text = gzip.decompress(await make_backup(database)).decode()
     assert key.hex() not in text
     assert epoch not in text
     assert "psst" in text
 
 
-# --- what cannot be restored ----------------------------------------------------------------------
+# --- refused restores --------------------------------------------------------------------------
 
 
 async def test_a_damaged_backup_restores_nothing(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """A backup that is cut short, altered, incomplete or another file raises BadBackup and leaves
-    the database empty.
+    """A truncated, changed or incomplete backup, or another file, raises BadBackup.
+
+    The database stays empty.
     """
     async with database.open() as store:
         await play_matches(store)
-    file = await taken(database)
-    whole = lines(file)
+    file = await make_backup(database)
+    all_lines = parse_lines(file)
     flipped = bytearray(file)
     flipped[len(file) // 2] ^= 0x55
-    broken = {
+    damaged = {
         "cut": [file[:n] for n in (0, 5, 40, len(file) // 2, len(file) - 9, len(file) - 1)],
         "flipped": [bytes(flipped)],
-        "row": [packed(whole[:-5] + whole[-4:])],
-        "end": [packed(whole[:-1])],
+        "row": [compress_lines(all_lines[:-5] + all_lines[-4:])],
+        "end": [compress_lines(all_lines[:-1])],
         "line": [
-            packed([*whole[:3], {"table": "meta", "columns": {}}, *whole[3:]]),
-            packed([*whole[:2], "x"]),
+            compress_lines([*all_lines[:3], {"table": "meta", "columns": {}}, *all_lines[3:]]),
+            compress_lines([*all_lines[:2], "x"]),
         ],
-        "other": [b"a letter", gzip.compress(b"a letter"), packed([{"some": "thing"}])],
+        "other": [b"a letter", gzip.compress(b"a letter"), compress_lines([{"some": "thing"}])],
     }
     async with bare_database("sqlite", request, "target") as other:
         await other.run(migrate)
-        for kind, files in broken.items():
-            for one in files:
+        for kind, files in damaged.items():
+            for file_content in files:
                 with pytest.raises(copies.BadBackup):
-                    await restored(other, one)
+                    await restore(other, file_content)
                 assert not any(
                     rows for name, rows in (await other.run(content)).items() if name != "meta"
                 ), kind
-        await restored(other, file)
+        await restore(other, file)
 
 
 async def test_a_backup_goes_into_an_empty_store_only(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """A backup is not restored into a database with data, which stays unchanged."""
+    """A restore into a database with data is refused and changes nothing."""
     async with bare_database("sqlite", request, "source") as source:
         async with source.open() as store:
             await store.create_room(new_room("r1"))
-        file = await taken(source)
+        file = await make_backup(source)
     async with database.open() as store:
         await store.create_room(new_room("r2"))
     with pytest.raises(StoreError, match="not empty"):
-        await restored(database, file)
+        await restore(database, file)
     async with database.open() as store:
         assert await store.heads(["r1", "r2"]) == {"r2": 2}
 
@@ -233,7 +235,9 @@ async def test_nothing_is_restored_under_a_server_on_postgresql(
     async with empty_database("postgres", request) as database, database.open() as store:
         await store.heartbeat("n1", 60_000)
         with pytest.raises(StoreError, match="stop it first"):
-            await restored(database, packed([{"plyroom": "backup", "format": 1, "schema": "0003"}]))
+            await restore(
+                database, compress_lines([{"plyroom": "backup", "format": 1, "schema": "0003"}])
+            )
 
 
 async def test_nothing_is_restored_under_a_server_on_sqlite(
@@ -243,7 +247,7 @@ async def test_nothing_is_restored_under_a_server_on_sqlite(
     async with bare_database("sqlite", request) as source, source.open() as store:
         await store.create_room(new_room("r1"))
     file, data = tmp_path / "copy.plyroom", tmp_path / "data"
-    file.write_bytes(await taken(source))
+    file.write_bytes(await make_backup(source))
     with lock_folder(data):  # as a server does
         refused = await asyncio.to_thread(command, "restore", file, "--data", data)
         assert refused.exit_code == 1
@@ -253,32 +257,33 @@ async def test_nothing_is_restored_under_a_server_on_sqlite(
     assert done.exit_code == 0, done.stderr
 
 
-async def test_after_a_restore_the_days_count_anew(
+async def test_a_restore_restarts_the_expiry(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
-    """Guests and rooms of an old backup are not deleted at the first step of the expiry, and guests
-    who have sat are still marked.
+    """Guests and rooms of an old backup expire only a full period after the restore.
+
+    Guests who took a seat never do.
     """
     async with database.open() as store:
         await store.create_room(new_room("r1"))
         await store.mark_rooms_seen(["r1"], TODAY)
         for name in ("sat", "guest"):
             await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-        await store.mark_sat("sat")
-    file = await taken(database)
+        await store.mark_permanent("sat")
+    file = await make_backup(database)
     later = DaySpan(TODAY + 1000, TODAY + 970)
     async with bare_database("sqlite", request, "new") as new:
-        await restored(new, file)
+        await restore(new, file)
         async with new.open() as store:
             for _ in range(2):
                 assert (await store.expire_identities("", later, 9)).deleted == ()
                 assert (await store.expire_rooms("", later, 9)).deleted == ()
-            at_last = DaySpan(TODAY + 1031, TODAY + 1001)
-            assert (await store.expire_identities("", at_last, 9)).deleted == ("guest",)
-            assert (await store.expire_rooms("", at_last, 9)).deleted == ("r1",)
+            after_a_period = DaySpan(TODAY + 1031, TODAY + 1001)
+            assert (await store.expire_identities("", after_a_period, 9)).deleted == ("guest",)
+            assert (await store.expire_rooms("", after_a_period, 9)).deleted == ("r1",)
 
 
-async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.FixtureRequest) -> None:
+async def test_a_backup_of_an_older_schema_is_migrated(request: pytest.FixtureRequest) -> None:
     """A backup of an older schema is restored and then migrated; a newer one is refused."""
     async with (
         bare_database("sqlite", request) as old,
@@ -297,60 +302,63 @@ async def test_a_backup_of_an_older_schema_is_brought_up(request: pytest.Fixture
                 ),
                 {"now_ms": NOW_MS},
             )
-            for one in entries(1, 2):
-                row = {"v": one.v, "at_ms": one.at_ms, "body": one.body}
+            for entry in entries(1, 2):
+                row = {"v": entry.v, "at_ms": entry.at_ms, "body": entry.body}
                 connection.execute(
                     text("INSERT INTO events VALUES ('r1', :v, :at_ms, 0, :body)"), row
                 )
 
         await old.run(fill)
-        file = await taken(old)
-        assert lines(file)[0]["schema"] == "0001"
-        await restored(new, file)
+        file = await make_backup(old)
+        assert parse_lines(file)[0]["schema"] == "0001"
+        await restore(new, file)
         assert await new.run(schema.revision_of) == schema.HEAD
         async with new.open() as store:
             assert await store.events("r1", 0) == list(entries(1, 2))
             assert await store.head("r1") == RoomHead(2, "n1", NOW_MS)
         with pytest.raises(copies.BadBackup, match="newer Plyroom"):
-            await restored(newer, packed([{"plyroom": "backup", "format": 1, "schema": "9999"}]))
+            await restore(
+                newer, compress_lines([{"plyroom": "backup", "format": 1, "schema": "9999"}])
+            )
 
 
 # --- the commands ---------------------------------------------------------------------------------
 
 
 def command(*arguments: object, database: str = "") -> Result:
+    """Runs a `plyroom` command."""
     return CliRunner().invoke(
-        main, [str(one) for one in arguments], env={"PLYROOM_DATABASE": database}
+        main, [str(argument) for argument in arguments], env={"PLYROOM_DATABASE": database}
     )
 
 
 async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """backup, restore and verify: their output, their exit codes, and that they damage nothing."""
+    """The output and exit codes of backup, restore and verify."""
     source = tmp_path / "source"
     source.mkdir()
     file = tmp_path / "copy.plyroom"
-    async with bare_database("sqlite", request) as made, made.open() as store:
+    async with bare_database("sqlite", request) as database, database.open() as store:
         await play_matches(store)
         await asyncio.to_thread((tmp_path / "store.sqlite3").with_name, "x")
     (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
-    done = await asyncio.to_thread(command, "backup", file, "--data", source)
-    assert (done.exit_code, done.stdout.split(" of ")[0]) == (
+    result = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (result.exit_code, result.stdout.split(" of ")[0]) == (
         0,
         f"{file} holds 5 rooms with 31 events,",
     )
     assert file.stat().st_mode & 0o777 == 0o600
-    again = await asyncio.to_thread(command, "backup", file, "--data", source)
-    assert (again.exit_code, "already" in again.stderr) == (1, True)
-    nothing = await asyncio.to_thread(
+    repeated = await asyncio.to_thread(command, "backup", file, "--data", source)
+    assert (repeated.exit_code, "already" in repeated.stderr) == (1, True)
+    missing = await asyncio.to_thread(
         command, "backup", tmp_path / "none", "--data", tmp_path / "nowhere"
     )
-    assert (nothing.exit_code, "there is no database" in nothing.stderr) == (1, True)
+    assert (missing.exit_code, "there is no database" in missing.stderr) == (1, True)
     assert not (tmp_path / "none").exists()
     assert not (tmp_path / "nowhere").exists()
-    done = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
-    assert done.exit_code == 0, done.stderr
-    again = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
-    assert (again.exit_code, "not empty" in again.stderr) == (1, True)
+    result = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert result.exit_code == 0, result.stderr
+    repeated = await asyncio.to_thread(command, "restore", file, "--data", tmp_path / "target")
+    assert (repeated.exit_code, "not empty" in repeated.stderr) == (1, True)
     clean = await asyncio.to_thread(command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
@@ -368,11 +376,11 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         await other.run(
             lambda connection: connection.execute(update(tables.rooms).values(head=99)).rowcount
         )
-        found = await asyncio.to_thread(command, "verify", database=url)
-        assert found.exit_code == 1
-        assert len(found.stdout.splitlines()) == 5
-        assert "the head is 99, the log ends at" in found.stdout
-        assert "5 rooms, 31 events, 8 moves: 5 problems" in found.stderr
+        verified = await asyncio.to_thread(command, "verify", database=url)
+        assert verified.exit_code == 1
+        assert len(verified.stdout.splitlines()) == 5
+        assert "the head is 99, the log ends at" in verified.stdout
+        assert "5 rooms, 31 events, 8 moves: 5 problems" in verified.stderr
         unknown = await asyncio.to_thread(
             command, "verify", database=url.rpartition("/")[0] + "/nowhere"
         )

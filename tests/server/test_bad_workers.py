@@ -1,7 +1,8 @@
-"""Engine workers that lie, over a real broker: server/seats/answers.py and server/seats/remote.py.
+"""Engine workers that send invalid answers, over a real broker: server/seats/answers.py and
+server/seats/remote.py.
 
-Nothing from a worker reaches a room unchecked, and a bad worker ends no match while another engine
-can search.
+The server checks everything that a worker sends, and a bad worker ends no match while another
+engine can search.
 """
 
 import asyncio
@@ -30,18 +31,18 @@ from tests.server.test_remote_engines import (
     Network,
     Pool,
     ScriptedWorker,
+    accepted,
     answers,
-    broker_network,
     info,
     job,
+    open_broker_network,
     refuses,
-    taken,
 )
 from tests.support.clock import until
 from tests.support.fake_server import FakeServer
 
-#: A text that a bad worker wants people to read.
-POISON = "ev\u202eil\x1b[2J<b>words</b>"
+#: A text with control characters and markup that must reach no client.
+HOSTILE_TEXT = "ev\u202eil\x1b[2J<b>words</b>"
 
 Script = Callable[[work.Search], list[work.WorkerMessage]]
 replace = msgspec.structs.replace
@@ -49,65 +50,80 @@ MOVES = (RootMove("d", 7), RootMove("c", -2, "upper"))
 GOOD = Info(5, 7, 1000, 2000, 50, ("d", "c"), MOVES)
 
 
-def says(move: str = "d", told: Info = GOOD) -> Script:
-    return lambda order: [*taken(order), work.Answered(order.id, order.attempt, Result(move, told))]
+def answers_with(move: str = "d", analysis: Info = GOOD) -> Script:
+    """The script of a worker that answers with this move and analysis."""
+    return lambda command: [
+        *accepted(command),
+        work.Answered(command.id, command.attempt, Result(move, analysis)),
+    ]
 
 
-def progress(told: Info) -> Script:
-    return lambda order: [*taken(order), work.Progress(order.id, order.attempt, told)]
+def progress(analysis: Info) -> Script:
+    """The script of a worker that sends progress and no answer."""
+    return lambda command: [
+        *accepted(command),
+        work.Progress(command.id, command.attempt, analysis),
+    ]
 
 
-FALSE: dict[str, Info] = {
+#: Analyses that the server must refuse.
+INVALID_INFOS: dict[str, Info] = {
     "a score above a win": replace(GOOD, score=30_001),
-    "a number that no JSON carries": replace(GOOD, score=-(2**70)),
-    "a number that no browser carries": replace(GOOD, nodes=2**53),
-    "fewer nodes than none": replace(GOOD, nodes=-1),
+    "a number beyond 64 bits": replace(GOOD, score=-(2**70)),
+    "a number beyond 53 bits": replace(GOOD, nodes=2**53),
+    "a negative node count": replace(GOOD, nodes=-1),
     "a negative speed": replace(GOOD, nps=-1),
-    "a depth of nothing": replace(GOOD, depth=-1),
-    "a depth beyond all": replace(GOOD, depth=10**6),
-    "a time to come": replace(GOOD, time_ms=-1),
-    "a time beyond all": replace(GOOD, time_ms=10**12),
-    "a line that begins with no move": replace(GOOD, pv=(POISON, "d")),
-    "scores of no moves": replace(GOOD, moves=(RootMove(POISON, 1),)),
+    "a negative depth": replace(GOOD, depth=-1),
+    "an absurd depth": replace(GOOD, depth=10**6),
+    "a negative time": replace(GOOD, time_ms=-1),
+    "an absurd time": replace(GOOD, time_ms=10**12),
+    "a variation that begins with no move": replace(GOOD, pv=(HOSTILE_TEXT, "d")),
+    "a score of no move": replace(GOOD, moves=(RootMove(HOSTILE_TEXT, 1),)),
     "two scores of one move": replace(GOOD, moves=(RootMove("d", 1), RootMove("d", 2))),
-    "a score beyond all": replace(GOOD, moves=(RootMove("d", 10**9),)),
+    "an absurd score": replace(GOOD, moves=(RootMove("d", 10**9),)),
 }
-LIES: dict[str, Script] = {
-    "no move": says(POISON),
-    "an empty move": says(""),
-    "a move that is not allowed": says("h"),
-    "a move of another spelling": says(" d"),
-    "a quarantine": lambda order: [work.Refused(order.id, order.attempt, "quarantined", POISON)],
-    **{f"answers {what}": says("d", told) for what, told in FALSE.items()},
-    **{f"thinks {what}": progress(told) for what, told in FALSE.items()},
+#: Workers whose answers the server must refuse.
+BAD_SCRIPTS: dict[str, Script] = {
+    "no move": answers_with(HOSTILE_TEXT),
+    "an empty move": answers_with(""),
+    "an illegal move": answers_with("h"),
+    "a move with a space": answers_with(" d"),
+    "a quarantine": lambda command: [
+        work.Refused(command.id, command.attempt, "quarantined", HOSTILE_TEXT)
+    ],
+    **{
+        f"answer with {fault}": answers_with("d", analysis)
+        for fault, analysis in INVALID_INFOS.items()
+    },
+    **{f"progress with {fault}": progress(analysis) for fault, analysis in INVALID_INFOS.items()},
 }
 
 
-async def first_and_second(here: Network) -> tuple[ScriptedWorker, ScriptedWorker]:
-    """Two workers, of which the first one gets the searches as long as it is trusted."""
-    first, second = await here.add_worker(), await here.add_worker(cores=2)
+async def add_two_workers(network: Network) -> tuple[ScriptedWorker, ScriptedWorker]:
+    """Two workers; the first one gets all searches while the server trusts it."""
+    first, second = await network.add_worker(), await network.add_worker(cores=2)
     second.advertise(running=1)
-    await here.until(lambda: here.engines._workers[second.name].load > 0)
-    second.news = answers("e")
+    await network.until(lambda: network.engines._workers[second.name].load > 0)
+    second.script = answers("e")
     return first, second
 
 
-@pytest.mark.parametrize("lie", LIES)
-async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", BAD_SCRIPTS)
+async def test_a_bad_worker_gets_no_more_searches(fault: str, tmp_path: Path) -> None:
     """The search moves to the good worker.
 
-    The liar gets no more of that game, which the log says once, without its words.
+    The bad worker gets no more searches of that game. The log reports it once, without its text.
     """
-    async with broker_network(tmp_path) as here:
-        bad, _ = await first_and_second(here)
-        bad.news = LIES[lie]
+    async with open_broker_network(tmp_path) as network:
+        bad, _ = await add_two_workers(network)
+        bad.script = BAD_SCRIPTS[fault]
         seen: list[Info] = []
         with capture_logs() as logged:
             for number in range(3):
-                assert (await here.engines.search(job(f"r{number}"), seen.append)).move == "e"
-        assert len(bad.orders) == 1
+                assert (await network.engines.search(job(f"r{number}"), seen.append)).move == "e"
+        assert len(bad.commands) == 1
         assert seen == [info("e")] * 3
-        assert here.engines._metrics.bad_answers == 1
+        assert network.engines._metrics.bad_answers == 1
         assert [
             line["worker"] for line in logged if line["event"] == "worker not asked any more"
         ] == [bad.name]
@@ -115,110 +131,112 @@ async def test_a_worker_that_lies_is_not_asked_again(lie: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("broken", ["a wrong field", "too long"])
-async def test_an_answer_that_is_no_message(broken: str, tmp_path: Path) -> None:
+async def test_a_malformed_answer_moves_the_search(broken: str, tmp_path: Path) -> None:
     """A malformed answer moves the search to another worker at once."""
-    async with broker_network(tmp_path) as here:
-        bad, good = await first_and_second(here)
+    async with open_broker_network(tmp_path) as network:
+        bad, good = await add_two_workers(network)
 
-        def speak(order: work.Search) -> list[work.WorkerMessage]:
-            payload = work.encode(work.Answered(order.id, order.attempt, Result("d", GOOD)))
+        def malformed(command: work.Search) -> list[work.WorkerMessage]:
+            payload = work.encode(work.Answered(command.id, command.attempt, Result("d", GOOD)))
             payload = (
                 payload.replace(b'"depth":5', b'"depth":[]')
                 if broken == "a wrong field"
                 else payload
             )
             payload += b" " * work.MAX_BYTES if broken == "too long" else b""
-            bad.link.publish(work.answers_topic(order.server), payload, reliable=True)
+            bad.link.publish(work.answers_topic(command.server), payload, reliable=True)
             return []
 
-        bad.news = speak
-        assert (await here.search()).move == "e"
-        assert (await here.search()).move == "e"
-        assert (len(bad.orders), len(good.orders), here.engines.counts.lost) == (1, 2, 0)
+        bad.script = malformed
+        assert (await network.search()).move == "e"
+        assert (await network.search()).move == "e"
+        assert (len(bad.commands), len(good.commands), network.engines.counts.lost) == (1, 2, 0)
 
 
-async def test_nonsense_about_a_search_of_another_try_changes_nothing(tmp_path: Path) -> None:
+async def test_malformed_messages_about_another_attempt_change_nothing(tmp_path: Path) -> None:
     """Only a message with the search's id and current attempt can discredit a worker."""
-    async with broker_network(tmp_path) as here:
-        worker = await here.add_worker()
+    async with open_broker_network(tmp_path) as network:
+        worker = await network.add_worker()
 
-        def speak(order: work.Search) -> list[work.WorkerMessage]:
-            for search, attempt in (("another", 1), (order.id, 2)):
-                news = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
-                topic = work.answers_topic(order.server)
-                worker.link.publish(topic, news.replace(b'"depth":5', b'"depth":[]'), reliable=True)
-            return answers("d")(order)
+        def malformed(command: work.Search) -> list[work.WorkerMessage]:
+            for search, attempt in (("another", 1), (command.id, 2)):
+                message = work.encode(work.Answered(search, attempt, Result("d", GOOD)))
+                topic = work.answers_topic(command.server)
+                worker.link.publish(
+                    topic, message.replace(b'"depth":5', b'"depth":[]'), reliable=True
+                )
+            return answers("d")(command)
 
-        worker.news = speak
-        assert (await here.search()).move == "d"
-        assert (await here.search()).move == "d"
-        assert here.engines._metrics.bad_answers == 0
+        worker.script = malformed
+        assert (await network.search()).move == "d"
+        assert (await network.search()).move == "d"
+        assert network.engines._metrics.bad_answers == 0
 
 
-async def test_without_another_one_the_search_fails_in_our_words(tmp_path: Path) -> None:
-    """Without a trusted worker this search and later ones fail at once, in our words, until another
-    one comes. Other games still work.
+async def test_without_a_trusted_worker_the_search_fails(tmp_path: Path) -> None:
+    """Without a trusted worker this search and later ones fail at once with the server's own text,
+    until another worker comes. Other games still work.
     """
     sticks = load_game("sticks")
     games = {GAME.id: ReadyGame(GAME.digest), sticks.id: ReadyGame(sticks.digest)}
-    async with broker_network(tmp_path) as here:
-        bad = await here.add_worker(games=games)
-        bad.news = LIES["a quarantine"]
+    async with open_broker_network(tmp_path) as network:
+        bad = await network.add_worker(games=games)
+        bad.script = BAD_SCRIPTS["a quarantine"]
         for number in range(2):
             with pytest.raises(
                 SearchFailed,
                 match=f"^no worker that offers {GAME.id} gave a usable answer$",
             ):
-                await here.search(job(f"r{number}"))
-        assert len(bad.orders) == 1
-        assert not here.engines.is_warm(GAME.id)
-        assert here.engines.is_warm(sticks.id)
+                await network.search(job(f"r{number}"))
+        assert len(bad.commands) == 1
+        assert not network.engines.is_warm(GAME.id)
+        assert network.engines.is_warm(sticks.id)
         (token, *_) = sticks.start().tokens()
-        bad.news = answers(token)
-        assert (await here.search(job(game=sticks.id, level=3))).move == token
+        bad.script = answers(token)
+        assert (await network.search(job(game=sticks.id, level=3))).move == token
         bad.advertise(running=0)
-        good = await here.add_worker()
-        good.news = answers("c")
-        assert (await here.search()).move == "c"
-        assert len(bad.orders) == 2
+        good = await network.add_worker()
+        good.script = answers("c")
+        assert (await network.search()).move == "c"
+        assert len(bad.commands) == 2
 
 
-async def test_a_liar_that_comes_back_under_its_name(tmp_path: Path) -> None:
-    """A worker whose advert goes and returns is the same process and stays untrusted.
+async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path) -> None:
+    """A worker whose advert ends and returns is the same process and stays untrusted.
 
     A restarted worker has another name.
     """
-    async with broker_network(tmp_path) as here:
-        bad = await here.add_worker()
-        bad.news = says("h")
+    async with open_broker_network(tmp_path) as network:
+        bad = await network.add_worker()
+        bad.script = answers_with("h")
         with pytest.raises(SearchFailed):
-            await here.search()
-        here.workers.remove(bad)
+            await network.search()
+        network.workers.remove(bad)
         bad.link._status = b""
         bad.link.publish(work.worker_topic(bad.name), b"", reliable=True)
-        await here.until(lambda: bad.name not in here.engines._workers)
+        await network.until(lambda: bad.name not in network.engines._workers)
         with pytest.raises(EngineUnavailable):
-            await here.search()
+            await network.search()
         bad.link.set_status(work.encode(bad.advert))
-        await here.until(lambda: bad.name in here.engines._workers)
+        await network.until(lambda: bad.name in network.engines._workers)
         with pytest.raises(SearchFailed):
-            await here.search()
-        assert len(bad.orders) == 1
+            await network.search()
+        assert len(bad.commands) == 1
 
 
-async def test_after_a_liar_the_pool_here(tmp_path: Path) -> None:
+async def test_the_local_pool_plays_after_a_bad_worker(tmp_path: Path) -> None:
     """The local pool plays the move when no other worker is left."""
-    async with broker_network(tmp_path, pool := Pool()) as here:
-        bad = await here.add_worker()
-        bad.news = LIES["a quarantine"]
-        assert [(await here.search()).move for _ in range(2)] == ["g", "g"]
-        assert (len(bad.orders), len(pool.jobs)) == (1, 2)
+    async with open_broker_network(tmp_path, pool := Pool()) as network:
+        bad = await network.add_worker()
+        bad.script = BAD_SCRIPTS["a quarantine"]
+        assert [(await network.search()).move for _ in range(2)] == ["g", "g"]
+        assert (len(bad.commands), len(pool.jobs)) == (1, 2)
 
 
-async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
-    """After a quarantine of the local pool, even busy workers are used.
+async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path) -> None:
+    """After a quarantine in the local pool, workers search, even busy ones.
 
-    Without workers the search fails with it.
+    Without workers the search raises the pool's GameQuarantined.
     """
 
     class Quarantined(Pool):
@@ -226,92 +244,91 @@ async def test_a_quarantine_of_the_pool_here_is_its_own(tmp_path: Path) -> None:
             self.jobs.append(job)
             raise GameQuarantined("three failed in a row")
 
-    async with broker_network(tmp_path, pool := Quarantined()) as here:
+    async with open_broker_network(tmp_path, pool := Quarantined()) as network:
         with pytest.raises(GameQuarantined):
-            await here.search()
-        worker = await here.add_worker()
-        worker.news = answers("d")
+            await network.search()
+        worker = await network.add_worker()
+        worker.script = answers("d")
         worker.advertise(running=1)
-        await here.until(lambda: here.engines._workers[worker.name].load == 1)
-        assert (await here.search()).move == "d"
+        await network.until(lambda: network.engines._workers[worker.name].load == 1)
+        assert (await network.search()).move == "d"
         assert len(pool.jobs) == 2
-        worker.news = LIES["no move"]
+        worker.script = BAD_SCRIPTS["no move"]
         with pytest.raises(GameQuarantined):
-            await here.search()
+            await network.search()
 
 
-async def test_a_worker_that_gives_up_one_search_keeps_the_others(tmp_path: Path) -> None:
+async def test_a_failed_search_does_not_discredit_its_worker(tmp_path: Path) -> None:
     """A search that fails at one worker moves to another; the first one gets the next search as
     before.
     """
-    async with broker_network(tmp_path) as here:
-        first, _ = await first_and_second(here)
-        first.news = refuses("failed")
-        assert (await here.search(job("r1"))).move == "e"
-        first.news = answers("a")
-        assert (await here.search(job("r2"))).move == "a"
-        assert here.engines._metrics.bad_answers == 0
+    async with open_broker_network(tmp_path) as network:
+        first, _ = await add_two_workers(network)
+        first.script = refuses("failed")
+        assert (await network.search(job("r1"))).move == "e"
+        first.script = answers("a")
+        assert (await network.search(job("r2"))).move == "a"
+        assert network.engines._metrics.bad_answers == 0
 
 
 async def test_a_flood_of_progress_is_read_ten_times_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often a worker sends progress, the node checks and forwards no more than people can
-    see.
-    """
-    async with broker_network(tmp_path) as here:
-        worker = await here.add_worker()
+    """The node checks and forwards at most ten progress messages of a search per second."""
+    async with open_broker_network(tmp_path) as network:
+        worker = await network.add_worker()
         clock_s = remote._now_s()
         monkeypatch.setattr(remote, "_now_s", lambda: clock_s)
-        worker.news = progress(GOOD)
+        worker.script = progress(GOOD)
         seen: list[Info] = []
-        searching = asyncio.create_task(here.engines.search(job(), seen.append))
-        await here.until(lambda: bool(seen))
-        order = worker.orders[0]
+        searching = asyncio.create_task(network.engines.search(job(), seen.append))
+        await network.until(lambda: bool(seen))
+        command = worker.commands[0]
         for burst in range(2, 5):
             for depth in range(20):
-                worker.say(
-                    order,
+                worker.send(
+                    command,
                     work.Progress(
-                        order.id, order.attempt, replace(GOOD, depth=100 * burst + depth)
+                        command.id, command.attempt, replace(GOOD, depth=100 * burst + depth)
                     ),
                 )
-            worker.say(order, work.Taken("end of the burst", burst))
-            late = here.engines.counts.late
-            await here.until(lambda late=late: here.engines.counts.late == late + 1)  # type: ignore[misc]
+            worker.send(command, work.Taken("end of the burst", burst))
+            late = network.engines.counts.late
+            await network.until(lambda late=late: network.engines.counts.late == late + 1)  # type: ignore[misc]
             assert len(seen) == burst - 1
             clock_s += remote.PROGRESS_S
-            worker.say(order, work.Progress(order.id, order.attempt, replace(GOOD, depth=burst)))
-            await here.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
+            worker.send(
+                command, work.Progress(command.id, command.attempt, replace(GOOD, depth=burst))
+            )
+            await network.until(lambda burst=burst: len(seen) == burst)  # type: ignore[misc]
             assert seen[-1].depth == burst
-        worker.say(order, work.Answered(order.id, order.attempt, Result("d", GOOD)))
+        worker.send(command, work.Answered(command.id, command.attempt, Result("d", GOOD)))
         assert (await searching).move == "d"
 
 
-def test_a_line_of_play_ends_before_its_first_illegal_move() -> None:
-    """A shown variation can be played: it has no move after the end, illegal move or other
-    spelling.
-    """
+def test_a_variation_ends_before_its_first_illegal_move() -> None:
+    """Every move of a shown variation is legal and spelled as the rules spell it."""
     checker = Checker(GAME.start())
     full = ("d",) * 6
-    for line, kept in (
+    for line, expected in (
         (("d", "c", "z"), ("d", "c")),
         ((*full, "d", "a"), full),
         (("a", "b", "a", "b", "a", "b", "a", "b"), ("a", "b", "a", "b", "a", "b", "a")),
-        (("a", POISON), ("a",)),
+        (("a", HOSTILE_TEXT), ("a",)),
         ((), ()),
     ):
-        assert checker.check_info(replace(GOOD, pv=line)).pv == kept
-        assert checker.check_result(Result("d", replace(GOOD, pv=line))).info.pv == kept
+        assert checker.check_info(replace(GOOD, pv=line)).pv == expected
+        assert checker.check_result(Result("d", replace(GOOD, pv=line))).info.pv == expected
     chess = Checker(load_game("chess").start())
     assert chess.check_info(replace(GOOD, pv=("e2e4", "e5"), moves=())).pv == ("e2e4",)
     with pytest.raises(ImpossibleAnswer):
         chess.check_result(Result("e4", Info(1, 0, 1, 1, 1, ())))
 
 
-def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
-    """A variation is cut at a fixed length, shorter during a search, because checking a move costs
-    a move generation.
+def test_a_variation_is_checked_only_as_far_as_it_is_shown() -> None:
+    """A variation is cut to a fixed length, shorter during a search than in the answer.
+
+    The check of a move costs a move generation.
     """
     long = ("a", "b") * 2 + ("b", "a") + ("c", "d") * 2 + ("d", "c") + ("e", "f") * 2 + ("f", "e")
     checker = Checker(GAME.start())
@@ -325,56 +342,59 @@ def test_no_more_of_a_line_is_checked_than_is_shown() -> None:
 # --- matches --------------------------------------------------------------------------------------
 
 
-async def liar(stack: AsyncExitStack, broker: Mosquitto, name: str, news: Script) -> ScriptedWorker:
-    """A worker with many cores and a great speed: a server that trusts adverts picks it first."""
+async def add_bad_worker(
+    stack: AsyncExitStack, broker: Mosquitto, name: str, script: Script
+) -> ScriptedWorker:
+    """A bad worker whose advert claims many cores and a high speed, so that it is picked first."""
     link = await stack.enter_async_context(open_link(broker.address, name, work.worker_topic(name)))
     worker = ScriptedWorker(link, 64, {GAME.id: ReadyGame(GAME.digest, 10**9)})
-    worker.news = news
+    worker.script = script
     return worker
 
 
-async def test_a_match_goes_on_beside_liars(tmp_path: Path) -> None:
+async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
     """Two AI seats finish their match with the one good worker.
 
-    Nothing of the liars' words is shown or stored.
+    No text of the bad workers is shown or stored.
     """
-    world = FakeServer()
-    world.settings = settings_with(world.settings, ai_duel_pace_ms=0)
+    fake = FakeServer()
+    fake.settings = settings_with(fake.settings, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
-        lies = (
+        hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
+        faults = (
             "no move",
             "a quarantine",
-            "answers scores of no moves",
-            "thinks a line that begins with no move",
+            "answer with a score of no move",
+            "progress with a variation that begins with no move",
         )
-        liars = [
-            await liar(stack, broker, f"liar{number}", LIES[lie]) for number, lie in enumerate(lies)
+        bad_workers = [
+            await add_bad_worker(stack, broker, f"bad{number}", BAD_SCRIPTS[fault])
+            for number, fault in enumerate(faults)
         ]
         good: WorkerHandle = start_worker(broker, "good")
         stack.push_async_callback(good.kill)
-        await until(lambda: len(engines._workers) == 1 + len(lies))
+        await until(lambda: len(engines._workers) == 1 + len(faults))
         duel = Duel(hub, "host")
-        await duel.begin()
+        await duel.start()
         over = await duel.host.until(lambda message: message.get("kind") == "finished")
         assert over["how"] == "board"
-        assert duel.judge() >= 7
-        assert [len(one.orders) for one in liars] == [1] * len(lies)
-        assert engines._metrics.bad_answers == len(lies)
-        stored = [event.body for event in await world.store.events(duel.room, 0)]
-        stored += [one.body for one in await world.store.thoughts(over["match"])]
-        assert POISON not in json.dumps(duel.host.messages, ensure_ascii=False)
-        assert not [body for body in stored if b"evil" in body or POISON.encode() in body]
+        assert duel.check() >= 7
+        assert [len(worker.commands) for worker in bad_workers] == [1] * len(faults)
+        assert engines._metrics.bad_answers == len(faults)
+        stored = [event.body for event in await fake.store.events(duel.room, 0)]
+        stored += [thought.body for thought in await fake.store.thoughts(over["match"])]
+        assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)
+        assert not [body for body in stored if b"evil" in body or HOSTILE_TEXT.encode() in body]
 
 
-async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
-    """The match ends as a failure with a reason in our words."""
-    world = FakeServer()
+async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
+    """The match ends as a failure, and the reason is the server's own text."""
+    fake = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        hub, engines = await stack.enter_async_context(node(world, broker, "n1"))
-        await liar(stack, broker, "liar", LIES["a quarantine"])
+        hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
+        await add_bad_worker(stack, broker, "bad", BAD_SCRIPTS["a quarantine"])
         await until(lambda: bool(engines._workers))
         duel = Duel(hub, "host")
         duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
@@ -385,9 +405,9 @@ async def test_a_match_that_only_a_liar_could_play(tmp_path: Path) -> None:
                 or (m["t"] == "snapshot" and bool(m["match"].get("over")))
             )
         )
-        stored = [json.loads(event.body) for event in await world.store.events(duel.room, 0)]
+        stored = [json.loads(event.body) for event in await fake.store.events(duel.room, 0)]
         assert (stored[-1]["how"], stored[-1]["reason"]) == (
             "failure",
             "the AI could not move: no engine found a move",
         )
-        assert POISON not in json.dumps(duel.host.messages, ensure_ascii=False)
+        assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The server's behaviour towards browsers on HTTPS, which only a trusted proxy can report."""
+"""Cookies and HSTS for browsers on HTTPS, as a trusted proxy reports it."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ HSTS = "strict-transport-security"
 YEAR_S = 31_536_000
 
 
-async def guest(node: Node, **headers: str) -> Response:
-    """The answer to a new guest who comes through a proxy with these headers."""
+async def request_guest(node: Node, **headers: str) -> Response:
+    """The response to a request for a new guest with these headers."""
     async with node.http() as http:
         return await http.request(
             "/api/guest", "POST", {name.replace("_", "-"): text for name, text in headers.items()}
@@ -30,11 +30,9 @@ async def guest(node: Node, **headers: str) -> Response:
 async def test_the_cookie_is_secure_behind_https(
     proxies: tuple[str, ...], proto: str, is_https: bool
 ) -> None:
-    """The cookie is Secure when a trusted proxy reports https, and not otherwise: a browser on HTTP
-    would drop it.
-    """
+    """The cookie is Secure only if a trusted proxy reports https, as browsers drop it on HTTP."""
     async with serve(proxies=proxies) as node:
-        answer = await guest(node, X_Forwarded_Proto=proto, X_Forwarded_For="198.51.100.1")
+        answer = await request_guest(node, X_Forwarded_Proto=proto, X_Forwarded_For="198.51.100.1")
         assert bool(answer.cookies["plyroom"]["secure"]) is is_https
 
 
@@ -42,9 +40,7 @@ async def test_the_cookie_is_secure_behind_https(
     ("settings", "value"), [({}, None), ({"hsts_s": YEAR_S}, f"max-age={YEAR_S}")]
 )
 async def test_hsts_is_sent_over_https_only(settings: dict[str, Any], value: str | None) -> None:
-    """HSTS, if set, is on pages, files, the API and refusals; never over HTTP (RFC 6797, section
-    7.2).
-    """
+    """All responses over HTTPS have HSTS, if it is set; none over HTTP (RFC 6797, section 7.2)."""
     async with serve(proxies=("127.0.0.1",), **settings) as node:
         for target in ("/", "/api/games", "/nothing", "/api/matches?limit=x"):
             assert (await node.get(target, **{"X-Forwarded-Proto": "https"})).headers.get(

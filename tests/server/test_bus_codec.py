@@ -1,4 +1,4 @@
-"""Bus messages on the broker: encoding round-trips, and nothing else is accepted as a message."""
+"""Bus messages on the broker: messages round-trip, and other payloads are refused."""
 
 import json
 import random
@@ -32,7 +32,7 @@ V = st.integers(1, 2**53 - 200)
 
 
 @st.composite
-def growths(draw: st.DrawFn) -> EventsAppended:
+def events_appended(draw: st.DrawFn) -> EventsAppended:
     first = draw(V)
     texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
     events = tuple(
@@ -45,7 +45,7 @@ def growths(draw: st.DrawFn) -> EventsAppended:
 
 
 @st.composite
-def whispers(draw: st.DrawFn) -> Ephemeral:
+def ephemeral_messages(draw: st.DrawFn) -> Ephemeral:
     room = draw(TEXT)
     thinking = wire.Thinking(
         room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT)))
@@ -54,8 +54,8 @@ def whispers(draw: st.DrawFn) -> Ephemeral:
 
 
 MESSAGE = st.one_of(
-    growths(),
-    whispers(),
+    events_appended(),
+    ephemeral_messages(),
     st.builds(PresenceReport, TEXT, TEXT, st.frozensets(TEXT, max_size=5), V, st.booleans()),
     st.builds(Heartbeat, TEXT),
     st.builds(MessagesLost, TEXT),
@@ -66,8 +66,9 @@ MESSAGE = st.one_of(
 
 @given(MESSAGE)
 def test_messages_round_trip(message: BusMessage) -> None:
-    """Messages round-trip with any names and texts; topics hold no wildcard and no foreign
-    level.
+    """Messages with any names and texts round-trip.
+
+    Their topics contain no wildcard and no additional level.
     """
     topic, payload, _ = CODEC.encode(message)
     assert CODEC.decode(topic, payload) == message
@@ -82,26 +83,27 @@ def test_changed_payloads_are_refused(message: BusMessage, chance: random.Random
     topic, payload, _ = CODEC.encode(message)
     if not payload:
         return
-    at = chance.randrange(len(payload))
-    changed = payload[:at] + bytes([payload[at] ^ (1 << chance.randrange(8))]) + payload[at + 1 :]
-    for where, what in (
-        (topic, payload[:at]), (f"{topic}x", payload),
+    index = chance.randrange(len(payload))
+    changed_byte = bytes([payload[index] ^ (1 << chance.randrange(8))])
+    changed = payload[:index] + changed_byte + payload[index + 1 :]
+    for other_topic, other_payload in (
+        (topic, payload[:index]), (f"{topic}x", payload),
         (topic, Codec(b"other").encode(message).payload),
         ("plyroom/1/lobby/x", payload), (room_topic("elsewhere"), payload),
     ):  # fmt: skip
-        if what:
+        if other_payload:
             with pytest.raises(InvalidMessage):
-                CODEC.decode(where, what)
+                CODEC.decode(other_topic, other_payload)
     with suppress(InvalidMessage):
-        assert CODEC.decode(topic, changed) == message, "no change of a byte makes another message"
+        assert CODEC.decode(topic, changed) == message, "a changed byte makes no other message"
 
 
 @given(
     st.binary(max_size=200),
     st.sampled_from([CODEC.encode(m).topic for m in (*MESSAGES, *NODE_MESSAGES)]),
 )
-def test_random_bytes(payload: bytes, topic: str) -> None:
-    """Random bytes are refused; an empty payload is a will, on a node's topic only."""
+def test_random_bytes_are_refused(payload: bytes, topic: str) -> None:
+    """Random bytes are refused; an empty payload is valid on a node's topic only, as its will."""
     if payload or "/nodes/" not in topic:
         with pytest.raises(InvalidMessage):
             CODEC.decode(topic, payload)
@@ -134,13 +136,11 @@ GOOD = EventsAppended(
     ],
 )
 def test_a_sealed_message_is_validated_too(change: dict[str, object]) -> None:
-    """A sealed message is validated too: a node of another version, or a broken one, has the
-    key.
-    """
+    """A message with a valid seal is validated too: a node of another version may have sent it."""
     topic, payload, _ = CODEC.encode(GOOD)
-    says = json.dumps({**json.loads(payload)["says"], **change}).encode()
+    content = json.dumps({**json.loads(payload)["says"], **change}).encode()
     with pytest.raises(InvalidMessage):
-        CODEC.decode(topic, CODEC._wrap(topic, says).payload)
+        CODEC.decode(topic, CODEC._wrap(topic, content).payload)
 
 
 def test_a_thinking_frame_is_validated() -> None:
@@ -162,7 +162,5 @@ def test_a_message_that_is_too_long() -> None:
 
 
 def test_subscriptions_of_a_topic() -> None:
-    """MQTT 5, section 4.7.1: the subscriptions for the topic, for one level and for all levels
-    below.
-    """
+    """The filters that match a topic: itself, and those with `+` or `#` (MQTT 5, section 4.7.1)."""
     assert set(_matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

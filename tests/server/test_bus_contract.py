@@ -1,4 +1,4 @@
-"""The contract of server/bus/base.py; a new backend joins `buses` below and must pass."""
+"""The contract of server/bus/base.py. A new backend is added to `buses` below and must pass."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -54,8 +54,8 @@ KEY = b"k" * 32
 class Buses(NamedTuple):
     """The buses of two nodes; in one process both are the same bus."""
 
-    here: Bus
-    there: Bus
+    first: Bus
+    second: Bus
 
 
 @pytest.fixture(params=["local", "mqtt"])
@@ -66,43 +66,43 @@ async def buses(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        here, there = [
-            await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
-            for n in ("n1", "n2")
+        first, second = [
+            await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
+            for name in ("n1", "n2")
         ]
-        for bus in (here, there):
-            await flowing(bus)
-        yield Buses(here, there)
+        for bus in (first, second):
+            await until_bus_is_up(bus)
+        yield Buses(first, second)
 
 
-async def flowing(bus: MqttBus) -> None:
-    """Waits until messages flow in both directions."""
+async def until_bus_is_up(bus: MqttBus) -> None:
+    """Waits until the bus delivers messages in both directions."""
     changed = asyncio.Event()
-    deaf = bus.on_gap(lambda rooms: changed.set())
+    remove_handler = bus.on_gap(lambda rooms: changed.set())
     async with asyncio.timeout(60):
         while not bus.is_up:
             changed.clear()
             await changed.wait()
-    deaf()
+    remove_handler()
 
 
-async def subscribe(bus: Bus, *wanted: tuple[str, "Receiver"]) -> list[Callable[[], None]]:
-    """Subscribes to rooms and waits until the subscriptions hold."""
-    lapsed: set[str] = set()
+async def subscribe(bus: Bus, *subscriptions: tuple[str, "Receiver"]) -> list[Callable[[], None]]:
+    """Subscribes to rooms and waits until the broker has confirmed; returns the unsubscribers."""
+    confirmed: set[str] = set()
     changed = asyncio.Event()
 
     def on_gap(rooms: frozenset[str] | None) -> None:
-        lapsed.update(rooms or ())
+        confirmed.update(rooms or ())
         changed.set()
 
-    deaf = bus.on_gap(on_gap)
-    made = [bus.subscribe(room, receiver) for room, receiver in wanted]
+    remove_handler = bus.on_gap(on_gap)
+    unsubscribers = [bus.subscribe(room, receiver) for room, receiver in subscriptions]
     async with asyncio.timeout(60):
-        while isinstance(bus, MqttBus) and not lapsed >= {room for room, _ in wanted}:
+        while isinstance(bus, MqttBus) and not confirmed >= {room for room, _ in subscriptions}:
             changed.clear()
             await changed.wait()
-    deaf()
-    return made
+    remove_handler()
+    return unsubscribers
 
 
 class Receiver:
@@ -110,118 +110,117 @@ class Receiver:
 
     def __init__(self) -> None:
         self.messages: list[BusMessage] = []
-        self.heard = asyncio.Event()
+        self.received = asyncio.Event()
 
     def __call__(self, message: BusMessage) -> None:
         self.messages.append(message)
-        self.heard.set()
+        self.received.set()
 
     async def until(self, enough: Callable[[list[BusMessage]], bool]) -> list[BusMessage]:
-        """The recorded messages, once there are enough."""
+        """Waits until `enough` is true of the recorded messages; returns them."""
         async with asyncio.timeout(60):
             while not enough(self.messages):
-                self.heard.clear()
-                await self.heard.wait()
+                self.received.clear()
+                await self.received.wait()
         return self.messages
 
 
 async def test_messages_reach_every_subscriber_unchanged(buses: Buses) -> None:
     """Every kind of message arrives unchanged at all subscribers of its room."""
     receivers = [Receiver(), Receiver()]
-    await subscribe(buses.there, *(("r1", receiver) for receiver in receivers))
+    await subscribe(buses.second, *(("r1", receiver) for receiver in receivers))
     for message in MESSAGES:
-        buses.here.publish(message)
+        buses.first.publish(message)
     for receiver in receivers:
-        heard = await receiver.until(lambda messages: len(messages) >= len(MESSAGES))
-        assert all(message in heard for message in MESSAGES)
+        received = await receiver.until(lambda messages: len(messages) >= len(MESSAGES))
+        assert all(message in received for message in MESSAGES)
 
 
 async def test_node_messages_reach_every_listener_unchanged(buses: Buses) -> None:
     """Lobby and node messages arrive unchanged; a listener that has left receives nothing more."""
-    receiver, gone = Receiver(), Receiver()
-    buses.there.listen(receiver)
-    buses.there.listen(gone)()
+    receiver, removed = Receiver(), Receiver()
+    buses.second.listen(receiver)
+    buses.second.listen(removed)()
     for message in NODE_MESSAGES:
-        buses.here.publish(message)
-    heard = await receiver.until(
+        buses.first.publish(message)
+    received = await receiver.until(
         lambda messages: all(message in messages for message in NODE_MESSAGES)
     )
-    assert all(message in [*NODE_MESSAGES, Heartbeat("n2")] for message in heard)
-    assert gone.messages == []
+    assert all(message in [*NODE_MESSAGES, Heartbeat("n2")] for message in received)
+    assert removed.messages == []
 
 
 async def test_rooms_are_separate(buses: Buses) -> None:
     """A subscriber receives only messages of its own room, for any room id."""
     names = ["r1", "r2", "+", "#", "r1/here", "r1/#", "$SYS", "ü/ü", "%2F"]
     receivers = {name: Receiver() for name in names}
-    await subscribe(buses.there, *receivers.items())
+    await subscribe(buses.second, *receivers.items())
     for name in names:
-        buses.here.publish(EventsAppended(name, "n1", entries(1)))
+        buses.first.publish(EventsAppended(name, "n1", entries(1)))
     for name, receiver in receivers.items():
         assert await receiver.until(bool) == [EventsAppended(name, "n1", entries(1))]
 
 
-async def test_unsubscribing_ends_it(buses: Buses) -> None:
-    """After unsubscribing nothing arrives; others still receive, and the room can be subscribed
-    again.
-    """
-    gone, here = Receiver(), Receiver()
-    unsubscribe, stay = await subscribe(buses.there, ("r1", gone), ("r1", here))
+async def test_unsubscribing_ends_delivery(buses: Buses) -> None:
+    """After unsubscribing a receiver gets nothing; others do, and it can subscribe again."""
+    removed, other = Receiver(), Receiver()
+    unsubscribe, unsubscribe_other = await subscribe(buses.second, ("r1", removed), ("r1", other))
     unsubscribe()
-    buses.here.publish(MESSAGES[0])
-    await here.until(bool)
-    assert gone.messages == []
-    buses.there.subscribe("r1", gone)
-    buses.here.publish(MESSAGES[1])
-    await gone.until(bool)
-    buses.there.subscribe("r1", Receiver())()
-    stay()
+    buses.first.publish(MESSAGES[0])
+    await other.until(bool)
+    assert removed.messages == []
+    buses.second.subscribe("r1", removed)
+    buses.first.publish(MESSAGES[1])
+    await removed.until(bool)
+    buses.second.subscribe("r1", Receiver())()
+    unsubscribe_other()
 
 
 async def test_a_room_can_be_resubscribed_at_once(buses: Buses) -> None:
-    """The last subscriber leaves and another one joins at once: it receives the room's messages."""
-    (leave,) = await subscribe(buses.there, ("r1", Receiver()))
-    leave()
-    again = Receiver()
-    await subscribe(buses.there, ("r1", again))
-    buses.here.publish(MESSAGES[0])
-    await again.until(bool)
+    """A room that loses its last subscriber and gets another at once still delivers messages."""
+    (unsubscribe,) = await subscribe(buses.second, ("r1", Receiver()))
+    unsubscribe()
+    second = Receiver()
+    await subscribe(buses.second, ("r1", second))
+    buses.first.publish(MESSAGES[0])
+    await second.until(bool)
 
 
 async def test_publishing_without_subscribers_is_no_error(buses: Buses) -> None:
     """Publishing without subscribers is no error."""
-    buses.here.publish(MESSAGES[0])
-    buses.there.subscribe("r1", Receiver())()
-    buses.here.publish(MESSAGES[0])
-    buses.here.publish(NODE_MESSAGES[0])
+    buses.first.publish(MESSAGES[0])
+    buses.second.subscribe("r1", Receiver())()
+    buses.first.publish(MESSAGES[0])
+    buses.first.publish(NODE_MESSAGES[0])
 
 
 async def test_a_subscriber_may_unsubscribe_in_its_callback(buses: Buses) -> None:
     """A callback that unsubscribes or subscribes does not disturb the others."""
-    here, late = Receiver(), Receiver()
+    subscribed, late = Receiver(), Receiver()
 
-    def leave(message: RoomMessage) -> None:
+    def resubscribe(message: RoomMessage) -> None:
         unsubscribe()
-        buses.there.subscribe("r1", late)
+        buses.second.subscribe("r1", late)
 
-    unsubscribe = buses.there.subscribe("r1", leave)
-    await subscribe(buses.there, ("r1", here))
-    buses.here.publish(MESSAGES[0])
-    await here.until(bool)
-    buses.here.publish(MESSAGES[1])
+    unsubscribe = buses.second.subscribe("r1", resubscribe)
+    await subscribe(buses.second, ("r1", subscribed))
+    buses.first.publish(MESSAGES[0])
+    await subscribed.until(bool)
+    buses.first.publish(MESSAGES[1])
     assert MESSAGES[1] in await late.until(lambda messages: MESSAGES[1] in messages)
 
 
-async def test_a_node_that_ends_is_gone(tmp_path: Path) -> None:
-    """Over MQTT: listeners learn that a node is up and that it has ended; later listeners hear
-    nothing of it.
+async def test_the_end_of_a_node_is_reported(tmp_path: Path) -> None:
+    """Over MQTT, listeners learn that a node is up and that it has ended.
+
+    A listener that joins later receives nothing about that node.
     """
-    async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n2", KEY) as there:
+    async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n2", KEY) as second:
         receiver, late = Receiver(), Receiver()
-        there.listen(receiver)
-        await flowing(there)
-        async with open_mqtt_bus(broker.address, "n1", KEY) as here:
-            await flowing(here)
+        second.listen(receiver)
+        await until_bus_is_up(second)
+        async with open_mqtt_bus(broker.address, "n1", KEY) as first:
+            await until_bus_is_up(first)
             await receiver.until(lambda messages: Heartbeat("n1") in messages)
         await receiver.until(lambda messages: NodeDown("n1") in messages)
         async with open_mqtt_bus(broker.address, "n3", KEY) as third:

@@ -1,5 +1,5 @@
 """Two nodes over one store and a real broker that dies, stalls, duplicates, reorders and forges
-messages: every client sees every event exactly once, and play on one node is not affected.
+messages: every client sees every event exactly once, and matches on one node are not affected.
 """
 
 import asyncio
@@ -29,9 +29,16 @@ from server.protocol.codec import format_event_body
 from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
 from tests.oracle.history import READER, History, check
-from tests.server.test_bus_contract import KEY, flowing
-from tests.server.test_metrics import numbers
-from tests.server.test_two_nodes import HANGS_S, NAMES, QUICK, heals, hesitant, make_rooms
+from tests.server.test_bus_contract import KEY, until_bus_is_up
+from tests.server.test_metrics import scrape
+from tests.server.test_two_nodes import (
+    CATCH_UP_S,
+    NAMES,
+    QUICK,
+    catches_up,
+    make_rooms,
+    slow_first_legal,
+)
 from tests.support.clock import moment, stopped_clock
 from tests.support.fake_server import FakeServer
 from tests.support.load import LoadClient, read_everything
@@ -39,7 +46,8 @@ from tests.support.log_entries import new_database
 from tests.support.mqtt_proxy import mqtt_proxy
 from tests.support.node import Node, Socket, serve
 
-LAG_S = 2.0
+#: Maximum delay of messages between the nodes while the broker is away, in seconds.
+MAX_LAG_S = 2.0
 
 
 class Nodes(FakeServer):
@@ -56,36 +64,37 @@ class Nodes(FakeServer):
 
 
 @asynccontextmanager
-async def two_nodes(world: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
-    """Two nodes whose messages flow; the regular polls are too rare to help."""
+async def two_nodes(fake: Nodes, *brokers: Broker) -> AsyncIterator[tuple[Node, Node]]:
+    """Two nodes with connected buses; heads are polled only once an hour."""
     async with AsyncExitStack() as stack:
         nodes = []
         for name, broker in zip(("n1", "n2"), brokers, strict=True):
-            bus = world.buses[name] = await stack.enter_async_context(
+            bus = fake.buses[name] = await stack.enter_async_context(
                 open_mqtt_bus(broker, name, KEY)
             )
-            await flowing(bus)
-            nodes.append(await stack.enter_async_context(serve(world, name, **limits.NO_LIMITS)))
+            await until_bus_is_up(bus)
+            nodes.append(await stack.enter_async_context(serve(fake, name, **limits.NO_LIMITS)))
         yield nodes[0], nodes[1]
 
 
 async def play(
-    world: Nodes, broker: Broker, commands: int, seed: int, trouble: Coroutine[Any, Any, None]
+    fake: Nodes, broker: Broker, commands: int, seed: int, faults: Coroutine[Any, Any, None]
 ) -> History:
-    """Plays a crowd on two nodes during the faults; returns the history, in which all clients have
-    caught up at the end.
+    """Plays four clients on two nodes while `faults` runs; returns the history.
+
+    Asserts that all clients have caught up at the end.
     """
-    world.engines.answer = hesitant
+    fake.engines.answer = slow_first_legal
     history = History()
-    async with two_nodes(world, broker, broker) as nodes:
+    async with two_nodes(fake, broker, broker) as nodes:
         urls = [f"ws://{node.host}/ws" for node in nodes]
         clients = [LoadClient(name, urls, history, seed) for name in NAMES]
         rooms = await make_rooms(clients)
-        troubling = asyncio.create_task(trouble)
+        injecting = asyncio.create_task(faults)
         await asyncio.gather(*(client.play(commands) for client in clients))
-        await troubling
-        assert await heals(history, clients, HANGS_S), (
-            "I7: all are at the tail, long before any poll of good times"
+        await injecting
+        assert await catches_up(history, clients, CATCH_UP_S), (
+            "I7: all clients catch up without the hourly poll"
         )
         for client in clients:
             for link in client.links:
@@ -93,21 +102,21 @@ async def play(
                     await link.close()
         await read_everything(urls[0], rooms, history)
     acks = sum(
-        one.way == "in" and one.client != READER and one.message.get("t") == "ack"
+        one.direction == "in" and one.client != READER and one.message.get("t") == "ack"
         for one in history.entries
     )
-    assert acks > 2 * commands, "it is a test only if a lot happened"
+    assert acks > 2 * commands, "the clients sent too few commands for a test"
     return history
 
 
-async def kill_again_and_again(broker: Mosquitto, times: int, world: "Nodes") -> None:
-    """Kills the broker that many times, then waits until every node has connected again."""
+async def kill_repeatedly(broker: Mosquitto, times: int, fake: "Nodes") -> None:
+    """Kills and restarts the broker `times` times, then waits until every node has reconnected."""
     for _ in range(times):
         await asyncio.sleep(0.4)
         await broker.kill()
         await asyncio.sleep(0.2)
         await broker.start()
-    while not all(bus.link.counts.connected > 1 for bus in world.buses.values()):
+    while not all(bus.link.counts.connected > 1 for bus in fake.buses.values()):
         await asyncio.sleep(0.01)
 
 
@@ -115,28 +124,29 @@ async def kill_again_and_again(broker: Mosquitto, times: int, world: "Nodes") ->
     ("commands", "kills"),
     [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
 )
-async def test_a_crowd_while_the_broker_is_killed(
+async def test_clients_while_the_broker_is_killed(
     commands: int, kills: int, tmp_path: Path
 ) -> None:
-    """The broker is killed again and again: the history is clean and everybody catches up without a
-    poll.
+    """While the broker is killed repeatedly, the history breaks no invariant.
+
+    All clients catch up without a poll.
     """
     async with mosquitto(tmp_path) as broker, open_sqlite(new_database(tmp_path)) as store:
-        world = Nodes(store)
+        fake = Nodes(store)
         history = await play(
-            world, broker.address, commands, 1, kill_again_and_again(broker, kills, world)
+            fake, broker.address, commands, 1, kill_repeatedly(broker, kills, fake)
         )
         assert check(history) == []
-        assert all(bus.link.counts.connected > 1 for bus in world.buses.values())
+        assert all(bus.link.counts.connected > 1 for bus in fake.buses.values())
 
 
 @pytest.mark.parametrize(
     "commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 )
-async def test_a_crowd_while_messages_are_duplicated_and_reordered(
+async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path
 ) -> None:
-    """A fifth of the messages arrive twice, and half of them overtake others within ten."""
+    """With a fifth of the messages doubled and half reordered, the history breaks no invariant."""
 
     async def nothing() -> None:
         pass
@@ -153,16 +163,14 @@ async def test_a_crowd_while_messages_are_duplicated_and_reordered(
 
 
 class Chatter:
-    """Ada chats on one node from time to time; Ben, on another node, records when the messages
-    arrive.
-    """
+    """Ada chats on one node; Ben, on another node, records when the lines arrive."""
 
     def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
         self.acked_s: dict[int, float] = {}
-        self.heard_at_s: dict[int, float] = {}
-        self.heard: list[int] = []
+        self.received_at_s: dict[int, float] = {}
+        self.received: list[int] = []
         self._ada, self._ben, self._room = ada, ben, room
-        self._news = asyncio.Event()
+        self._arrived = asyncio.Event()
 
     async def say(self) -> int:
         """Sends a chat message; returns its v."""
@@ -170,28 +178,31 @@ class Chatter:
         self.acked_s[ack["v"]] = asyncio.get_running_loop().time()
         return int(ack["v"])
 
-    async def until_heard(self, v: int) -> None:
-        while v not in self.heard_at_s:
-            self._news.clear()
-            await self._news.wait()
+    async def until_received(self, v: int) -> None:
+        """Waits until Ben has received the event with this v."""
+        while v not in self.received_at_s:
+            self._arrived.clear()
+            await self._arrived.wait()
 
     async def talk(self, until: "asyncio.Task[None]") -> None:
+        """Chats until the task ends, then waits for the last line."""
         while not until.done():
             last = await self.say()
             await asyncio.sleep(0.02)
-        await self.until_heard(last)
+        await self.until_received(last)
 
     async def listen(self) -> None:
+        """Records the lines that Ben receives."""
         while True:
             message = json.loads(await self._ben.connection.recv())
             if message["t"] == "event" and message["v"] in range(3, 10**9):
-                self.heard.append(message["v"])
-                self.heard_at_s[message["v"]] = asyncio.get_running_loop().time()
-                self._news.set()
+                self.received.append(message["v"])
+                self.received_at_s[message["v"]] = asyncio.get_running_loop().time()
+                self._arrived.set()
 
-    def judge(self) -> None:
-        """Asserts that everything arrived once and in order."""
-        assert self.heard == sorted(self.acked_s), "each line once and in order"
+    def check(self) -> None:
+        """Asserts that every line arrived once and in order."""
+        assert self.received == sorted(self.acked_s), "each line once and in order"
 
 
 @asynccontextmanager
@@ -208,86 +219,87 @@ async def chatting(nodes: tuple[Node, Node]) -> AsyncIterator[Chatter]:
             await asyncio.wait([listening])
 
 
-End = Callable[[Mosquitto], Awaitable[None]]
+BreakBroker = Callable[[Mosquitto], Awaitable[None]]
 
 
-async def stop(broker: Mosquitto) -> None:
+async def freeze(broker: Mosquitto) -> None:
     broker.send_signal(signal.SIGSTOP)
 
 
-async def die(broker: Mosquitto) -> None:
+async def kill(broker: Mosquitto) -> None:
     await broker.kill()
 
 
-async def come_back(broker: Mosquitto) -> None:
+async def restore(broker: Mosquitto) -> None:
     broker.send_signal(signal.SIGCONT)
     if not broker.is_running:
         await broker.start()
 
 
-@pytest.mark.parametrize("end", [stop, die])
-async def test_an_unavailable_broker(end: End, tmp_path: Path) -> None:
+@pytest.mark.parametrize("break_broker", [freeze, kill])
+async def test_an_unavailable_broker(break_broker: BreakBroker, tmp_path: Path) -> None:
     """F12: with a stopped or dead broker, acks are not delayed, the other node lags by at most 2 s,
-    and no message is missed or repeated; once the broker is back, the bus delivers at once.
+    and each message arrives once. Once the broker is back, the bus delivers at once.
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
         chatting(nodes) as chatter,
     ):
-        await chatter.until_heard(await chatter.say())
+        await chatter.until_received(await chatter.say())
         async with stopped_clock() as clock:
-            await end(broker)
+            await break_broker(broker)
             for _ in range(4):
                 v = await chatter.say()
-                await clock.until(lambda v=v: v in chatter.heard_at_s, within_s=LAG_S)  # type: ignore[misc]
-        await come_back(broker)
-        for bus in world.buses.values():
-            await flowing(bus)
-        await chatter.until_heard(await chatter.say())  # the comparison of heads may find it first
+                await clock.until(lambda v=v: v in chatter.received_at_s, within_s=MAX_LAG_S)  # type: ignore[misc]
+        await restore(broker)
+        for bus in fake.buses.values():
+            await until_bus_is_up(bus)
+        await chatter.until_received(await chatter.say())  # maybe through the heads
         async with stopped_clock():
-            await chatter.until_heard(await chatter.say())
-        chatter.judge()
+            await chatter.until_received(await chatter.say())
+        chatter.check()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("end", [stop, die])
-async def test_an_unavailable_broker_for_a_minute(end: End, tmp_path: Path) -> None:
-    """The same in real time, for as long as the keep-alive interval and longer."""
+@pytest.mark.parametrize("break_broker", [freeze, kill])
+async def test_an_unavailable_broker_for_a_minute(
+    break_broker: BreakBroker, tmp_path: Path
+) -> None:
+    """F12 in real time, for longer than the keep-alive interval."""
     async with (
         mosquitto(tmp_path) as broker,
         two_nodes(Nodes(), broker.address, broker.address) as nodes,
         chatting(nodes) as chatter,
     ):
 
-        async def away() -> None:
-            await end(broker)
+        async def outage() -> None:
+            await break_broker(broker)
             await asyncio.sleep(60)
-            await come_back(broker)
+            await restore(broker)
             await asyncio.sleep(1)
 
-        await chatter.talk(asyncio.create_task(away()))
-        chatter.judge()
+        await chatter.talk(asyncio.create_task(outage()))
+        chatter.check()
         assert (
-            max(at_s - chatter.acked_s[v] for v, at_s in chatter.heard_at_s.items()) < LAG_S + 0.25
+            max(at_s - chatter.acked_s[v] for v, at_s in chatter.received_at_s.items())
+            < MAX_LAG_S + 0.25
         )
 
 
-async def test_what_an_operator_sees_of_the_bus(tmp_path: Path) -> None:
-    """The metrics show whether messages flow, the echo's time, and the invalid messages
-    received.
-    """
+async def test_the_metrics_show_the_state_of_the_bus(tmp_path: Path) -> None:
+    """The metrics show whether the bus is up, its round-trip time, and refused messages."""
     async with mosquitto(tmp_path) as broker, open_mqtt_bus(broker.address, "n1", KEY) as bus:
-        await flowing(bus)
-        world = Nodes()
-        world.buses["n1"] = bus
-        async with serve(world, "n1", metrics_port=0) as node:
+        await until_bus_is_up(bus)
+        fake = Nodes()
+        fake.buses["n1"] = bus
+        async with serve(fake, "n1", metrics_port=0) as node:
             bus._on_node("plyroom/1/lobby", b"nonsense")
-            before = await numbers(node)
+            before = await scrape(node)
             assert (before["plyroom_bus_flows"], before["plyroom_bus_refused_total"]) == (1, 1)
             assert before["plyroom_bus_echo_seconds"] == bus.link.round_trip_s > 0
             await broker.kill()
-            while (await numbers(node))["plyroom_bus_flows"]:
+            while (await scrape(node))["plyroom_bus_flows"]:
                 await moment()
 
 
@@ -298,20 +310,21 @@ async def readiness(node: Node) -> Any:
 
 
 async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
-    """A node without its broker serves, reports the bus as away, and learns of the other node
-    later.
+    """A node without its broker serves clients and reports the bus as away.
+
+    Once the broker runs, the nodes exchange messages.
     """
     broker = Mosquitto(tmp_path)
-    world = Nodes()
+    fake = Nodes()
     async with AsyncExitStack() as stack:
         nodes = []
         for name in ("n1", "n2"):
-            world.buses[name] = await stack.enter_async_context(
+            fake.buses[name] = await stack.enter_async_context(
                 open_mqtt_bus(broker.address, name, KEY)
             )
             nodes.append(
                 await stack.enter_async_context(
-                    serve(world, name, metrics_port=0, **limits.NO_LIMITS)
+                    serve(fake, name, metrics_port=0, **limits.NO_LIMITS)
                 )
             )
         async with nodes[0].guest() as ada:
@@ -320,21 +333,19 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
         assert await readiness(nodes[0]) == {"status": "ok", "bus": "away"}
         await broker.start()
         stack.push_async_callback(broker.kill)
-        for bus in world.buses.values():
-            await flowing(bus)
+        for bus in fake.buses.values():
+            await until_bus_is_up(bus)
         assert await readiness(nodes[0]) == {"status": "ok"}
         async with chatting((nodes[0], nodes[1])) as chatter:
-            await chatter.until_heard(await chatter.say())
-            chatter.judge()
+            await chatter.until_received(await chatter.say())
+            chatter.check()
 
 
 # --- forgeries ------------------------------------------------------------------------------------
 
 
 def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
-    """Random data, and messages that an attacker with an account at the broker might send, by topic
-    and payload.
-    """
+    """Topics and payloads of random data and of an attacker who has an account at the broker."""
     said = format_event_body(wire.Said("ada", "Ada", "never said"))
     forged = EventsAppended(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
@@ -366,23 +377,23 @@ async def test_forged_messages_are_counted_and_dropped(
     """
     async with (
         mosquitto(tmp_path) as broker,
-        two_nodes(world := Nodes(), broker.address, broker.address) as nodes,
+        two_nodes(fake := Nodes(), broker.address, broker.address) as nodes,
     ):
-        async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as enemy:
+        async with chatting(nodes) as chatter, aiomqtt.Client("127.0.0.1", broker.port) as attacker:
             room = chatter._room
 
             async def flood() -> None:
                 chance = random.Random(7)
-                await enemy.publish(room_topic(room), b"x" * (link_module.MAX_BYTES + 5000))
+                await attacker.publish(room_topic(room), b"x" * (link_module.MAX_BYTES + 5000))
                 for _ in range(rounds):
                     for topic, payload in forgeries(room, chance):
-                        await enemy.publish(topic, payload, qos=1)
+                        await attacker.publish(topic, payload, qos=1)
 
             flooding = asyncio.create_task(flood())
             await chatter.talk(flooding)
             await flooding
-            chatter.judge()
-        bus = world.buses["n2"]
+            chatter.check()
+        bus = fake.buses["n2"]
         assert bus.link.counts.refused >= 4 * rounds
         assert bus.link.counts.connected == 1
     output = capsys.readouterr()

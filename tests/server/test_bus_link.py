@@ -1,5 +1,5 @@
-"""The broker connection: it reconnects, keeps what must be kept within bounds, publishes its
-status, knows whether messages flow, authenticates, and reveals no secrets.
+"""The connection to the broker: reconnecting, a bounded outbox, status, authentication, and no
+secrets in errors or logs.
 """
 
 import asyncio
@@ -24,16 +24,17 @@ from server.settings import SettingError, Settings, settings_from_env
 
 ACL = Path(__file__).parents[2] / "server" / "deploy" / "mosquitto.acl"
 USERS = {"server": "s3cret-of-servers", "worker": "s3cret-of-workers"}
-PATIENCE_S = 60.0
+#: Time limit of a wait, in seconds.
+TIMEOUT_S = 60.0
 
 
-async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
+async def until(holds: Callable[[], bool], within_s: float = TIMEOUT_S) -> None:
     async with asyncio.timeout(within_s):
         while not holds():
             await asyncio.sleep(0.005)
 
 
-async def until_flows(link: Link) -> None:
+async def until_up(link: Link) -> None:
     await until(lambda: link.is_up)
 
 
@@ -41,22 +42,22 @@ class Recorder:
     """Records the messages that it receives."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, bytes]] = []
+        self.received: list[tuple[str, bytes]] = []
 
     def __call__(self, topic: str, payload: bytes) -> None:
-        self.heard.append((topic, payload))
+        self.received.append((topic, payload))
 
     @property
     def payloads(self) -> list[bytes]:
-        return [payload for _, payload in self.heard]
+        return [payload for _, payload in self.received]
 
 
 # --- the address ----------------------------------------------------------------------------------
 
 
 def test_a_broker_in_a_url(tmp_path: Path) -> None:
-    """A URL's scheme, credentials (%xx for what a URL cannot hold), host and port; MQTT's
-    defaults.
+    """A URL has a scheme, credentials (percent-encoded), a host, a port (MQTT's by default) and a
+    prefix.
     """
     assert parse_broker("mqtt://broker") == Broker("broker", 1883)
     assert parse_broker(" mqtts://u:p%40ss%2F@broker:99/\n") == Broker(
@@ -103,46 +104,49 @@ def test_an_invalid_broker_is_refused(url: str) -> None:
 
 
 def test_the_broker_of_the_settings(tmp_path: Path) -> None:
-    """The broker comes from the environment or from a file that it names, not both; no text of the
-    settings holds the password.
+    """The broker's URL is in a variable or in the file that another variable names, not in both.
+
+    Neither errors nor the settings' repr show the password.
     """
     path = tmp_path / "bus"
     path.write_text("mqtt://u:s3cret@broker\n")
-    one = settings_from_env({"PLYROOM_BUS": "mqtt://u:s3cret@broker"})
-    other = settings_from_env({"PLYROOM_BUS_FILE": str(path)})
-    assert broker_of(one) == broker_of(other) == Broker("broker", 1883, user="u", password="s3cret")
-    assert "s3cret" not in repr(one)
+    by_variable = settings_from_env({"PLYROOM_BUS": "mqtt://u:s3cret@broker"})
+    by_file = settings_from_env({"PLYROOM_BUS_FILE": str(path)})
+    assert (
+        broker_of(by_variable)
+        == broker_of(by_file)
+        == Broker("broker", 1883, user="u", password="s3cret")
+    )
+    assert "s3cret" not in repr(by_variable)
     assert broker_of(Settings()) is None
-    twice, no_file, no_ca = (
-        replace(one, bus_file=path),
-        replace(one, bus="", bus_file=tmp_path / "no"),
+    both, no_file, no_ca = (
+        replace(by_variable, bus_file=path),
+        replace(by_variable, bus="", bus_file=tmp_path / "no"),
         tmp_path / "no",
     )
-    for wrong in (twice, no_file, replace(one, bus_ca=no_ca)):
+    for invalid in (both, no_file, replace(by_variable, bus_ca=no_ca)):
         with pytest.raises(SettingError) as error:
-            broker_of(wrong)
+            broker_of(invalid)
         assert "s3cret" not in str(error.value)
 
 
-def test_a_node_has_a_name_of_its_own() -> None:
-    """A node's name is the setting and a random part; characters that topics cannot hold are
-    refused.
-    """
+def test_a_nodes_name_is_unique() -> None:
+    """A node's name is the setting and a random part; it has no characters that topics forbid."""
     names = {node_name(Settings(node="attic")) for _ in range(3)} | {
         node_name(Settings()) for _ in range(3)
     }
     assert len(names) == 6
     assert sum(name.startswith("attic-") for name in names) == 3
-    for wrong in ("x" * 41, "a/b", "ü", "a b"):
+    for invalid in ("x" * 41, "a/b", "ü", "a b"):
         with pytest.raises(SettingError):
-            node_name(Settings(node=wrong))
+            node_name(Settings(node=invalid))
 
 
 # --- the outbox -----------------------------------------------------------------------------------
 
 
 async def test_an_outbox_is_bounded() -> None:
-    """On overflow the oldest unkept message is dropped first, then the oldest of all; both are
+    """On overflow the oldest unreliable message is dropped first, then the oldest of all; both are
     counted.
     """
     box = Outbox(4)
@@ -156,9 +160,10 @@ async def test_an_outbox_is_bounded() -> None:
     assert [(await box.get()).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
 
 
-async def test_in_flight_messages_go_first() -> None:
-    """In-flight messages are sent again first, in order, unless they are unkept or have been tried
-    too often: one may be what breaks the connection.
+async def test_in_flight_messages_are_sent_again_first() -> None:
+    """In-flight messages are sent again first, in order; unreliable ones are dropped.
+
+    So are those that were tried too often, since they may be what breaks the connection.
     """
     box = Outbox(10)
     box.put(QueuedMessage("t", b"3", True))
@@ -169,8 +174,8 @@ async def test_in_flight_messages_go_first() -> None:
             QueuedMessage("t", b"2", True),
         ]
     )
-    poison = QueuedMessage("t", b"p", True, tries=MAX_TRIES - 1)
-    box.put_back([poison])
+    last_try = QueuedMessage("t", b"p", True, tries=MAX_TRIES - 1)
+    box.put_back([last_try])
     assert [(await box.get()).payload for _ in range(3)] == [b"1", b"2", b"3"]
     assert (box.dropped, box.lost) == (1, 1)
 
@@ -178,96 +183,94 @@ async def test_in_flight_messages_go_first() -> None:
 # --- the connection -------------------------------------------------------------------------------
 
 
-async def test_it_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
+async def test_a_link_reconnects_with_its_subscriptions(tmp_path: Path) -> None:
     """After SIGKILL of the broker, reliable messages that were sent meanwhile arrive, old and new
     subscriptions hold, and a gap is reported.
     """
     async with (
         mosquitto(tmp_path) as broker,
-        open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
-        open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as sender,
+        open_link(broker.address, "b", f"{ROOT}/nodes/b") as receiver,
     ):
         old, new = Recorder(), Recorder()
-        lapses: list[frozenset[str] | None] = []
-        other.subscribe("t/old", old)
-        await until(lambda: one.is_up and other.is_up)
-        other.on_gap(lapses.append)
+        gaps: list[frozenset[str] | None] = []
+        receiver.subscribe("t/old", old)
+        await until(lambda: sender.is_up and receiver.is_up)
+        receiver.on_gap(gaps.append)
         await broker.kill()
-        await until(lambda: not one.is_up and not other.is_up)
-        assert None in lapses
-        one.publish("t/old", b"1", reliable=True)
-        one.publish("t/old", b"dropped")
-        other.subscribe("t/new/#", new)
-        lapses.clear()
+        await until(lambda: not sender.is_up and not receiver.is_up)
+        assert None in gaps
+        sender.publish("t/old", b"1", reliable=True)
+        sender.publish("t/old", b"dropped")
+        receiver.subscribe("t/new/#", new)
+        gaps.clear()
         await broker.start()
-        await until(lambda: one.is_up and other.is_up)
+        await until(lambda: sender.is_up and receiver.is_up)
         await until(
-            lambda: {"t/old", "t/new/#"} <= {topics for lapse in lapses for topics in lapse or ()}
+            lambda: {"t/old", "t/new/#"} <= {topics for gap in gaps for topics in gap or ()}
         )
-        assert None in lapses
-        one.publish("t/old", b"2", reliable=True)
-        one.publish("t/new/x", b"3")
+        assert None in gaps
+        sender.publish("t/old", b"2", reliable=True)
+        sender.publish("t/new/x", b"3")
         await until(lambda: b"2" in old.payloads and b"3" in new.payloads)
         assert b"dropped" not in old.payloads
-        assert one.outbox.dropped >= 1
-        assert (one.counts.connected, one.outbox.lost) == (2, 0)
+        assert sender.outbox.dropped >= 1
+        assert (sender.counts.connected, sender.outbox.lost) == (2, 0)
 
 
-async def test_clusters_with_prefixes_share_a_broker_and_nothing_else(tmp_path: Path) -> None:
+async def test_clusters_with_prefixes_are_separate_on_one_broker(tmp_path: Path) -> None:
     """Clusters with the same names and topics, one with a prefix: messages, statuses and wills stay
     apart.
     """
     async with mosquitto(tmp_path) as broker:
         east = replace(broker.address, prefix="east/")
-        ears: dict[str, Recorder] = {}
+        recorders: dict[str, Recorder] = {}
         async with AsyncExitStack() as stack:
-            for cluster, there in (("", broker.address), ("east/", east)):
-                ear = await stack.enter_async_context(
-                    open_link(there, f"ear{len(cluster)}", f"{ROOT}/nodes/ear")
+            for cluster, address in (("", broker.address), ("east/", east)):
+                observer = await stack.enter_async_context(
+                    open_link(address, f"observer{len(cluster)}", f"{ROOT}/nodes/observer")
                 )
-                ears[cluster] = Recorder()
-                ear.subscribe(f"{ROOT}/#", ears[cluster])
-                await until_flows(ear)
+                recorders[cluster] = Recorder()
+                observer.subscribe(f"{ROOT}/#", recorders[cluster])
+                await until_up(observer)
             async with open_link(east, "node", f"{ROOT}/nodes/node") as node:
                 node.set_status(b"here")
                 await until(lambda: node.is_up)
                 node.publish(f"{ROOT}/rooms/r", b"moved", reliable=True)
                 sent = {(f"{ROOT}/nodes/node", b"here"), (f"{ROOT}/rooms/r", b"moved")}
-                await until(lambda: sent <= set(ears["east/"].heard))
-            await until(lambda: (f"{ROOT}/nodes/node", b"") in ears["east/"].heard)
-        assert not [topic for topic, _ in ears[""].heard if topic.endswith(("/node", "/r"))]
+                await until(lambda: sent <= set(recorders["east/"].received))
+            await until(lambda: (f"{ROOT}/nodes/node", b"") in recorders["east/"].received)
+        assert not [topic for topic, _ in recorders[""].received if topic.endswith(("/node", "/r"))]
 
 
 async def test_a_status_lives_as_long_as_the_link(tmp_path: Path) -> None:
-    """A later subscriber sees the status; it ends with the link, whether or not in order, and
-    leaves nothing behind.
-    """
+    """A status lasts until its link ends, in order or not; then the broker keeps nothing of it."""
     async with (
         mosquitto(tmp_path) as broker,
-        open_link(broker.address, "ear", f"{ROOT}/nodes/ear") as ear,
+        open_link(broker.address, "observer", f"{ROOT}/nodes/observer") as observer,
     ):
-        heard = Recorder()
-        ear.subscribe("status/+", heard)
+        statuses = Recorder()
+        observer.subscribe("status/+", statuses)
         dying = Link(broker.address, "dying", "status/dying")
         dying.set_status(b"alive")
         task = asyncio.create_task(dying.run())
         async with open_link(broker.address, "leaving", "status/leaving") as leaving:
             leaving.set_status(b"alive")
-            await until(lambda: heard.payloads.count(b"alive") == 2)
+            await until(lambda: statuses.payloads.count(b"alive") == 2)
             await until(lambda: dying.is_up and leaving.is_up)
             dying._is_up = False  # otherwise it clears its status
             task.cancel()
             await asyncio.wait([task])
-            await until(lambda: ("status/dying", b"") in heard.heard)
-        await until(lambda: ("status/leaving", b"") in heard.heard)
+            await until(lambda: ("status/dying", b"") in statuses.received)
+        await until(lambda: ("status/leaving", b"") in statuses.received)
         async with open_link(broker.address, "late", f"{ROOT}/nodes/late") as late:
-            nothing = Recorder()
-            late.subscribe("status/#", nothing)
+            late_statuses = Recorder()
+            late.subscribe("status/#", late_statuses)
             await until(lambda: late.is_up)
             late.publish("status/end", b"x", reliable=True)
-            ear.publish("status/end", b"x", reliable=True)
-            await until(lambda: bool(nothing.heard))
-            assert nothing.payloads == [b"x"]
+            observer.publish("status/end", b"x", reliable=True)
+            await until(lambda: bool(late_statuses.received))
+            assert late_statuses.payloads == [b"x"]
 
 
 async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -> None:
@@ -276,23 +279,23 @@ async def test_a_stalled_broker_is_noticed_and_costs_no_memory(tmp_path: Path) -
     """
     async with (
         mosquitto(tmp_path, lines=("max_queued_messages 0",)) as broker,
-        open_link(broker.address, "a", f"{ROOT}/nodes/a") as one,
-        open_link(broker.address, "b", f"{ROOT}/nodes/b") as other,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as sender,
+        open_link(broker.address, "b", f"{ROOT}/nodes/b") as receiver,
     ):
-        ear = Recorder()
-        other.subscribe("t", ear)
-        await until(lambda: one.is_up and other.is_up)
+        recorder = Recorder()
+        receiver.subscribe("t", recorder)
+        await until(lambda: sender.is_up and receiver.is_up)
         broker.send_signal(signal.SIGSTOP)
-        await until(lambda: not one.is_up, within_s=2.0)
+        await until(lambda: not sender.is_up, within_s=2.0)
         for number in range(2 * OUTBOX_CAPACITY):
-            one.publish("t", b"%d" % number, reliable=True)
-        one.publish("t", b"x" * (MAX_BYTES + 1), reliable=True)
-        assert len(one.outbox) <= OUTBOX_CAPACITY
+            sender.publish("t", b"%d" % number, reliable=True)
+        sender.publish("t", b"x" * (MAX_BYTES + 1), reliable=True)
+        assert len(sender.outbox) <= OUTBOX_CAPACITY
         broker.send_signal(signal.SIGCONT)
-        await until(lambda: one.is_up and b"%d" % (2 * OUTBOX_CAPACITY - 1) in ear.payloads)
-        numbers = [int(payload) for payload in ear.payloads]
+        await until(lambda: sender.is_up and b"%d" % (2 * OUTBOX_CAPACITY - 1) in recorder.payloads)
+        numbers = [int(payload) for payload in recorder.payloads]
         assert numbers == sorted(numbers)
-        assert one.outbox.lost == 2 * OUTBOX_CAPACITY - len(numbers) + 1
+        assert sender.outbox.lost == 2 * OUTBOX_CAPACITY - len(numbers) + 1
 
 
 async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: Path) -> None:
@@ -303,8 +306,8 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
     ):
-        ear = Recorder()
-        link.subscribe("t", ear, include_own=True)
+        recorder = Recorder()
+        link.subscribe("t", recorder, include_own=True)
         await until(lambda: link.is_up)
         broker.send_signal(signal.SIGSTOP)
         sent = [b"%d" % number for number in range(10)]
@@ -313,12 +316,12 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         await until(lambda: len(link._in_flight) == len(sent))
         await broker.kill()
         await broker.start()
-        await until(lambda: len(ear.heard) >= len(sent))
-        assert ear.payloads == sent
+        await until(lambda: len(recorder.received) >= len(sent))
+        assert recorder.payloads == sent
 
 
-async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
-    """When the broker drops the link because another connection has its name, it reconnects."""
+async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> None:
+    """A link that the broker drops because another client has its name reconnects."""
     async with (
         mosquitto(tmp_path) as broker,
         open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
@@ -339,13 +342,11 @@ async def test_its_own_name_taken_by_another_connection(tmp_path: Path) -> None:
 async def test_a_broker_that_dies_as_the_link_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The link ends even if the task group raises the broken connection instead of the
-    cancellation.
-    """
+    """The link ends even if its task group raises MqttError instead of the cancellation."""
     async with mosquitto(tmp_path) as broker:
         sending, sessions = asyncio.Event(), 0
 
-        async def breaks_as_it_is_left(
+        async def fail_on_cancellation(
             link: Link, client: aiomqtt.Client, tasks: asyncio.TaskGroup
         ) -> None:
             nonlocal sessions
@@ -356,8 +357,8 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
             except asyncio.CancelledError:
                 raise aiomqtt.MqttError("the broker is dead") from None
 
-        monkeypatch.setattr(Link, "_send", breaks_as_it_is_left)
-        async with asyncio.timeout(PATIENCE_S):
+        monkeypatch.setattr(Link, "_send", fail_on_cancellation)
+        async with asyncio.timeout(TIMEOUT_S):
             async with open_link(broker.address, "one", "plyroom/1/nodes/one"):
                 await sending.wait()
         assert sessions == 1
@@ -366,8 +367,8 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
 # --- authentication -------------------------------------------------------------------------------
 
 
-async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
-    """The link is refused, logs it without secrets, and keeps trying."""
+async def never_connects(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+    """Asserts that the link is refused, logs this without secrets, and keeps trying."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
         await until(lambda: link._reported_down)
         await asyncio.sleep(0.3)
@@ -380,13 +381,13 @@ async def never_flows(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The right user and password get in; nothing else does."""
+    """A link connects with the right user and password only."""
     async with mosquitto(tmp_path, USERS) as broker:
         async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
             await until(lambda: link.is_up)
         capsys.readouterr()
-        await never_flows(broker.address, capsys)
-        await never_flows(replace(broker.address_of("server"), password="s3cret"), capsys)
+        await never_connects(broker.address, capsys)
+        await never_connects(replace(broker.address_of("server"), password="s3cret"), capsys)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -403,26 +404,26 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key.chmod(0o644)
     async with mosquitto(tmp_path, lines=(f"certfile {certificate}", f"keyfile {key}")) as broker:
         good = replace(broker.address, tls=True, ca=certificate)
-        ear = Recorder()
+        recorder = Recorder()
         async with (
             open_link(good, "a", f"{ROOT}/nodes/a") as link,
             open_link(good, "b", f"{ROOT}/nodes/b") as other,
         ):
-            other.subscribe("t", ear)
+            other.subscribe("t", recorder)
             await until(lambda: link.is_up and other.is_up)
             link.publish("t", b"x" * 200_000, reliable=True)
-            await until(lambda: bool(ear.heard))
+            await until(lambda: bool(recorder.received))
         capsys.readouterr()
-        await never_flows(replace(good, ca=None), capsys)
+        await never_connects(replace(good, ca=None), capsys)
     # paho leaves a socket open after a failed handshake, and a thread may still hold it.
     for _ in range(5):
         await asyncio.sleep(0.05)
         gc.collect()
 
 
-async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
+async def test_a_workers_access_rights(tmp_path: Path) -> None:
     """With the shipped access list, a worker cannot publish about rooms, nodes or the lobby, act
-    for another worker, or read rooms and others' orders; it can do what it needs.
+    for another worker, or read rooms and commands to others; its own topics work.
     """
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path, USERS, ACL))
@@ -454,9 +455,9 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
         for topic in forbidden:
             worker.publish(topic, b"forged", reliable=True)
         worker.publish(work.answers_topic("server-1"), b"news", reliable=True)
-        await until(lambda: (work.answers_topic("server-1"), b"news") in at_server.heard)
-        assert not [topic for topic, payload in at_server.heard if payload == b"forged"]
-        await until(lambda: (work.worker_topic("worker-1"), b"advert") in at_server.heard)
+        await until(lambda: (work.answers_topic("server-1"), b"news") in at_server.received)
+        assert not [topic for topic, payload in at_server.received if payload == b"forged"]
+        await until(lambda: (work.worker_topic("worker-1"), b"advert") in at_server.received)
         for topic in (
             f"{ROOT}/rooms/r1",
             work.commands_topic("worker-2"),
@@ -464,10 +465,10 @@ async def test_what_a_worker_may_not_do(tmp_path: Path) -> None:
         ):
             server.publish(topic, topic.encode(), reliable=True)
         server.set_status(b"here")
-        await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.heard)
+        await until(lambda: (f"{ROOT}/nodes/server-1", b"here") in at_worker.received)
         await until(lambda: work.commands_topic("worker-1").encode() in at_worker.payloads)
-        heard = {topic for topic, _ in at_worker.heard} - {f"{ROOT}/echo/worker-1"}
-        assert heard == {work.commands_topic("worker-1"), f"{ROOT}/nodes/server-1"}
+        received_topics = {topic for topic, _ in at_worker.received} - {f"{ROOT}/echo/worker-1"}
+        assert received_topics == {work.commands_topic("worker-1"), f"{ROOT}/nodes/server-1"}
 
 
 def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:
@@ -482,10 +483,10 @@ def test_mosquitto_accepts_the_shipped_configuration(tmp_path: Path) -> None:
     path = tmp_path / "mosquitto.conf"
     path.write_text(lines.replace("listener 1883", "listener 0 127.0.0.1") + "bogus_setting 1\n")
 
-    done = subprocess.run(
+    result = subprocess.run(
         [mosquitto_path(), "-c", str(path)], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode != 0
-    assert "bogus_setting" in done.stderr + done.stdout, (
-        "it read all lines up to the one that it cannot know"
+    assert result.returncode != 0
+    assert "bogus_setting" in result.stderr + result.stdout, (
+        "it read all lines before the invalid one"
     )

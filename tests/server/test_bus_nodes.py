@@ -1,5 +1,5 @@
-"""Several nodes over a good bus, a bad one, and a real broker: the lobby is the same everywhere,
-and each node knows who is present on the others until those are gone.
+"""Several nodes over a good bus, a lossy bus and a real broker: all nodes have the same lobby, and
+each node knows the presence on the others until they end.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from server.runtime import hub as hub_module
 from server.runtime.hub import Hub, open_hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
-from tests.server.test_bus_contract import KEY, flowing
+from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.support.clock import stopped_clock, until
 from tests.support.fake_server import (
     Client,
@@ -34,12 +34,12 @@ from tests.support.fake_server import (
     virtual,
 )
 
-#: Longer than the delays of presence (0.1 s) and lobby (0.25 s) messages.
-SOON_S = 0.6
+#: Longer than the delays of presence (0.1 s) and lobby (0.25 s) messages, in seconds.
+DELIVERY_S = 0.6
 
 
 class Watcher(Client):
-    """A client that watches the lobby; `lobby` is what it sees."""
+    """A client that watches the lobby; `lobby` is the list that it sees, by room."""
 
     async def watch(self) -> "Watcher":
         await self.hub.lobby.watch(self, text_frame(format_message(wire.Ack("w", None))))
@@ -48,11 +48,11 @@ class Watcher(Client):
     @property
     def lobby(self) -> dict[str, Message]:
         seen: dict[str, Message] = {}
-        for one in self.of("lobby"):
-            if one["full"]:
+        for message in self.of("lobby"):
+            if message["full"]:
                 seen = {}
-            seen.update({room["room"]: room for room in one.get("rooms", ())})
-            for room in one.get("gone", ()):
+            seen.update({room["room"]: room for room in message.get("rooms", ())})
+            for room in message.get("gone", ()):
                 seen.pop(room, None)
         return seen
 
@@ -64,9 +64,9 @@ def present(client: Client) -> tuple[list[bool], int]:
 
 
 @asynccontextmanager
-async def hubs(world: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
+async def hubs(fake: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(world.hub(name)) for name in names]
+        yield [await stack.enter_async_context(fake.hub(name)) for name in names]
 
 
 # --- the lobby ------------------------------------------------------------------------------------
@@ -74,58 +74,56 @@ async def hubs(world: FakeServer, *names: str) -> AsyncIterator[list[Hub]]:
 
 @virtual
 async def test_the_lobby_is_the_same_everywhere() -> None:
-    """A room that is made, filled, played and finished on one node shows so in the lobby of all
-    nodes.
-    """
-    async with hubs(FakeServer(), "n1", "n2", "n3") as (here, there, third):
+    """The lobby of every node follows a room from its creation to the end of its match."""
+    async with hubs(FakeServer(), "n1", "n2", "n3") as (first, second, third):
         watchers = [
             await Watcher(hub, f"w{number}").watch()
-            for number, hub in enumerate((here, there, third))
+            for number, hub in enumerate((first, second, third))
         ]
-        ada, ben = Client(here, "ada"), Client(here, "ben")
+        ada, ben = Client(first, "ada"), Client(first, "ben")
         room = await ada.create("tic-tac-toe")
-        await asyncio.sleep(SOON_S)
+        await asyncio.sleep(DELIVERY_S)
         assert [w.lobby[room]["state"] for w in watchers] == ["open"] * 3
         await ben.ack(ben.sit(room, 1))
         for client in (ada, ben):
             await client.ack(client.join(room))
-        cyd = Client(here, "cyd")
+        cyd = Client(first, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.ack(ada.move(room, 0, "a1"))
-        await asyncio.sleep(SOON_S)
-        assert there.runner(room) is None
+        await asyncio.sleep(DELIVERY_S)
+        assert second.runner(room) is None
         for watcher in watchers:
             entry = watcher.lobby[room]
             assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
         late = await Watcher(third, "late").watch()
         assert late.lobby == watchers[2].lobby
         await ada.ack(ada.plain(wire.Resign, room))
-        await asyncio.sleep(SOON_S)
+        await asyncio.sleep(DELIVERY_S)
         assert [w.lobby for w in watchers] == [{}] * 3
 
 
 @virtual
-async def test_a_lobby_that_missed_everything_reads_the_store() -> None:
+async def test_a_lobby_without_the_bus_reads_the_store() -> None:
     """With the bus cut, watchers on the other node see new, changed and removed rooms within
     seconds.
     """
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (here, there):
-        watcher = await Watcher(there, "w").watch()
-        ada = Client(here, "ada")
-        kept, gone = await ada.create("tic-tac-toe"), await ada.create("sticks")
-        await asyncio.sleep(SOON_S)
-        assert set(watcher.lobby) == {kept, gone}
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
+        watcher = await Watcher(second, "w").watch()
+        ada = Client(first, "ada")
+        open_room, aborted = await ada.create("tic-tac-toe"), await ada.create("sticks")
+        await asyncio.sleep(DELIVERY_S)
+        assert set(watcher.lobby) == {open_room, aborted}
         bus.cut = True
         new = await ada.create("connect-four")
-        ben = Client(here, "ben")
-        await ben.ack(ben.sit(kept, 1))
-        await ben.ack(ben.sit(gone, 1))
-        await ben.ack(ben.plain(wire.Abort, gone))
-        await asyncio.sleep(COMPARE_S + SOON_S)
+        ben = Client(first, "ben")
+        await ben.ack(ben.sit(open_room, 1))
+        await ben.ack(ben.sit(aborted, 1))
+        await ben.ack(ben.plain(wire.Abort, aborted))
+        await asyncio.sleep(COMPARE_S + DELIVERY_S)
         assert {room: one["state"] for room, one in watcher.lobby.items()} == {
-            kept: "playing",
+            open_room: "playing",
             new: "open",
         }
         before = len(watcher.of("lobby"))
@@ -138,15 +136,15 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
     """A node ignores another node's lobby entry of a room that is open here; reading the store does
     not set its ply back either.
     """
-    async with hubs(FakeServer(), "n1", "n2") as (here, there):
-        ada = Client(here, "ada")
+    async with hubs(FakeServer(), "n1", "n2") as (first, second):
+        ada = Client(first, "ada")
         room = await ada.create("tic-tac-toe", seats=(wire.MySeat(), wire.AiSeat(level=1)))
         await ada.ack(ada.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
         watchers = [
-            await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((here, there))
+            await Watcher(hub, f"w{number}").watch() for number, hub in enumerate((first, second))
         ]
-        await asyncio.sleep(SOON_S)
+        await asyncio.sleep(DELIVERY_S)
         entry = wire.RoomSummary(
             room=room,
             game="tic-tac-toe",
@@ -157,16 +155,16 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
             created_ms=1,
             ply=0,
         )
-        here.on_node(LobbyChanged("n2", (entry,), ()))
-        here.on_node(LobbyChanged("n2", (), (room,)))
+        first.on_node(LobbyChanged("n2", (entry,), ()))
+        first.on_node(LobbyChanged("n2", (), (room,)))
         await asyncio.sleep(3 * COMPARE_S)
         assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [
             ("Tic-tac-toe", True)
         ] * 2
 
 
-class SlowToList(FaultyStore):
-    """A store whose list of rooms is read at once and returned later."""
+class SlowListStore(FaultyStore):
+    """A store that reads the list of rooms at once and returns it when `go` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -182,13 +180,13 @@ class SlowToList(FaultyStore):
 @virtual
 async def test_a_lobby_change_while_the_list_is_read() -> None:
     """A change that arrives while the list is read reaches the client that gets the list."""
-    store = SlowToList()
-    async with hubs(FakeServer(store=store), "n1", "n2") as (here, there):
-        watcher = Watcher(there, "w")
+    store = SlowListStore()
+    async with hubs(FakeServer(store=store), "n1", "n2") as (first, second):
+        watcher = Watcher(second, "w")
         watching = asyncio.create_task(watcher.watch())
         await store.read.wait()
-        room = await Client(here, "ada").create("tic-tac-toe")
-        await asyncio.sleep(SOON_S)
+        room = await Client(first, "ada").create("tic-tac-toe")
+        await asyncio.sleep(DELIVERY_S)
         store.go.set()
         await watching
         assert room in watcher.lobby
@@ -197,9 +195,9 @@ async def test_a_lobby_change_while_the_list_is_read() -> None:
 # --- presence -------------------------------------------------------------------------------------
 
 
-async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
-    """Ada on one node plays against Ben on another, where Cyd watches."""
-    ada, ben, cyd = Client(here, "ada"), Client(there, "ben"), Client(there, "cyd")
+async def join_three_people(first: Hub, second: Hub) -> tuple[Client, Client, Client, str]:
+    """Ada on the first node plays Ben on the second, where Cyd watches; also returns the room."""
+    ada, ben, cyd = Client(first, "ada"), Client(second, "ben"), Client(second, "cyd")
     room = await ada.create("tic-tac-toe")
     await ben.ack(ben.sit(room, 1))
     for client in (ada, ben, cyd):
@@ -208,40 +206,38 @@ async def people(here: Hub, there: Hub) -> tuple[Client, Client, Client, str]:
 
 
 @virtual
-async def test_presence_is_that_of_all_nodes() -> None:
+async def test_presence_is_of_all_nodes() -> None:
     """Clients that join and leave on other nodes change the presence here."""
-    async with hubs(FakeServer(), "n1", "n2") as (here, there):
-        ada, ben, cyd, _ = await people(here, there)
-        await asyncio.sleep(SOON_S)
+    async with hubs(FakeServer(), "n1", "n2") as (first, second):
+        ada, ben, cyd, _ = await join_three_people(first, second)
+        await asyncio.sleep(DELIVERY_S)
         assert present(ada) == present(ben) == present(cyd) == ([True, True], 1)
         cyd.close()
         ben.close()
-        await asyncio.sleep(SOON_S)
+        await asyncio.sleep(DELIVERY_S)
         assert present(ada) == ([True, False], 0)
 
 
 @pytest.mark.parametrize("how", ["ends", "falls silent"])
 @virtual
 async def test_presence_on_a_dead_node_ends(how: str) -> None:
-    """Clients of a dead node disappear within seconds: at once if the node says goodbye, otherwise
-    after its silence.
-    """
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1") as (here,):
+    """Clients of a dead node disappear, at once if it closes in order, else after its silence."""
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1") as (first,):
         async with AsyncExitStack() as stack:
-            there = await stack.enter_async_context(world.hub("n2"))
-            ada, *_ = await people(here, there)
-            await asyncio.sleep(SOON_S)
+            second = await stack.enter_async_context(fake.hub("n2"))
+            ada, *_ = await join_three_people(first, second)
+            await asyncio.sleep(DELIVERY_S)
             assert present(ada) == ([True, True], 1)
             if how == "falls silent":
                 bus.cut = True
                 await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
                 assert present(ada) == ([True, False], 0)
                 bus.cut = False
-                await asyncio.sleep(SOON_S + 1)
-                assert present(ada) == ([True, True], 1), "it was there all the time"
-        await asyncio.sleep(SOON_S)
+                await asyncio.sleep(DELIVERY_S + 1)
+                assert present(ada) == ([True, True], 1), "n2 was up all the time"
+        await asyncio.sleep(DELIVERY_S)
         assert present(ada) == ([True, False], 0)
 
 
@@ -250,13 +246,13 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
     """While the bus is away all nodes are silent, so the last known presence stays; clients that
     left disappear once it is back.
     """
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1") as (here,):
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1") as (first,):
         async with AsyncExitStack() as stack:
-            there = await stack.enter_async_context(world.hub("n2"))
-            ada, *_ = await people(here, there)
-            await asyncio.sleep(SOON_S)
+            second = await stack.enter_async_context(fake.hub("n2"))
+            ada, *_ = await join_three_people(first, second)
+            await asyncio.sleep(DELIVERY_S)
             bus.cut, bus.is_up = True, False
             await asyncio.sleep(60)
             assert present(ada) == ([True, True], 1)
@@ -267,20 +263,20 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
 
 @virtual
 async def test_lost_presence_is_repeated() -> None:
-    """Presence is repeated every half minute, so a lost message is made up for."""
-    world = FakeServer()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (here, there):
-        ada, ben, _, room = await people(here, there)
-        await asyncio.sleep(SOON_S)
+    """Presence is published again every half minute, which repairs lost messages."""
+    fake = FakeServer()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
+        ada, ben, _, room = await join_three_people(first, second)
+        await asyncio.sleep(DELIVERY_S)
         publish = bus.publish
         bus.publish = lambda message: (  # type: ignore[method-assign]
             None if isinstance(message, PresenceReport) else publish(message)
         )
         ben.close()
-        dan = Client(there, "dan")
+        dan = Client(second, "dan")
         await dan.ack(dan.join(room))
-        await asyncio.sleep(SOON_S)
+        await asyncio.sleep(DELIVERY_S)
         assert present(ada) == ([True, True], 1)
         bus.publish = publish  # type: ignore[method-assign]
         await asyncio.sleep(35)
@@ -292,13 +288,14 @@ async def test_lost_presence_is_repeated() -> None:
 
 @virtual
 async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
-    """While messages do not flow, events of other nodes arrive within a second;
-    otherwise heads are compared every 30 s.
+    """While the bus is down, events of other nodes arrive within a second.
+
+    Otherwise heads are polled every 30 s.
     """
-    world = FakeServer().unlimited()
-    bus = world.bus = FaultyBus()
-    async with hubs(world, "n1", "n2") as (here, there):
-        ada, ben, _, room = await people(here, there)
+    fake = FakeServer().unlimited()
+    bus = fake.bus = FaultyBus()
+    async with hubs(fake, "n1", "n2") as (first, second):
+        ada, ben, _, room = await join_three_people(first, second)
         await settle()
         bus.cut, bus.is_up = True, False
         bus._inner._gap_handlers[1](None)
@@ -327,34 +324,32 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
 
 
 @virtual
-async def test_a_will_hastens_the_takeover() -> None:
-    """The store's heartbeat decides on a takeover; the news of a node's end only shortens the wait
-    after it to 0.2 s.
-    """
-    world = FakeServer()
-    world.settings = replace(world.settings, heartbeat_s=10.0)
+async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
+    """NodeDown only shortens the time between the last heartbeat's expiry and the takeover."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, heartbeat_s=10.0)
     waiting = asyncio.Event()
 
     async def never(_: Any) -> str:
         await waiting.wait()
         raise AssertionError
 
-    world.engines.answer = never
-    async with hubs(world, "n2") as (there,):
+    fake.engines.answer = never
+    async with hubs(fake, "n2") as (second,):
         await settle()
-        async with world.hub("n1") as here:
-            await Client(here, "ada").create(
+        async with fake.hub("n1") as first:
+            await Client(first, "ada").create(
                 "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())
             )
-            await world.engines.asked.wait()
-        # The node has ended in order; make its last heartbeat look recent, as if it had died.
-        beaten_s = asyncio.get_running_loop().time()
-        await world.store.heartbeat("n1", 30_000)
-        world.engines.asked.clear()
-        there.on_node(NodeDown("n1"))
+            await fake.engines.asked.wait()
+        # The node has ended in order; a new heartbeat makes it look as if it had died.
+        heartbeat_at_s = asyncio.get_running_loop().time()
+        await fake.store.heartbeat("n1", 30_000)
+        fake.engines.asked.clear()
+        second.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
-            await world.engines.asked.wait()
-        waited_s = asyncio.get_running_loop().time() - beaten_s
+            await fake.engines.asked.wait()
+        waited_s = asyncio.get_running_loop().time() - heartbeat_at_s
         assert 30.0 <= waited_s < 31.0
 
 
@@ -365,18 +360,18 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
     """Lobby and presence on three nodes over a broker; when one is killed, its clients disappear
     within a second of its will.
     """
-    world = FakeServer()
+    fake = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         buses: list[MqttBus] = []
         nodes: list[Hub] = []
         for name in ("n1", "n2", "n3"):
             bus = await stack.enter_async_context(open_mqtt_bus(broker.address, name, KEY))
-            await flowing(bus)
+            await until_bus_is_up(bus)
             buses.append(bus)
-            nodes.append(await stack.enter_async_context(open_hub(world.ports(name, bus=bus))))
+            nodes.append(await stack.enter_async_context(open_hub(fake.ports(name, bus=bus))))
         watcher = await Watcher(nodes[2], "w").watch()
-        ada, _, _, room = await people(nodes[0], nodes[1])
+        ada, _, _, room = await join_three_people(nodes[0], nodes[1])
         await until(lambda: bool(ada.of("presence")) and present(ada) == ([True, True], 1))
         await until(lambda: watcher.lobby.get(room, {}).get("watching") == 1)
         await ada.ack(ada.move(room, 0, "a1"))

@@ -1,6 +1,6 @@
-"""The checker finds planted faults, each under the promise that it breaks: a green check counts
-only after a fault turned it red. The faults are those of the reliability page that this part of the
-server can have, and some related ones.
+"""The history checker finds planted faults and reports each under the invariant that it breaks.
+
+This shows that the checker can find such faults.
 """
 
 import asyncio
@@ -31,17 +31,18 @@ from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
-from tests.support import load as crowd
+from tests.support import load
 from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
 from tests.support.room_log import altered
 
 Patch = pytest.MonkeyPatch
 
+#: Commands of each client in a run.
 COMMANDS = 100
 
 
 class StoreWithoutKeys(FaultyStore):
-    """A store that knows no command keys."""
+    """A store that does not store command keys."""
 
     async def append(self, append: Append) -> None:
         await super().append(
@@ -85,8 +86,8 @@ def ack_before_commit(patch: Patch) -> FakeServer:
         if not (isinstance(item, Request) and item.command.id in acked):
             refuse(item, code, message)
 
-    # A command that is repeated after such an ack may get no answer.
-    patch.setattr(crowd, "WAIT_S", 0.4)
+    # A client that repeats a command after such an ack may get no answer.
+    patch.setattr(load, "WAIT_S", 0.4)
     patch.setattr(RoomRunner, "_append", early)
     patch.setattr(runner_module, "refuse", silent)
     return FakeServer(store=UnreliableStore(7, 0.03, after=False))
@@ -118,28 +119,28 @@ def lost_dedupe(patch: Patch) -> FakeServer:
 def stale_ply_accepted(patch: Patch) -> FakeServer:
     real = rules._move
 
-    def lenient(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
+    def replacement(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
         ply = room.match.ply if room.match else 0
         return real(
             room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move)
         )
 
-    patch.setattr(rules, "_move", lenient)
+    patch.setattr(rules, "_move", replacement)
     return FakeServer()
 
 
 def seat_taken_twice(patch: Patch) -> FakeServer:
-    def lenient(
+    def replacement(
         room: Room, actor: Actor, seat: int, new_id: Callable[[], str]
     ) -> list[wire.RoomEvent]:
         return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
 
-    patch.setattr(rules, "_sit", lenient)
+    patch.setattr(rules, "_sit", replacement)
     return FakeServer()
 
 
 def spectator_can_move(patch: Patch) -> FakeServer:
-    def lenient(room: Room, actor: Actor) -> int:
+    def replacement(room: Room, actor: Actor) -> int:
         seat = room.seat_of(actor.identity)
         match = room.playing
         if seat is None and match is not None and match.position is not None:
@@ -148,37 +149,37 @@ def spectator_can_move(patch: Patch) -> FakeServer:
             raise CommandRejected(Code.SEAT_NONE, "no seat")
         return seat
 
-    patch.setattr(rules, "_own_seat", lenient)
+    patch.setattr(rules, "_own_seat", replacement)
     return FakeServer()
 
 
 def gap_in_v(patch: Patch) -> FakeServer:
     real = RoomRunner._event_frames
 
-    def gappy(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
+    def skip_some(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
         return real(self, [event for event in events if event.v % 11], player)
 
-    patch.setattr(RoomRunner, "_event_frames", gappy)
+    patch.setattr(RoomRunner, "_event_frames", skip_some)
     return FakeServer()
 
 
-def gap_of_the_bus_skipped(patch: Patch) -> FakeServer:
-    """A node that accepts another node's event as the next one after a gap."""
+def gap_of_the_bus_is_ignored(patch: Patch) -> FakeServer:
+    """A node applies another node's event even if events before it are missing."""
 
-    async def trusting(self: RoomRunner, grown: EventsAppended) -> None:
-        if grown.events[-1].v > self._loaded.v:
-            self._apply(list(grown.events))
-            self._send_events(list(grown.events))
+    async def accept_any(self: RoomRunner, appended: EventsAppended) -> None:
+        if appended.events[-1].v > self._loaded.v:
+            self._apply(list(appended.events))
+            self._send_events(list(appended.events))
 
-    patch.setattr(RoomRunner, "_on_events_appended", trusting)
+    patch.setattr(RoomRunner, "_on_events_appended", accept_any)
     return FakeServer()
 
 
 def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
-    """Searches that are no longer wanted continue, and their answers are played."""
+    """Obsolete searches are not cancelled, and their answers are played."""
     real = RoomRunner._update_search
 
-    def lets_them_search(self: RoomRunner) -> None:
+    def forget_search(self: RoomRunner) -> None:
         self._ai_task = None
         real(self)
 
@@ -186,9 +187,9 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
         await asyncio.sleep(0.05)
         return await first_legal(job)
 
-    any_answer_of_an_ai_is_taken(patch)
-    patch.setattr(RoomRunner, "_update_search", lets_them_search)
-    patch.setattr(test_two_nodes, "hesitant", slow)
+    any_ai_answer_is_accepted(patch)
+    patch.setattr(RoomRunner, "_update_search", forget_search)
+    patch.setattr(test_two_nodes, "slow_first_legal", slow)
     return FakeServer()
 
 
@@ -200,24 +201,24 @@ def hidden_event_leaked(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
-def the_head_is_not_compared(patch: Patch) -> FakeServer:
+def no_compare_and_set(patch: Patch) -> FakeServer:
     return FakeServer(store=StoreWithoutCompareAndSet())
 
 
 def two_results(patch: Patch) -> FakeServer:
-    def lenient(room: Room) -> Any:
+    def replacement(room: Room) -> Any:
         if room.match is None:
             raise CommandRejected(Code.MATCH_NONE, "no match")
         return room.match
 
-    patch.setattr(rules, "_running", lenient)
+    patch.setattr(rules, "_running", replacement)
     return FakeServer()
 
 
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
     real = rules._rematch
 
-    def eager(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+    def start_at_once(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
         events = real(room, actor, new_id)
         if isinstance(events[0], wire.Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
@@ -228,12 +229,12 @@ def rematch_without_an_offer(patch: Patch) -> FakeServer:
             ]
         return events
 
-    patch.setattr(rules, "_rematch", eager)
+    patch.setattr(rules, "_rematch", start_at_once)
     return FakeServer()
 
 
-def a_rule_is_wrong(patch: Patch) -> FakeServer:
-    """The game of sticks, but the player who takes the last one wins."""
+def wrong_rule(patch: Patch) -> FakeServer:
+    """In the game of sticks, the player who takes the last stick wins."""
     real: Any = load_game("sticks").module
 
     def find(game_id: str) -> Game:
@@ -244,14 +245,14 @@ def a_rule_is_wrong(patch: Patch) -> FakeServer:
     return FakeServer(find_game=find)
 
 
-def no_answer(patch: Patch) -> FakeServer:
-    def forgetful(request: Request, message: wire.Outgoing) -> None:
+def unanswered_command(patch: Patch) -> FakeServer:
+    def answer_all_but_stale(request: Request, message: wire.Outgoing) -> None:
         if not (isinstance(message, wire.Error) and message.code is Code.MOVE_STALE):
             reply(request, message)
 
-    patch.setattr(crowd, "WAIT_S", 0.4)
-    patch.setattr(history, "ANSWER_S", 0.3)
-    patch.setattr(runner_module, "reply", forgetful)
+    patch.setattr(load, "WAIT_S", 0.4)
+    patch.setattr(history, "ANSWER_TIMEOUT_S", 0.3)
+    patch.setattr(runner_module, "reply", answer_all_but_stale)
     return FakeServer()
 
 
@@ -294,75 +295,73 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
         (seat_taken_twice, {"I12"}),
         (spectator_can_move, {"I13"}),
         (gap_in_v, {"I4"}),
-        (gap_of_the_bus_skipped, {"I4"}),
+        (gap_of_the_bus_is_ignored, {"I4"}),
         (ai_answer_to_an_old_position, {"I9"}),
         (hidden_event_leaked, {"I14"}),
-        (the_head_is_not_compared, {"I1", "I5"}),
+        (no_compare_and_set, {"I1", "I5"}),
         (two_results, {"I11"}),
         (rematch_without_an_offer, {"I18"}),
-        (a_rule_is_wrong, {"I9"}),
-        (no_answer, {"I19"}),
+        (wrong_rule, {"I9"}),
+        (unanswered_command, {"I19"}),
         (two_answers, {"I19"}),
         (old_state_after_a_change_of_node, {"I6"}),
     ],
     ids=lambda value: getattr(value, "__name__", None) or " ".join(sorted(value)),
 )
-async def test_the_checker_finds(
+async def test_the_checker_finds_the_fault(
     fault: Callable[[Patch], FakeServer], invariants: set[str], monkeypatch: Patch
 ) -> None:
-    """The crowd's history shows the fault, under the promise that it breaks; a single crowd may
-    miss it, a dozen do not.
-    """
-    found: list[str] = []
+    """The checker reports the fault under its invariants within a dozen runs."""
+    violations: list[str] = []
     for _ in range(12):
-        found += await faults_of(fault(monkeypatch))
-        if invariants <= {one.split(":")[0] for one in found}:
+        violations += await find_faults(fault(monkeypatch))
+        if invariants <= {violation.split(":")[0] for violation in violations}:
             return
-    raise AssertionError(found[:5])
+    raise AssertionError(violations[:5])
 
 
-async def faults_of(world: FakeServer) -> list[str]:
+async def find_faults(fake: FakeServer) -> list[str]:
     async with asyncio.timeout(60):
-        run = await play(COMMANDS, world=world, restart=False, healed_s=1.0)
-    return history.check(run.history)
+        result = await play(COMMANDS, fake=fake, restart=False, catch_up_s=1.0)
+    return history.check(result.history)
 
 
 async def test_without_a_fault_the_checker_finds_none() -> None:
-    """The same crowd over a correct server shows nothing."""
-    assert await faults_of(FakeServer()) == []
+    """The checker reports nothing for a correct server."""
+    assert await find_faults(FakeServer()) == []
 
 
-# --- faults that only other tests meet ------------------------------------------------------------
+# --- faults that only other tests find ------------------------------------------------------------
 
 
-def any_answer_of_an_ai_is_taken(patch: Patch) -> None:
-    def lenient(
+def any_ai_answer_is_accepted(patch: Patch) -> None:
+    def replacement(
         room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
     ) -> Any:
         return rules._playable_position(room, match)
 
-    patch.setattr(rules, "_ai_turn", lenient)
+    patch.setattr(rules, "_ai_turn", replacement)
 
 
 def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:
-    """I16."""
-    any_answer_of_an_ai_is_taken(monkeypatch)
+    """I16: the runner's test finds an AI answer to an old position."""
+    any_ai_answer_is_accepted(monkeypatch)
     with pytest.raises(AssertionError):
         test_runner_ai.test_an_answer_to_an_old_position_is_refused()
 
 
 async def test_an_unbounded_outbox_is_found(monkeypatch: Patch) -> None:
-    """I20, R17."""
+    """I20, R17: the session's test finds an unbounded outbox."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_BYTES", 10**12)
     with pytest.raises(AssertionError):
-        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+        await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
-async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
-    """I20, R17: ephemeral messages must be skipped for a slow reader."""
+async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: Patch) -> None:
+    """I20, R17: the session's test finds ephemeral messages sent to a slow reader."""
     monkeypatch.setattr(session_module, "MAX_UNSENT_EPHEMERAL_BYTES", 10**12)
     with pytest.raises(AssertionError):
-        await test_session.test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off()
+        await test_session.test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off()
 
 
 @pytest.mark.parametrize(
@@ -373,20 +372,20 @@ async def test_an_outbox_for_everything_is_found(monkeypatch: Patch) -> None:
         spectator_can_move,
         two_results,
         rematch_without_an_offer,
-        any_answer_of_an_ai_is_taken,
+        any_ai_answer_is_accepted,
     ],
 )
-def test_random_commands_find_it_in_the_pure_room(
+def test_random_commands_find_the_fault(
     fault: Callable[[Patch], object], monkeypatch: Patch
 ) -> None:
-    """The state machine of tests/server/test_room_machine.py turns red, without any server."""
+    """The state machine of tests/server/test_room_machine.py fails with the fault."""
     fault(monkeypatch)
-    many = settings(
+    many_examples = settings(
         max_examples=2000,
         stateful_step_count=60,
         deadline=None,
         derandomize=True,
         phases=[Phase.generate],
     )
-    with pytest.raises(Exception):  # noqa: B017 - an assertion, or what a fault leads to
-        run_state_machine_as_test(RoomMachine, settings=many)  # stops at the first failure
+    with pytest.raises(Exception):  # noqa: B017 - an assertion, or any exception that the fault causes
+        run_state_machine_as_test(RoomMachine, settings=many_examples)  # stops at the first failure

@@ -1,6 +1,4 @@
-"""server/worker.py with a pool that pretends to search, and AI matches on two nodes while such
-workers die.
-"""
+"""server/worker.py with a fake pool, and AI matches on two nodes while workers die."""
 
 import asyncio
 import random
@@ -25,17 +23,17 @@ from server.protocol import messages as wire
 from server.runtime.hub import Hub, open_hub
 from server.seats.remote import RemoteEngines
 from server.worker import EngineWorker
-from tests.server.test_bus_contract import KEY, flowing
-from tests.server.test_remote_engines import GAME, PATIENCE_S, job
+from tests.server.test_bus_contract import KEY, until_bus_is_up
+from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
 from tests.support.fake_server import Client, FakeServer
 
 AI1 = wire.AiSeat(level=1)
 
 
-class PretendingPool(Pool):
-    """Plays any legal move after a moment, with some progress before.
+class FakePool(Pool):
+    """Answers with a random legal move after `delay_s`, with some progress before.
 
-    When set to hang, it ends only when cancelled.
+    With `hang`, a search ends only when it is cancelled.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
@@ -44,7 +42,7 @@ class PretendingPool(Pool):
         self.hang = False
         self.jobs: list[Job] = []
         self.cancelled = 0
-        self._now = 0
+        self._running = 0
 
     def is_warm(self, game_id: str) -> bool:
         return True
@@ -53,7 +51,7 @@ class PretendingPool(Pool):
         await asyncio.sleep(0)
 
     def load(self) -> Load:
-        return Load(self._now, 0, 1)
+        return Load(self._running, 0, 1)
 
     async def search(
         self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
@@ -61,7 +59,7 @@ class PretendingPool(Pool):
         self.jobs.append(job)
         position = resolve(job, load_game(job.game))
         move = random.choice(list(position.tokens()))
-        self._now += 1
+        self._running += 1
         try:
             for step in range(1, 4):
                 await asyncio.sleep(1000 if self.hang else self.delay_s / 3)
@@ -72,24 +70,22 @@ class PretendingPool(Pool):
             self.cancelled += 1
             raise
         finally:
-            self._now -= 1
+            self._running -= 1
         return Result(move, info)
 
 
 class WorkerHandle:
-    """A worker in this process, and a way to kill it."""
+    """A worker in this process that a test can kill."""
 
     def __init__(
-        self, worker: EngineWorker, pool: PretendingPool, tasks: list["asyncio.Task[None]"]
+        self, worker: EngineWorker, pool: FakePool, tasks: list["asyncio.Task[None]"]
     ) -> None:
         self.worker = worker
         self.pool = pool
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """Does what others see of SIGKILL: the connection ends without a message and nothing more
-        comes.
-        """
+        """Ends the worker as SIGKILL would: its connection ends without a goodbye message."""
         self.worker.link._is_up = False  # no goodbye message
         for task in self._tasks:
             task.cancel()
@@ -100,9 +96,9 @@ class WorkerHandle:
 def start_worker(
     broker: Mosquitto, name: str, cores: int = 1, games: tuple[str, ...] = (GAME.id,)
 ) -> WorkerHandle:
-    """A worker that joins the broker."""
+    """Starts a worker that connects to the broker."""
     link = Link(broker.address, name, work.worker_topic(name))
-    pool = PretendingPool()
+    pool = FakePool()
     worker = EngineWorker(link, pool, cores, games)
     return WorkerHandle(
         worker, pool, [asyncio.create_task(link.run()), asyncio.create_task(worker.run())]
@@ -110,15 +106,15 @@ def start_worker(
 
 
 class Server:
-    """A server as a worker sees it: `news` are the messages that it received."""
+    """A server as a worker sees it: `messages` are those that the worker sent."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        self.news: list[work.WorkerMessage] = []
+        self.messages: list[work.WorkerMessage] = []
         self.adverts: dict[str, work.Advert] = {}
         link.subscribe(
             work.answers_topic(link.name),
-            lambda topic, payload: self.news.append(work.parse_worker_message(payload)),
+            lambda topic, payload: self.messages.append(work.parse_worker_message(payload)),
         )
         link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
         link.set_status(b"{}")
@@ -128,31 +124,34 @@ class Server:
             advert = work.parse_advert(topic, payload)
             self.adverts[advert.worker] = advert
 
-    def order(
+    def send_search(
         self,
         worker: str,
         key: str,
-        one: Job | None = None,
+        search: Job | None = None,
         attempt: int = 1,
         deadline_ms: int = 60_000,
     ) -> None:
-        order = work.Search(key, attempt, self.link.name, one or job(), deadline_ms)
-        self.link.publish(work.commands_topic(worker), work.encode(order), reliable=True)
+        command = work.Search(key, attempt, self.link.name, search or job(), deadline_ms)
+        self.link.publish(work.commands_topic(worker), work.encode(command), reliable=True)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while not holds():
                 await asyncio.sleep(0.005)
 
     def of(self, kind: type[work.WorkerMessage], key: str) -> list[Any]:
-        return [one for one in self.news if isinstance(one, kind) and one.id == key]
+        """The messages of that type about the search."""
+        return [
+            message for message in self.messages if isinstance(message, kind) and message.id == key
+        ]
 
 
 @asynccontextmanager
 async def server_and_worker(
     folder: Path, cores: int = 1
 ) -> AsyncIterator[tuple[Server, WorkerHandle]]:
-    """A server and a worker that know each other."""
+    """A server that has received a worker's advert, and that worker."""
     async with (
         mosquitto(folder) as broker,
         open_link(broker.address, "s1", "plyroom/1/nodes/s1") as link,
@@ -168,51 +167,56 @@ async def server_and_worker(
             await handle.kill()
 
 
-async def test_an_order_is_served(tmp_path: Path) -> None:
-    """An order is confirmed at once, then has progress and one answer.
+async def test_a_search_command_is_served(tmp_path: Path) -> None:
+    """A search is accepted at once, then there is progress and one answer.
 
-    A repeated order is the same order.
+    A repeated command changes nothing.
     """
     async with server_and_worker(tmp_path) as (server, handle):
         for _ in range(3):
-            server.order("w1", "a")
+            server.send_search("w1", "a")
         await server.until(lambda: bool(server.of(work.Answered, "a")))
-        server.order("w1", "a")
-        server.order("w1", "b")
+        server.send_search("w1", "a")
+        server.send_search("w1", "b")
         await server.until(lambda: bool(server.of(work.Answered, "b")))
-        assert isinstance(server.news[0], work.Taken)
+        assert isinstance(server.messages[0], work.Taken)
         assert server.of(work.Progress, "a")
         assert len(server.of(work.Answered, "a")) == 1
         assert len(handle.pool.jobs) == 2
         await server.until(lambda: server.adverts["w1"].games[GAME.id].nps == 1000)
 
 
-async def test_progress_is_not_more_often_than_anybody_can_read(tmp_path: Path) -> None:
+async def test_progress_is_sent_at_most_ten_times_a_second(tmp_path: Path) -> None:
     """Progress is sent at most ten times a second."""
     async with server_and_worker(tmp_path) as (server, handle):
-        told: list[Info] = []
-        order = work.Search("a", 1, "s1", job(), 1000)
-        tell = handle.worker._progress_reporter(order)
+        command = work.Search("a", 1, "s1", job(), 1000)
+        report = handle.worker._progress_reporter(command)
         for _ in range(100):
-            tell(Info(1, 0, 1, 1, 1, ("d",)))
+            report(Info(1, 0, 1, 1, 1, ("d",)))
         await asyncio.sleep(0.11)
-        tell(Info(2, 0, 1, 1, 1, ("d",)))
+        report(Info(2, 0, 1, 1, 1, ("d",)))
         await server.until(lambda: len(server.of(work.Progress, "a")) >= 2)
         assert len(server.of(work.Progress, "a")) == 2
-        assert told == []
 
 
-async def test_what_it_refuses(tmp_path: Path) -> None:
+async def test_a_workers_refusals(tmp_path: Path) -> None:
     """A worker refuses other rules, another game, another position, and more than it can queue."""
     async with server_and_worker(tmp_path) as (server, handle):
-        server.order("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
-        server.order("w1", "game", job(game="sticks"))
-        server.order("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
-        server.order("w1", "moves", job(moves=("zz",)))
+        server.send_search("w1", "rules", msgspec.structs.replace(job(), rules="0" * 16))
+        server.send_search("w1", "game", job(game="sticks"))
+        server.send_search("w1", "digest", msgspec.structs.replace(job(), digest="0" * 16))
+        server.send_search("w1", "moves", job(moves=("zz",)))
         await server.until(
-            lambda: len([one for one in server.news if isinstance(one, work.Refused)]) == 4
+            lambda: (
+                len([message for message in server.messages if isinstance(message, work.Refused)])
+                == 4
+            )
         )
-        reasons = {one.id: one.reason for one in server.news if isinstance(one, work.Refused)}
+        reasons = {
+            message.id: message.reason
+            for message in server.messages
+            if isinstance(message, work.Refused)
+        }
         assert reasons == {
             "rules": "game.changed",
             "game": "failed",
@@ -221,7 +225,7 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
         }
         handle.pool.hang = True
         for number in range(4):
-            server.order("w1", f"many{number}")
+            server.send_search("w1", f"many{number}")
         await server.until(lambda: bool(server.of(work.Refused, "many3")))
         assert server.of(work.Refused, "many3")[0].reason == "busy"
         assert handle.worker.advert().running == 3
@@ -231,15 +235,15 @@ async def test_what_it_refuses(tmp_path: Path) -> None:
 
 
 async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
-    """A stop, the deadline, and the end of its server end a search.
+    """A stop, the deadline, or the end of its server ends a search.
 
-    So does a stop that arrives before its search.
+    A stop that arrives before its search prevents it.
     """
     async with server_and_worker(tmp_path, cores=4) as (server, handle):
         handle.pool.hang = True
-        server.order("w1", "a")
-        server.order("w1", "b", deadline_ms=50)
-        server.order("w1", "c")
+        server.send_search("w1", "a")
+        server.send_search("w1", "b", deadline_ms=50)
+        server.send_search("w1", "c")
         await server.until(lambda: handle.pool.cancelled == 1)
         server.link.publish(
             work.commands_topic("w1"), work.encode(work.Stop("a", 2)), reliable=True
@@ -251,7 +255,7 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
         server.link.publish(
             work.commands_topic("w1"), work.encode(work.Stop("late", 1)), reliable=True
         )
-        server.order("w1", "late")
+        server.send_search("w1", "late")
         server.link.publish("plyroom/1/nodes/s1", b"", reliable=True)
         await server.until(lambda: handle.pool.cancelled == 3)
         await server.until(lambda: handle.worker.advert().running == 0)
@@ -262,25 +266,25 @@ async def test_a_stop_ends_the_search(tmp_path: Path) -> None:
 
 
 class Duel:
-    """Two AI seats in a room, and the times of their moves. A rematch starts by itself."""
+    """Two AI seats in a room, and the host, who follows it."""
 
     def __init__(self, hub: Hub, name: str) -> None:
         self.host = Client(hub, name)
         self.room = ""
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         self.room = await self.host.create(GAME.id, seats=(AI1, AI1))
         await self.host.ack(self.host.join(self.room))
 
     async def play(self) -> None:
-        """Plays one match after another."""
+        """Starts a rematch after each match."""
         while True:
             since = len(self.host.messages)
             await self.host.event("finished", since)
             await self.host.ack(wire.Rematch(id=self.host.new_id(), room=self.room))
 
-    def judge(self) -> int:
-        """Checks that every ply came once and in order and that no match failed.
+    def check(self) -> int:
+        """Checks that every ply came once and in order, and that no match failed.
 
         Returns the number of moves.
         """
@@ -290,7 +294,7 @@ class Duel:
                 case "started":
                     ply = 0
                 case "moved":
-                    assert event["ply"] == ply, "one move a turn"
+                    assert event["ply"] == ply, "one move per ply"
                     ply += 1
                 case "finished":
                     assert event["how"] == "board", event
@@ -299,13 +303,13 @@ class Duel:
 
 @asynccontextmanager
 async def node(
-    world: FakeServer, broker: Mosquitto, name: str
+    fake: FakeServer, broker: Mosquitto, name: str
 ) -> AsyncIterator[tuple[Hub, RemoteEngines]]:
     """A hub whose searches are done by workers."""
     async with open_mqtt_bus(broker.address, name, KEY) as bus:
         engines = RemoteEngines(bus.link, name, load_game, None)
-        await flowing(bus)
-        async with open_hub(world.ports(name, bus=bus, engines=engines)) as hub:
+        await until_bus_is_up(bus)
+        async with open_hub(fake.ports(name, bus=bus, engines=engines)) as hub:
             yield hub, engines
 
 
@@ -313,45 +317,43 @@ async def node(
     "kills", [20, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 async def test_ai_matches_while_workers_die(kills: int, tmp_path: Path) -> None:
-    """R12, I16: on two nodes with four duels, three workers die again and again during a search.
+    """R12, I16: three workers die again and again during the searches of four duels on two nodes.
 
-    Every turn gets one move, no match fails, and all continue.
+    Every ply gets one move, no match fails, and all matches continue.
     """
-    world, chance = FakeServer(), random.Random(3)
-    world.settings = replace(world.settings, rooms_burst=100, ai_duel_pace_ms=0)
+    fake, chance = FakeServer(), random.Random(3)
+    fake.settings = replace(fake.settings, rooms_burst=100, ai_duel_pace_ms=0)
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
-        nodes = [
-            await stack.enter_async_context(node(world, broker, name)) for name in ("n1", "n2")
-        ]
+        nodes = [await stack.enter_async_context(node(fake, broker, name)) for name in ("n1", "n2")]
         handles = {name: start_worker(broker, name) for name in ("w0", "w1", "w2")}
         duels = [Duel(nodes[number % 2][0], f"host{number}") for number in range(4)]
-        for one in duels:
-            await one.begin()
-        playing = [asyncio.create_task(one.play()) for one in duels]
+        for duel in duels:
+            await duel.start()
+        playing = [asyncio.create_task(duel.play()) for duel in duels]
         for number in range(kills):
-            name = await busy(handles)
+            name = await find_busy_worker(handles)
             await asyncio.sleep(chance.random() * 0.1)
             await handles.pop(name).kill()
             handles[f"w{number + 3}"] = start_worker(broker, f"w{number + 3}")
-        moves = [len(one.host.events()) for one in duels]
-        async with asyncio.timeout(PATIENCE_S):
+        moves = [len(duel.host.events()) for duel in duels]
+        async with asyncio.timeout(TIMEOUT_S):
             while any(
-                len(one.host.events()) < before + 4
-                for one, before in zip(duels, moves, strict=True)
+                len(duel.host.events()) < before + 4
+                for duel, before in zip(duels, moves, strict=True)
             ):
                 await asyncio.sleep(0.01)
         for task in playing:
             task.cancel()
-        assert sum(one.judge() for one in duels) > kills
+        assert sum(duel.check() for duel in duels) > kills
         assert sum(engines.counts.lost for _, engines in nodes) >= kills // 2
         for handle in handles.values():
             await handle.kill()
 
 
-async def busy(handles: dict[str, WorkerHandle]) -> str:
-    """One of the workers that is searching."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not (found := [name for name, handle in handles.items() if handle.worker._running]):
+async def find_busy_worker(handles: dict[str, WorkerHandle]) -> str:
+    """Waits until a worker searches; returns its name."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not (names := [name for name, handle in handles.items() if handle.worker._running]):
             await asyncio.sleep(0.002)
-    return found[0]
+    return names[0]

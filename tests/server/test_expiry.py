@@ -1,4 +1,4 @@
-"""The expiry: which guests and rooms are deleted, and above all which are not."""
+"""The expiry: the guests and rooms that it deletes, and those that it keeps."""
 
 import asyncio
 import math
@@ -21,8 +21,8 @@ from tests.support.node import Http, serve
 from tests.support.two_players import ME, OPEN
 
 
-class Later(FakeServer):
-    """A world whose clock, with its store's, a test can advance."""
+class AdvancingServer(FakeServer):
+    """A fake server whose clock, with its store's, a test can advance."""
 
     ahead_ms = 0
 
@@ -37,8 +37,8 @@ class Later(FakeServer):
         self.ahead_ms += days * DAY_MS
 
 
-async def left_alone(hub: Hub, **fields: Any) -> str:
-    """A room that Ada created, wrote in and left, and that the expiry has seen once."""
+async def create_left_room(hub: Hub, **fields: Any) -> str:
+    """Creates a room that Ada wrote in and left, and runs the expiry once; returns its id."""
     ada = Client(hub, "ada")
     room = await ada.create(**fields)
     await ada.ack(ada.join(room))
@@ -53,97 +53,93 @@ async def left_alone(hub: Hub, **fields: Any) -> str:
 
 
 @virtual
-async def test_a_room_without_a_match_goes() -> None:
-    """A room is deleted after seven whole days without anyone in it.
+async def test_a_room_without_a_match_expires() -> None:
+    """A room is deleted after seven full days without a follower.
 
-    The lobby's watchers and later visitors learn of it.
+    The lobby removes it, and joining it is refused.
     """
-    world = Later()
-    async with world.hub() as hub:
-        room = await left_alone(hub)
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        room = await create_left_room(hub)
         watcher = Client(hub, "cyd")
         await hub.lobby.watch(watcher, b"")
-        world.pass_days(ROOM_DAYS)
+        fake.pass_days(ROOM_DAYS)
         await hub.expire_once()
-        assert await world.store.heads([room]) == {room: 3}
-        world.pass_days(1)
+        assert await fake.store.heads([room]) == {room: 3}
+        fake.pass_days(1)
         await asyncio.sleep(EXPIRY_STEP_S + 1)
-        assert await world.store.heads([room]) == {}
+        assert await fake.store.heads([room]) == {}
         assert watcher.messages[-1]["gone"] == [room]
         assert await watcher.refused(watcher.join(room)) == Code.ROOM_UNKNOWN
 
 
 @virtual
-async def test_a_visit_begins_the_days_anew() -> None:
-    """A visit without a command restarts the days, on any node, even if the bus carries nothing."""
-    world = Later()
-    async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
-        world.bus.cut = True  # type: ignore[attr-defined]
+async def test_a_visit_restarts_the_expiry() -> None:
+    """A visit without a command restarts the period, on any node, even without the bus."""
+    fake = AdvancingServer()
+    async with fake.hub("n1") as hub, fake.hub("n2") as other:
+        room = await create_left_room(hub)
+        fake.bus.cut = True  # type: ignore[attr-defined]
         for _ in range(5):
-            world.pass_days(ROOM_DAYS)
+            fake.pass_days(ROOM_DAYS)
             visitor = Client(other, "cyd")
             await visitor.ack(visitor.join(room))
             visitor.close()
             other.close_idle_rooms(0)
             await hub.expire_once()
-        assert await world.store.heads([room]) == {room: 3}
-        assert world.store.calls["mark_rooms_seen"] == 5, "once a day and not at every visit"
+        assert await fake.store.heads([room]) == {room: 3}
+        assert fake.store.calls["mark_rooms_seen"] == 5, "once a day, not at each visit"
         visitor = Client(other, "dan")
         await visitor.ack(visitor.join(room))
-        assert world.store.calls["mark_rooms_seen"] == 5
+        assert fake.store.calls["mark_rooms_seen"] == 5
 
 
 @virtual
 async def test_a_room_that_is_open_stays() -> None:
-    """A room in which a player waits for weeks on one node is deleted by no node, and what they
-    then do is kept.
-    """
-    world = Later()
-    async with world.hub("n1") as hub, world.hub("n2") as other:
+    """No node deletes a room that is open on one of them, for however long."""
+    fake = AdvancingServer()
+    async with fake.hub("n1") as hub, fake.hub("n2") as other:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(ME, OPEN))
         await ada.ack(ada.join(room))
         for _ in range(4 * ROOM_DAYS):
-            world.pass_days(1)
+            fake.pass_days(1)
             await hub.expire_once()
             await other.expire_once()
         assert await ada.ack(ada.chat(room, "still here")) == 3
-        assert await world.store.heads([room]) == {room: 3}
+        assert await fake.store.heads([room]) == {room: 3}
 
 
 @virtual
 async def test_a_room_with_a_match_stays_for_ever() -> None:
     """A room with a match, running or aborted, is never deleted."""
-    world = Later()
-    async with world.hub() as hub:
-        room = await left_alone(hub)
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        room = await create_left_room(hub)
         ben = Client(hub, "ben")
         await ben.ack(ben.sit(room, 1))
         await ben.ack(ben.plain(wire.Abort, room))
         ben.close()
         hub.close_idle_rooms(0)
         for _ in range(3):
-            world.pass_days(1000)
+            fake.pass_days(1000)
             await hub.expire_once()
-        assert await world.store.heads([room]) == {room: 6}
+        assert await fake.store.heads([room]) == {room: 6}
 
 
 @virtual
-async def test_somebody_opens_a_room_as_it_goes() -> None:
-    """A room that is deleted between the first and the last read of its log is room.unknown and is
-    not opened.
-    """
-    world = Later()
-    async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
-        world.pass_days(ROOM_DAYS + 1)
-        gate = world.store.hold("events")
+async def test_a_room_that_expires_while_it_is_opened() -> None:
+    """A room that is deleted while a node reads its log is room.unknown and is not opened."""
+    fake = AdvancingServer()
+    async with fake.hub("n1") as hub, fake.hub("n2") as other:
+        room = await create_left_room(hub)
+        fake.pass_days(ROOM_DAYS + 1)
+        gate = fake.store.hold("events")
         ada = Client(other, "ada")
         join, line = ada.join(room), ada.chat(room, "hello?")
         ada.say(join)
         ada.say(line)
-        await world.store.waiting["events"].wait()
+        await fake.store.waiting["events"].wait()
         await hub.expire_once()
         gate.set()
         for command in (join, line):
@@ -152,77 +148,71 @@ async def test_somebody_opens_a_room_as_it_goes() -> None:
 
 
 @virtual
-async def test_somebody_opens_a_room_before_it_goes() -> None:
-    """Once a log has been read completely, no node deletes the room, so what it acknowledges is
-    kept.
-    """
-    world = Later()
-    async with world.hub("n1") as hub, world.hub("n2") as other:
-        room = await left_alone(hub)
-        world.pass_days(ROOM_DAYS + 1)
+async def test_an_opened_room_does_not_expire() -> None:
+    """Once a node has opened a room, no node deletes it, so its acknowledged events stay."""
+    fake = AdvancingServer()
+    async with fake.hub("n1") as hub, fake.hub("n2") as other:
+        room = await create_left_room(hub)
+        fake.pass_days(ROOM_DAYS + 1)
         ada = Client(other, "ada")
         await ada.ack(ada.join(room))
         await hub.expire_once()
         assert await ada.ack(ada.chat(room, "hello?")) == 4
-        assert await world.store.heads([room]) == {room: 4}
+        assert await fake.store.heads([room]) == {room: 4}
 
 
 @virtual
-async def test_a_clock_that_is_ahead_lets_nothing_go() -> None:
-    """Days are counted by the store's clock, which the heartbeat compares with the node's."""
-    world = Later()
-    async with world.hub() as hub:
-        room = await left_alone(hub)
-        world.store._now_ms = loop_ms
-        world.pass_days(40)
+async def test_a_clock_that_is_ahead_expires_nothing() -> None:
+    """The expiry counts days by the store's clock, even if the node's is ahead."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        room = await create_left_room(hub)
+        fake.store._now_ms = loop_ms
+        fake.pass_days(40)
         await hub.write_heartbeat()
         assert hub.clock_ahead_ms == 40 * DAY_MS
         await hub.expire_once()
-        assert await world.store.heads([room]) == {room: 3}
+        assert await fake.store.heads([room]) == {room: 3}
 
 
 @virtual
-async def test_a_store_that_fails_is_asked_again() -> None:
-    """A step that failed has changed nothing, and the next one does its work."""
-    world = Later()
-    async with world.hub() as hub:
-        room = await left_alone(hub)
-        world.pass_days(ROOM_DAYS + 1)
-        world.store.fail("expire_rooms")
+async def test_a_failed_step_is_repeated() -> None:
+    """A failed step of the expiry is done by the next one."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        room = await create_left_room(hub)
+        fake.pass_days(ROOM_DAYS + 1)
+        fake.store.fail("expire_rooms")
         with suppress(StoreUnavailable):
             await hub.expire_once()
         await asyncio.sleep(EXPIRY_STEP_S + 1)
-        assert await world.store.heads([room]) == {}
+        assert await fake.store.heads([room]) == {}
 
 
 # --- guests ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class PresenceReport:
-    """The part of a session that is used here."""
+class SessionStub:
+    """The part of a session that `Sessions` uses."""
 
     identity: str
     last_heard_s: float = math.inf
 
 
-async def let_go(world: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
-    """Lets that many days pass without anyone. Returns what is deleted."""
-    cast(Later, world).pass_days(days)
-    today = world.now_ms() // DAY_MS
-    return (
-        await world.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)
-    ).deleted
+async def expire_guests_after(fake: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:
+    """Advances the clock by `days` and expires guests; returns the deleted ones."""
+    cast(AdvancingServer, fake).pass_days(days)
+    today = fake.now_ms() // DAY_MS
+    return (await fake.store.expire_identities("", DaySpan(today, today - GUEST_DAYS), 500)).deleted
 
 
 @virtual
 async def test_guests_who_sat_stay() -> None:
-    """A guest who took a seat or created a room stays; the others are deleted after thirty days, by
-    any node.
-    """
-    world = Later()
-    async with world.hub() as hub:
-        limits = Limits(world.settings)
+    """A guest who took a seat or created a room stays; others are deleted after thirty days."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        limits = Limits(fake.settings)
         people = {
             name: await new_guest(hub.ports, limits, "", name)
             for name in ("Maker", "Player", "Watcher")
@@ -234,9 +224,9 @@ async def test_guests_who_sat_stay() -> None:
         await player.ack(player.sit(room, 0))
         await watcher.ack(watcher.join(room))
         await watcher.ack(watcher.chat(room, "nice"))
-        world.pass_days(GUEST_DAYS)
+        fake.pass_days(GUEST_DAYS)
         await hub.expire_once()
-        world.pass_days(1)
+        fake.pass_days(1)
         left = []
         for name, (_, token) in people.items():
             await hub.expire_once()
@@ -247,60 +237,60 @@ async def test_guests_who_sat_stay() -> None:
 
 @pytest.mark.parametrize("call", ["create", "sit"])
 @virtual
-async def test_no_seat_is_of_a_guest_who_goes(call: str) -> None:
-    """A guest is marked before the seat is theirs. If marking fails, nothing has happened."""
-    world = Later()
-    async with world.hub() as hub:
+async def test_a_guest_is_marked_before_the_seat_is_taken(call: str) -> None:
+    """A guest is marked before they get a seat; if marking fails, the command changes nothing."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create()
-        world.store.fail("mark_sat")
+        fake.store.fail("mark_permanent")
         if call == "create":
             with pytest.raises(StoreUnavailable):
                 await ben.create()
-            assert len(await world.store.rooms(9)) == 1
+            assert len(await fake.store.rooms(9)) == 1
         else:
             assert await ben.refused(ben.sit(room, 1)) == Code.STORE_RETRY
-            assert await world.store.heads([room]) == {room: 2}
+            assert await fake.store.heads([room]) == {room: 2}
 
 
 @virtual
-async def test_a_day_is_noted_once() -> None:
-    """A guest is marked once a day however often they say hello, and when they are created."""
-    world = Later()
-    async with world.hub() as hub:
-        _, token = await new_guest(hub.ports, Limits(world.settings), "", None)
+async def test_a_guest_is_marked_as_seen_once_a_day() -> None:
+    """A guest is marked when created and then once a day, for any number of hellos."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        _, token = await new_guest(hub.ports, Limits(fake.settings), "", None)
         for _ in range(3):
             for _ in range(4):
                 assert await find_guest(hub.ports, token, None) is not None
-            world.pass_days(1)
-        assert world.store.calls["mark_identities_seen"] == 2
+            fake.pass_days(1)
+        assert fake.store.calls["mark_identities_seen"] == 2
 
 
 @virtual
-async def test_who_stays_connected_is_seen() -> None:
-    """A guest who said hello weeks ago and is still connected stays. A failing store is retried."""
-    world = Later()
-    async with world.hub() as hub:
-        identity, token = await new_guest(hub.ports, Limits(world.settings), "", None)
+async def test_a_connected_guest_does_not_expire() -> None:
+    """A guest who stays connected does not expire, even if the store fails once."""
+    fake = AdvancingServer()
+    async with fake.hub() as hub:
+        identity, token = await new_guest(hub.ports, Limits(fake.settings), "", None)
         sessions = Sessions(hub)
-        sessions._open.add(cast(Session, PresenceReport(identity.id)))
+        sessions._open.add(cast(Session, SessionStub(identity.id)))
         watch = asyncio.create_task(sessions.run())
         await asyncio.sleep(1)
         for day in range(2 * GUEST_DAYS):
             if day == 3:
-                world.store.fail("mark_identities_seen")
-            world.pass_days(1)
-            await asyncio.sleep(world.settings.silence_s)
-            assert await let_go(world, 0) == ()
-        assert world.store.calls["mark_identities_seen"] == 2 * GUEST_DAYS + 1
+                fake.store.fail("mark_identities_seen")
+            fake.pass_days(1)
+            await asyncio.sleep(fake.settings.silence_s)
+            assert await expire_guests_after(fake, 0) == ()
+        assert fake.store.calls["mark_identities_seen"] == 2 * GUEST_DAYS + 1
         watch.cancel()
         sessions._open.clear()
-        assert await let_go(world) == (identity.id,)
+        assert await expire_guests_after(fake) == (identity.id,)
         assert await find_guest(hub.ports, token, None) is None
 
 
-async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
-    """The identity, and the token if it is new."""
+async def request_guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
+    """Requests a guest; returns the identity, and the token if it is new."""
     answer = await http.request(
         "/api/guest", "POST", {"Cookie": f"plyroom={cookie}"} if cookie else {}
     )
@@ -310,20 +300,20 @@ async def guest(http: Http, cookie: str = "") -> tuple[str, str | None]:
     ].value if "plyroom" in answer.cookies else None
 
 
-async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
-    """A deleted guest's cookie makes a new guest, over HTTP and in a hello.
+async def test_a_browser_whose_guest_was_deleted_becomes_a_new_guest() -> None:
+    """The cookie of a deleted guest gives a new guest, over HTTP and in a hello.
 
-    A deleted token is refused, and hello without one works.
+    The deleted token in a hello is refused.
     """
-    world = Later()
-    async with serve(world) as node, node.http() as http:
-        before, token = await guest(http)
+    fake = AdvancingServer()
+    async with serve(fake) as node, node.http() as http:
+        before, token = await request_guest(http)
         assert token is not None
-        assert await let_go(world) == (before,)
-        after, fresh = await guest(http, token)
+        assert await expire_guests_after(fake) == (before,)
+        after, fresh = await request_guest(http, token)
         assert after != before
         assert fresh is not None
-        assert await guest(http, fresh) == (after, None)
+        assert await request_guest(http, fresh) == (after, None)
         async with node.socket({"Cookie": f"plyroom={token}"}) as socket:
             welcome = await socket.hello()
             assert welcome["identity"] not in (before, after)
@@ -335,20 +325,18 @@ async def test_a_browser_whose_guest_went_is_a_new_one() -> None:
             assert await socket.closed() == (Close.POLICY, Code.TOKEN_UNKNOWN)
 
 
-async def test_a_guest_who_says_hello_at_that_moment() -> None:
-    """A guest who is deleted between the lookup of the token and the mark gets the answer of an
-    unknown token.
-    """
-    world = Later()
-    async with serve(world) as node, node.http() as http:
-        before, token = await guest(http)
+async def test_a_guest_who_is_deleted_during_hello() -> None:
+    """A guest who is deleted between the lookup and the mark is treated as unknown."""
+    fake = AdvancingServer()
+    async with serve(fake) as node, node.http() as http:
+        before, token = await request_guest(http)
         assert token is not None
-        world.pass_days(GUEST_DAYS + 1)
-        gate = world.store.hold("mark_identities_seen")
-        asked = asyncio.create_task(guest(http, token))
-        await world.store.waiting["mark_identities_seen"].wait()
-        assert await let_go(world, 0) == (before,)
+        fake.pass_days(GUEST_DAYS + 1)
+        gate = fake.store.hold("mark_identities_seen")
+        requesting = asyncio.create_task(request_guest(http, token))
+        await fake.store.waiting["mark_identities_seen"].wait()
+        assert await expire_guests_after(fake, 0) == (before,)
         gate.set()
-        after, fresh = await asked
+        after, fresh = await requesting
         assert after != before
         assert fresh is not None

@@ -1,5 +1,5 @@
-"""The server passes for a person who can only pass: once, after a moment, on the responsible node,
-and with a mark in the log.
+"""The server passes for a person who can only pass: once, after a second, on the responsible node,
+with a mark in the log.
 """
 
 import asyncio
@@ -26,50 +26,50 @@ TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 
 
 def before_a_pass() -> Played:
+    """A match of Othello in which the side to move must pass."""
     played = seated(game="othello")
     played.moves(TO_A_PASS)
     return played
 
 
-def owed(played: Played) -> ForcedPass:
-    found = played.room.forced_pass()
-    assert found is not None
-    return found
+def forced_pass_of(played: Played) -> ForcedPass:
+    """The pass that the server would make now."""
+    command = played.room.forced_pass()
+    assert command is not None
+    return command
 
 
 # --- the room's rules
 
 
 def test_the_server_passes_for_the_person_to_move() -> None:
-    """A forced pass is one event with the mark and the same move, and the other side is to move."""
-    played, by_hand = before_a_pass(), before_a_pass()
-    (event,) = played.do(AI, owed(played))
+    """A forced pass logs one marked event and leads to the same position as a player's pass."""
+    played, own_pass = before_a_pass(), before_a_pass()
+    (event,) = played.do(AI, forced_pass_of(played))
     assert event == wire.Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
     assert played.match.moves[-1] == wire.Played("pass", number="9.", forced=True)
-    by_hand.moves("pass")
-    assert by_hand.match.position == played.match.position
+    own_pass.moves("pass")
+    assert own_pass.match.position == played.match.position
     assert played.fold() == played.room
     assert played.room.forced_pass() is None
 
 
-def test_a_move_of_ones_own_has_the_bytes_that_it_always_had() -> None:
+def test_only_a_forced_pass_has_the_extra_field() -> None:
     """Only a forced pass has the extra field in the log."""
     played = before_a_pass()
     played.do(ADA, played.move("pass"))
     assert b"forced" not in played.log[-1][1]
     assert b'"forced":true' not in b"".join(body for _, body in played.log)
     other = before_a_pass()
-    other.do(AI, owed(other))
+    other.do(AI, forced_pass_of(other))
     assert b'"forced":true' in other.log[-1][1]
 
 
 @pytest.mark.parametrize("game", ["tic-tac-toe", "othello"])
-def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
-    """No earlier move is forced, nor the last free cell of a board: the player makes every move
-    that shows on it.
-    """
+def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
+    """No move but a pass is forced, not even the last free cell of a board."""
     played = seated(game=game)
     for number, token in enumerate(
         (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
@@ -85,11 +85,9 @@ def test_nothing_is_forced_where_there_is_a_choice(game: str) -> None:
     "changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}]
 )
 def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
-    """A pass for another match, seat, position or move is refused, and so is one where a move can
-    be played.
-    """
+    """A pass for another match, seat, position or move is refused, also when it comes late."""
     played = before_a_pass()
-    command = owed(played)
+    command = forced_pass_of(played)
     wrong = ForcedPass(
         **{name: changes.get(name, getattr(command, name)) for name in command.__slots__}
     )
@@ -99,12 +97,12 @@ def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
 
 
 def test_only_the_server_passes_for_others() -> None:
-    """No client may send the command, not even the player to move."""
+    """The command is refused to every actor but the server, even to the player to move."""
     played = before_a_pass()
-    assert played.refuse(ADA, owed(played)) == Code.SEAT_NONE
+    assert played.refuse(ADA, forced_pass_of(played)) == Code.SEAT_NONE
 
 
-def test_ais_and_matches_that_are_over_are_left_alone() -> None:
+def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
     """The server passes neither for an AI nor after the end of a match."""
     played = before_a_pass()
     match = played.match
@@ -115,8 +113,8 @@ def test_ais_and_matches_that_are_over_are_left_alone() -> None:
     assert played.room.due_ms() is None
 
 
-def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of the rules in the check for a pass, which runs at each commit, costs no move."""
+def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of the rules in the check for a pass forces no pass and fails no command."""
     played = before_a_pass()
     assert played.room.forced_pass() is not None
 
@@ -133,9 +131,9 @@ def test_rules_that_fail_force_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def waiting_for_a_pass(world: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
+async def waiting_for_a_pass(fake: FakeServer) -> AsyncIterator[tuple[Hub, str, Client, Client]]:
     """A match in which Ada has to pass; she and Ben follow the room."""
-    async with world.hub() as hub:
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game="othello", seats=(ME,))
         await ada.ack(ada.join(room))
@@ -152,31 +150,31 @@ def is_pass(message: dict[str, Any]) -> bool:
     )
 
 
-async def moves_of(world: FakeServer, room: str) -> list[StoredEvent]:
+async def moves_of(fake: FakeServer, room: str) -> list[StoredEvent]:
     return [
         event
-        for event in await world.store.events(room, 0)
+        for event in await fake.store.events(room, 0)
         if event.body.startswith(b'{"kind":"moved"')
     ]
 
 
 @virtual
-async def test_a_forced_pass_comes_after_a_moment() -> None:
-    """The pass comes after a second by default, whatever is said meanwhile.
+async def test_a_forced_pass_comes_after_a_second() -> None:
+    """The pass comes after a second by default; chat does not delay it.
 
-    All see it as forced, and the other side is to move.
+    All followers see it as forced, and the other side is to move.
     """
     assert Settings().forced_pass_ms == 1000
-    world = FakeServer()
-    async with waiting_for_a_pass(world) as (_, room, ada, ben):
+    fake = FakeServer()
+    async with waiting_for_a_pass(fake) as (_, room, ada, ben):
         (turn,) = [m for m in ada.of("turn") if m["ply"] == 8]
         assert [move["id"] for move in turn["moves"]] == ["pass"]
         for _ in range(3):
             await asyncio.sleep(0.3)
             await ben.ack(ben.chat(room, "you cannot move"))
-        assert len(await moves_of(world, room)) == 8
-        for one in (ada, ben):
-            event = await one.until(is_pass)
+        assert len(await moves_of(fake, room)) == 8
+        for client in (ada, ben):
+            event = await client.until(is_pass)
             assert (event["ply"], event["seat"], event["forced"]) == (8, 0, True)
         last = next(m for m in ada.events() if m["kind"] == "moved" and m["ply"] == 7)
         assert 1000 <= event["at"] - last["at"] < 1100
@@ -184,68 +182,66 @@ async def test_a_forced_pass_comes_after_a_moment() -> None:
 
 
 @virtual
-async def test_who_passes_in_time_passes_once() -> None:
+async def test_a_players_own_pass_cancels_the_servers() -> None:
     """A player's own pass in time cancels the server's."""
-    world = FakeServer()
-    async with waiting_for_a_pass(world) as (_, room, ada, _ben):
+    fake = FakeServer()
+    async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
         await ada.ack(ada.move(room, 8, "pass"))
         await asyncio.sleep(10)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
         assert "forced" not in (await ada.until(is_pass))
 
 
 @virtual
 async def test_a_forced_pass_survives_a_restart() -> None:
-    """A node that dies within the second leaves the room due: the next node passes, even without
-    followers.
-    """
+    """If a node dies within the second, the next node passes, even without followers."""
     for sole_node in (True, False):
-        world = FakeServer()
-        world.settings = Settings(sole_node=sole_node, workers=1)
-        async with waiting_for_a_pass(world) as (_, room, _ada, _ben):
+        fake = FakeServer()
+        fake.settings = Settings(sole_node=sole_node, workers=1)
+        async with waiting_for_a_pass(fake) as (_, room, _ada, _ben):
             pass
-        assert len(await moves_of(world, room)) == 8
-        async with world.hub("n2"):
+        assert len(await moves_of(fake, room)) == 8
+        async with fake.hub("n2"):
             await asyncio.sleep(10)
-            (*_, last) = await moves_of(world, room)
+            (*_, last) = await moves_of(fake, room)
             assert b'"forced":true' in last.body
-            assert len(await moves_of(world, room)) == 9
+            assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_a_node_that_only_follows_does_not_pass() -> None:
     """Of two nodes with the room open, only the one that wrote last tries to pass."""
-    world = FakeServer()
-    async with world.hub("n2") as other, waiting_for_a_pass(world) as (_, room, _ada, _ben):
+    fake = FakeServer()
+    async with fake.hub("n2") as other, waiting_for_a_pass(fake) as (_, room, _ada, _ben):
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await cyd.until(is_pass)
         await asyncio.sleep(10)
         tried = other.ports.metrics
         assert (tried.commands, tried.conflicts, tried.repeated, tried.rejected) == (0, 0, 0, 0)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
 async def test_two_nodes_pass_once() -> None:
     """Two nodes that both believe they are responsible make one pass."""
-    world = FakeServer()
-    world.bus.cut = True  # type: ignore[attr-defined]
-    async with waiting_for_a_pass(world) as (_, room, _ada, _ben), world.hub("n2") as other:
-        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+    fake = FakeServer()
+    fake.bus.cut = True  # type: ignore[attr-defined]
+    async with waiting_for_a_pass(fake) as (_, room, _ada, _ben), fake.hub("n2") as other:
+        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await world.store.heartbeat("n1", -1)
+            await fake.store.heartbeat("n1", -1)
         await asyncio.sleep(40)
-        assert len(await moves_of(world, room)) == 9
+        assert len(await moves_of(fake, room)) == 9
 
 
 @virtual
-async def test_a_pass_whose_write_fails_comes_all_the_same() -> None:
-    """There is one pass in the end when the store fails for a moment, before or after the write."""
+async def test_a_pass_whose_write_fails_is_repeated() -> None:
+    """If the store fails, before or after the write, one pass is logged in the end."""
     for fault in (Fault(), Fault(after=True)):
-        world = FakeServer()
-        async with waiting_for_a_pass(world) as (_, room, ada, _ben):
-            world.store.fail("append", fault)
+        fake = FakeServer()
+        async with waiting_for_a_pass(fake) as (_, room, ada, _ben):
+            fake.store.fail("append", fault)
             await ada.until(is_pass)
             await asyncio.sleep(10)
-            assert len(await moves_of(world, room)) == 9
+            assert len(await moves_of(fake, room)) == 9

@@ -23,18 +23,19 @@ from tests.support.server_process import NO_RATE_LIMITS, serving
 GOLDEN = Path(__file__).parents[1] / "data/golden"
 SEEN = json.loads((GOLDEN / "seen.json").read_text())
 BUS = json.loads((GOLDEN / "bus.json").read_text())
-#: Fields that depend on this version and not on the match.
-CHANGES = {"levels"}
+#: Fields that depend on the version and not on the match.
+VERSION_FIELDS = {"levels"}
 
 
-def is_in(old: Any, new: Any) -> bool:
-    """Whether everything in the old message is in the new one; fields may have been added."""
+def contains(old: Any, new: Any) -> bool:
+    """Whether the new message has everything of the old one; it may have more fields."""
     if isinstance(old, dict) and isinstance(new, dict):
         return all(
-            key in CHANGES or (key in new and is_in(value, new[key])) for key, value in old.items()
+            key in VERSION_FIELDS or (key in new and contains(value, new[key]))
+            for key, value in old.items()
         )
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(is_in, old, new))
+        return len(old) == len(new) and all(map(contains, old, new))
     return bool(old == new)
 
 
@@ -46,7 +47,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
+async def receive_as_spectator(url: str) -> dict[str, list[dict[str, Any]]]:
     """The messages that a spectator of each room receives."""
     seen: dict[str, list[dict[str, Any]]] = {}
     async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
@@ -64,8 +65,8 @@ async def joined(url: str) -> dict[str, list[dict[str, Any]]]:
     return seen
 
 
-async def moves_on(player: Connection, game_id: str) -> bool:
-    """Plays the next move of the running match, if it is this player's turn."""
+async def play_next_move(player: Connection, game_id: str) -> bool:
+    """Plays a move in the running match if it is this player's turn; returns whether it was."""
     room = SEEN["rooms"][f"running {game_id}"]
     async with aclosing(player.follow(room)) as messages:
         model = Model(room=room, me=player.identity)
@@ -80,29 +81,30 @@ async def moves_on(player: Connection, game_id: str) -> bool:
 
 
 def fetch(url: str) -> Any:
+    """The JSON body of a response."""
     with urllib.request.urlopen(url) as answer:
         return json.loads(answer.read())
 
 
-def verified(data: Path) -> dict[str, Any]:
-    """The report of `plyroom verify` on a migrated store."""
+def verify_store(data: Path) -> dict[str, Any]:
+    """Migrates a store; returns the report of `plyroom verify`."""
     assert CliRunner().invoke(admin.main, ["migrate", "--data", str(data)]).exit_code == 0
     result = CliRunner().invoke(admin.main, ["verify", "--json", "--data", str(data)])
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
     """Snapshots, boards, replays and lists are unchanged; a running match accepts its next move."""
     async with serving(data, **NO_RATE_LIMITS) as server:
-        seen = await joined(server.url)
+        seen = await receive_as_spectator(server.url)
         for name, messages in SEEN["joined"].items():
-            assert is_in(messages, seen[name]), name
-        assert is_in(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
+            assert contains(messages, seen[name]), name
+        assert contains(SEEN["matches"], fetch(f"{server.url}/api/matches?limit=100"))
         for match, record in SEEN["records"].items():
-            assert is_in(record, fetch(f"{server.url}/api/matches/{match}"))
-            assert is_in(
+            assert contains(record, fetch(f"{server.url}/api/matches/{match}"))
+            assert contains(
                 SEEN["views"][match], fetch(f"{server.url}/api/matches/{match}/views?from=0&to=8")
             )
         tokens = SEEN["tokens"]
@@ -114,49 +116,49 @@ async def test_rooms_and_matches_are_unchanged_and_continue(data: Path) -> None:
                 game_id
                 for game_id in game_ids()
                 for player in (ada, ben)
-                if await moves_on(player, game_id)
+                if await play_next_move(player, game_id)
             ]
         assert moved == [game_id for game_id in game_ids() if game_id != "sticks"], (
-            "that match was over"
+            "the match of sticks was over"
         )
         assert await server.stop() == 0
 
 
-def test_the_store_verifies(data: Path) -> None:
+def test_an_old_store_verifies(data: Path) -> None:
     """Every event, position and row of the old store is consistent."""
-    report = verified(data)
+    report = verify_store(data)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
 
 
-def test_the_backup_restores(tmp_path: Path) -> None:
+def test_an_old_backup_restores(tmp_path: Path) -> None:
     """An old backup restores to a consistent store with the same content."""
     restored = tmp_path / "restored"
     result = CliRunner().invoke(
         admin.main, ["restore", "--data", str(restored), str(GOLDEN / "plyroom.backup")]
     )
     assert result.exit_code == 0, result.output
-    report = verified(restored)
+    report = verify_store(restored)
     assert (report["rooms"], report["events"], report["problems"]) == (24, 253, 0)
 
 
-@pytest.mark.parametrize("kept", BUS["bus"], ids=lambda kept: kept["is"])
-def test_messages_between_nodes(kept: dict[str, str]) -> None:
+@pytest.mark.parametrize("sample", BUS["bus"], ids=lambda sample: sample["is"])
+def test_messages_between_nodes(sample: dict[str, str]) -> None:
     """Messages between nodes are readable and written unchanged: two versions can talk during an
     upgrade.
     """
     codec = Codec(BUS["key"].encode())
-    message = codec.decode(kept["topic"], kept["payload"].encode())
+    message = codec.decode(sample["topic"], sample["payload"].encode())
     written = codec.encode(message)
-    assert (written.topic, written.payload.decode()) == (kept["topic"], kept["payload"])
+    assert (written.topic, written.payload.decode()) == (sample["topic"], sample["payload"])
 
 
-@pytest.mark.parametrize("kept", BUS["work"], ids=lambda kept: kept["is"])
-def test_messages_to_and_from_workers(kept: dict[str, str]) -> None:
+@pytest.mark.parametrize("sample", BUS["work"], ids=lambda sample: sample["is"])
+def test_messages_to_and_from_workers(sample: dict[str, str]) -> None:
     """Messages to and from workers are readable and written unchanged."""
-    payload = kept["payload"].encode()
-    if kept["is"] == "Advert":
+    payload = sample["payload"].encode()
+    if sample["is"] == "Advert":
         message: Any = work.parse_advert(BUS["topics"]["worker"], payload)
-    elif kept["is"] in ("Search", "Stop", "Expect"):
+    elif sample["is"] in ("Search", "Stop", "Expect"):
         message = work.parse_command(payload)
     else:
         message = work.parse_worker_message(payload)

@@ -1,4 +1,4 @@
-"""Hostile HTTP requests cost next to nothing before a limit applies, anywhere in a connection."""
+"""Hostile HTTP requests cost little before a limit applies, at any point of a connection."""
 
 import asyncio
 import contextlib
@@ -40,15 +40,15 @@ def head(target: str, method: str = "POST", **headers: str) -> bytes:
 @pytest.fixture
 def decompressed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Records the encodings for which a decompressor was made."""
-    made: list[str] = []
-    real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (it is not exported, and mypy would mind)
+    encodings: list[str] = []
+    real = getattr(aiohttp.http_parser, "ZLibDecompressor")  # noqa: B009 (mypy refuses the attribute: it is not exported)
 
     def spy(encoding: str | None = None, **options: Any) -> Any:
-        made.append(encoding or "")
+        encodings.append(encoding or "")
         return real(encoding=encoding, **options)
 
     monkeypatch.setattr(aiohttp.http_parser, "ZLibDecompressor", spy)
-    return made
+    return encodings
 
 
 # --- bodies ---------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ async def test_compressed_bodies_are_refused(
             assert (await http.response()).status == 200
         http.writer.write(head(target, method, **ENCODED, **headers) + BOMB)
         if place == "pipelined":
-            assert (await http.response()).status == 200, "what was asked before has its answer"
+            assert (await http.response()).status == 200, "the earlier request is answered"
         answer = await http.response()
         assert (answer.status, answer.json["code"]) == (415, "http.415")
         assert await http.ended() == b""
@@ -98,7 +98,7 @@ async def test_every_encoding_is_refused(encoding: str, decompressed: list[str])
         assert decompressed == []
 
 
-async def test_the_metrics_port_unpacks_nothing(decompressed: list[str]) -> None:
+async def test_the_metrics_port_accepts_no_bodies(decompressed: list[str]) -> None:
     """Requests to the metrics port may have no bodies: 415, 411 and 413 as on the other port."""
     async with serve(metrics_port=0) as node:
         for headers, status in ((ENCODED, 415), (CHUNKED, 411), ({"Content-Length": "1"}, 413)):
@@ -148,9 +148,7 @@ async def test_an_accepted_body_gets_100_continue() -> None:
 
 @pytest.mark.parametrize("before", [b"", head("/livez", "GET") * 3])
 async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refused body of 30,000 one-byte chunks costs little: a few that came with the head are
-    parsed, the rest is dropped.
-    """
+    """Of a refused body of 30,000 chunks, only the few that came with the head are parsed."""
     chunks = 0
     real = aiohttp.streams.StreamReader.begin_http_chunk_receiving
 
@@ -171,7 +169,7 @@ async def test_a_refused_body_is_not_parsed(before: bytes, monkeypatch: pytest.M
         assert chunks <= PIECE_BYTES // len(b"1\r\nx\r\n") + 1
 
 
-async def test_what_follows_a_refused_request_is_not_served() -> None:
+async def test_bytes_after_a_refused_request_are_not_served() -> None:
     """Bytes after a refused request are never taken for another request."""
     async with serve() as node, node.http() as http:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
@@ -188,8 +186,8 @@ async def test_what_follows_a_refused_request_is_not_served() -> None:
         (head("localhost:80", "CONNECT"), 405),
     ],
 )  # fmt: skip
-async def test_nothing_hides_behind_an_upgrade(first: bytes, status: int) -> None:
-    """A request that would change the connection's protocol is the last one that is answered."""
+async def test_requests_after_an_upgrade_are_not_served(first: bytes, status: int) -> None:
+    """Bytes after a request to change the protocol are never served as requests."""
     async with serve() as node, node.http() as http:
         assert (await http.request("/livez")).status == 200
         http.writer.write(
@@ -212,11 +210,11 @@ async def test_a_refused_body_without_end_is_cut_off() -> None:
                     http.writer.write(b"ffff\r\n" + bytes(2**16))
                     await http.writer.drain()
                     sent += 2**16
-        assert sent < LINGER_BYTES + 2**24, "what the network holds on its way comes on top"
+        assert sent < LINGER_BYTES + 2**24, "buffers of the network add to it"
 
 
 async def test_pipelined_requests_are_answered_a_few_at_a_time() -> None:
-    """Pipelined requests are answered a few at a time: other connections are served in between."""
+    """Other connections are served between the answers to pipelined requests."""
     async with serve() as node, node.http() as greedy, node.http() as other:
         greedy.writer.write(head("/livez", "GET") * 3000)
         await greedy.response()
@@ -263,9 +261,7 @@ async def test_early_refusals_have_the_security_headers(request_bytes: bytes, st
 
 
 async def test_a_growing_head_is_searched_once() -> None:
-    """In a head that arrives in small pieces, each search starts three bytes before the end of the
-    last one.
-    """
+    """In a head that arrives in pieces, each search starts near the end of the previous one."""
 
     searches: list[tuple[int, int]] = []
 
@@ -313,8 +309,9 @@ async def connected(node: Node, address: str) -> AsyncIterator[Http]:
 
 
 async def test_one_address_gets_half_of_the_slots() -> None:
-    """Beyond half of the slots an address gets 503 with the security headers; other addresses are
-    served, and freed slots are used again.
+    """An address that holds half of the slots gets 503; other addresses are served.
+
+    Freed slots are used again.
     """
     async with serve(max_http=4) as node, AsyncExitStack() as stack:
         held = [await stack.enter_async_context(connected(node, "127.0.0.1")) for _ in range(2)]
@@ -333,7 +330,7 @@ async def test_one_address_gets_half_of_the_slots() -> None:
             assert (await again.request("/livez")).status == 200
 
 
-async def test_a_silent_connection_makes_room() -> None:
+async def test_the_longest_silent_connection_is_closed_for_a_new_one() -> None:
     """When all slots are taken, the connection that has been silent for longest is aborted; HTTP
     connections in use stay.
     """
@@ -347,7 +344,7 @@ async def test_a_silent_connection_makes_room() -> None:
         for http in (used, silent[1], newcomer):
             assert (await http.request("/livez")).status == 200
         async with node.http() as late:
-            assert (await late.response()).status == 503, "nobody is silent any more"
+            assert (await late.response()).status == 503, "no connection is silent"
 
 
 async def test_websockets_take_no_slots() -> None:
@@ -357,9 +354,7 @@ async def test_websockets_take_no_slots() -> None:
 
 
 def test_slots_are_counted_by_address() -> None:
-    """Slots count IPv6 addresses by /64; proxies and connections without an address count in the
-    total only.
-    """
+    """Slots count IPv6 addresses by /64; connections without an address count in the total only."""
     slots = ConnectionSlots(4, Proxies())
 
     class Quiet(ProtocolDetector):
@@ -421,16 +416,14 @@ class AdjustableClock(FakeServer):
 
 
 async def test_requests_are_limited_by_address() -> None:
-    """One request too many gets 429 with Retry-After, per address also behind a trusted proxy;
-    files are not counted.
-    """
-    world = AdjustableClock()
+    """Requests beyond an address's limit get 429 with Retry-After, also behind a trusted proxy."""
+    fake = AdjustableClock()
     settings: dict[str, Any] = {
         "proxies": ("127.0.0.1",),
         "limit_requests_burst": 3,
         "limit_requests_per_minute": 30,
     }
-    async with serve(world, "n1", **settings) as node:
+    async with serve(fake, "n1", **settings) as node:
         ada, ben = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "198.51.100.2"}
         async with node.http() as http:
             for _ in range(3):
@@ -440,7 +433,7 @@ async def test_requests_are_limited_by_address() -> None:
             assert refused.headers["retry-after"] == "2"
             assert (await http.request("/api/matches", headers=ben)).status == 200
             assert (await http.request("/livez", headers=ada)).status == 200
-            world.ahead_ms += 2000
+            fake.ahead_ms += 2000
             assert (await http.request("/api/matches", headers=ada)).status == 200
             assert (await http.request("/api/matches", headers=ada)).status == 429
 

@@ -1,6 +1,5 @@
-"""The hub of a node: rooms are created once, opened on demand, closed when idle and woken when due.
-
-And its lobby.
+"""The hub of a node and its lobby: rooms are created once, opened on demand, closed when idle and
+woken when due.
 """
 
 import asyncio
@@ -23,13 +22,15 @@ from tests.support.room_log import altered, raises
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
 
-def world_with(**changes: Any) -> FakeServer:
-    world = FakeServer()
-    world.settings = replace(world.settings, **changes)
-    return world
+def server_with(**changes: Any) -> FakeServer:
+    """A fake server with these settings."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, **changes)
+    return fake
 
 
-async def code_of_create(client: Client, **fields: Any) -> Code:
+async def create_refusal(client: Client, **fields: Any) -> Code:
+    """The code with which a create is refused."""
     with pytest.raises(CommandRejected) as rejected:
         await client.create(**fields)
     return rejected.value.code
@@ -40,12 +41,12 @@ async def code_of_create(client: Client, **fields: Any) -> Code:
 
 @virtual
 async def test_creating_again_gives_the_same_room() -> None:
-    """I1: the same identity and id get the same ack at any time on any node.
+    """I1: a create with the same identity and id gets the same ack, at any time and on any node.
 
-    Another identity's id is its own.
+    The same id of another identity creates another room.
     """
-    world = FakeServer()
-    async with world.hub() as hub, world.hub("n2") as other:
+    fake = FakeServer()
+    async with fake.hub() as hub, fake.hub("n2") as other:
         ada = Client(hub, "ada")
         command = wire.Create(id="1", game="sticks", seats=(ME, AI1))
         first = await hub.create(ada.actor, command)
@@ -53,36 +54,40 @@ async def test_creating_again_gives_the_same_room() -> None:
         assert await hub.create(ada.actor, command) == first
         assert await other.create(ada.actor, command) == first
         assert await hub.create(Client(hub, "ben").actor, command) != first
-    async with world.hub("n3") as later:
+    async with fake.hub("n3") as later:
         assert await later.create(ada.actor, command) == first
 
 
 @virtual
 async def test_creating_at_once_makes_one_room() -> None:
-    """I1: the same command ten times at once on two nodes creates one room."""
-    world = FakeServer()
-    async with world.hub() as hub, world.hub("n2") as other:
+    """I1: ten concurrent copies of a create on two nodes create one room."""
+    fake = FakeServer()
+    async with fake.hub() as hub, fake.hub("n2") as other:
         actor = Client(hub, "ada").actor
         command = wire.Create(id="1", game="sticks")
-        acks = await asyncio.gather(*(one.create(actor, command) for one in [hub, other] * 5))
+        acks = await asyncio.gather(
+            *(node_hub.create(actor, command) for node_hub in [hub, other] * 5)
+        )
         assert len(set(acks)) == 1
-        assert len(await world.store.rooms(99)) == 1
+        assert len(await fake.store.rooms(99)) == 1
 
 
 @virtual
-async def test_what_was_acknowledged_stays_so_beyond_any_limit() -> None:
-    """I1: a repeated create gets its ack even at the limit of rooms, or when the game is gone."""
-    world = world_with(rooms_burst=3)
-    async with world.hub() as hub:
+async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
+    """I1: a repeated create gets its ack beyond the limit of rooms and without its game."""
+    fake = server_with(rooms_burst=3)
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         commands = [wire.Create(id=str(n), game="sticks") for n in range(3)]
         acks = [await hub.create(ada.actor, command) for command in commands]
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
         assert [await hub.create(ada.actor, command) for command in commands] == acks
-        assert [await hub.create(ada.actor, replace_game(command)) for command in commands] == acks
+        assert [
+            await hub.create(ada.actor, with_unknown_game(command)) for command in commands
+        ] == acks
 
 
-def replace_game(command: wire.Create) -> wire.Create:
+def with_unknown_game(command: wire.Create) -> wire.Create:
     return wire.Create(id=command.id, game="no-such-game")
 
 
@@ -91,16 +96,16 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
     """A failure after the commit raises StoreError, and the same id gets the room that was
     created.
     """
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
-        world.store.fail("create_room", Fault(after=True))
+        fake.store.fail("create_room", Fault(after=True))
         with pytest.raises(StoreUnavailable):
             await ada.create(key="1")
         room = await ada.create(key="1")
-        assert len(await world.store.rooms(99)) == 1
+        assert len(await fake.store.rooms(99)) == 1
         await ada.ack(ada.join(room))
-        world.store.fail("create_room")
+        fake.store.fail("create_room")
         with pytest.raises(StoreUnavailable):
             await ada.create(key="2")
         assert await ada.create(key="2") != room
@@ -108,17 +113,17 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
 
 @virtual
 async def test_rooms_are_limited_per_identity() -> None:
-    """An identity has a burst and a rate of rooms. Others are unaffected, and the limit passes."""
-    world = world_with(rooms_burst=3, rooms_per_minute=6)
-    async with world.hub() as hub:
+    """An identity may create a burst of rooms and then some per minute; others are unaffected."""
+    fake = server_with(rooms_burst=3, rooms_per_minute=6)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         for _ in range(3):
             await ada.create()
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
         await ben.create()
         await asyncio.sleep(11)
         await ada.create()
-        assert await code_of_create(ada) is Code.RATE_EXCEEDED
+        assert await create_refusal(ada) is Code.RATE_EXCEEDED
 
 
 @pytest.mark.parametrize(
@@ -133,22 +138,22 @@ async def test_rooms_are_limited_per_identity() -> None:
 async def test_a_game_that_fails_at_the_start(
     changes: dict[str, object] | None, code: Code
 ) -> None:
-    """A game whose rules or file fail is a typed refusal, and no room is created."""
+    """A create of a game whose rules or file fail gets a typed refusal and makes no room."""
 
     def find(game_id: str) -> Any:
         if changes is None:
             raise SyntaxError("the plug-in does not even load")
         return altered(game_id, changes)
 
-    world = FakeServer(find_game=find)
-    async with world.hub() as hub:
-        assert await code_of_create(Client(hub, "ada"), seats=(ME, AI1)) is code
-        assert await world.store.rooms(9) == []
+    fake = FakeServer(find_game=find)
+    async with fake.hub() as hub:
+        assert await create_refusal(Client(hub, "ada"), seats=(ME, AI1)) is code
+        assert await fake.store.rooms(9) == []
 
 
 @virtual
 async def test_an_unknown_game() -> None:
-    """An unknown game is game.unknown, with the known ones."""
+    """An unknown game is refused with game.unknown, and the message lists the known ones."""
     async with FakeServer().hub() as hub:
         with pytest.raises(
             CommandRejected, match=r"there are: .*connect-four.*tic-tac-toe"
@@ -162,14 +167,14 @@ async def test_an_unknown_game() -> None:
 
 @virtual
 async def test_an_idle_room_leaves_memory() -> None:
-    """A room leaves memory some time after its last follower. A later client finds all of it."""
-    world = world_with(room_idle_s=60.0)
-    async with world.hub() as hub:
+    """A room leaves memory some time after its last follower; a later client can still join it."""
+    fake = server_with(room_idle_s=60.0)
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
         await ada.ack(ada.join(room))
         await asyncio.sleep(300)
-        assert hub.runner(room) is not None, "somebody follows it"
+        assert hub.runner(room) is not None, "it has a follower"
         ada.close()
         await asyncio.sleep(50)
         assert hub.runner(room) is not None
@@ -183,15 +188,15 @@ async def test_an_idle_room_leaves_memory() -> None:
 @virtual
 async def test_a_room_at_work_stays_in_memory() -> None:
     """A room without followers stays in memory while its AI searches."""
-    world = world_with(room_idle_s=1.0)
+    fake = server_with(room_idle_s=1.0)
     move = asyncio.Event()
 
     async def slow(job: Job) -> str:
         await move.wait()
         return load_game(job.game).position(job.start, job.options).tokens()[0]
 
-    world.engines.answer = slow
-    async with world.hub() as hub:
+    fake.engines.answer = slow
+    async with fake.hub() as hub:
         room = await Client(hub, "ada").create(seats=(AI1, OPEN))
         await Client(hub, "ben").ack(Client(hub, "ben").sit(room, 1))
         await asyncio.sleep(30)
@@ -199,14 +204,14 @@ async def test_a_room_at_work_stays_in_memory() -> None:
         move.set()
         await asyncio.sleep(30)
         assert hub.runner(room) is None
-        assert await world.store.heads([room]) == {room: 5}
+        assert await fake.store.heads([room]) == {room: 5}
 
 
 @virtual
-async def test_so_many_rooms_and_no_more() -> None:
-    """I20: beyond the limit a room is room.limit. Idle rooms make place; rooms in use stay."""
-    world = world_with(max_rooms=3, rooms_burst=99)
-    async with world.hub() as hub:
+async def test_rooms_in_memory_are_limited() -> None:
+    """I20: a room beyond the limit is refused with room.limit; idle rooms are closed for others."""
+    fake = server_with(max_rooms=3, rooms_burst=99)
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         early = await ada.create()
         hub.close_idle_rooms(0)
@@ -214,7 +219,7 @@ async def test_so_many_rooms_and_no_more() -> None:
         for room in rooms:
             await ada.ack(ada.join(room))
         assert await ada.refused(ada.join(early)) == Code.ROOM_LIMIT
-        assert await code_of_create(ada) is Code.ROOM_LIMIT
+        assert await create_refusal(ada) is Code.ROOM_LIMIT
         ada.close()
         ben = Client(hub, "ben")
         for room in (early, *rooms):
@@ -223,165 +228,159 @@ async def test_so_many_rooms_and_no_more() -> None:
 
 
 @virtual
-async def test_a_hub_ends_with_everything_it_began() -> None:
-    """A hub leaves no task of a search or room behind. Waiting clients get a refusal or nothing."""
-    world = FakeServer()
+async def test_a_hub_that_ends_leaves_no_task() -> None:
+    """A hub that ends leaves no task; waiting clients get room.busy or nothing."""
+    fake = FakeServer()
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
         return ""
 
-    world.engines.answer = never
+    fake.engines.answer = never
     before = asyncio.all_tasks()
-    async with world.hub() as hub:
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(AI1, ME))
         await ada.ack(ada.join(room))
         await settle()
-        world.store.hold("append")
+        fake.store.hold("append")
         for _ in range(5):
             ada.say(ada.chat(room, "x"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
     assert asyncio.all_tasks() == before
-    assert len(world.engines.cancelled) == 1
+    assert len(fake.engines.cancelled) == 1
     assert {m["code"] for m in ada.of("error")} == {Code.ROOM_BUSY}
 
 
 @virtual
-async def test_what_ends_the_block_comes_out_as_itself() -> None:
+async def test_an_exception_inside_the_block_is_not_wrapped() -> None:
     """An exception inside the block is not wrapped in a group."""
-    world = FakeServer()
+    fake = FakeServer()
     with pytest.raises(ZeroDivisionError):
-        async with world.hub():
+        async with fake.hub():
             raises()
 
 
 # --- wake-ups -------------------------------------------------------------------------------------
 
 
-async def stop_in_the_middle(world: FakeServer, count: int = 3) -> list[str]:
-    """Rooms with the AI to move, on a node that has died without notice."""
+async def leave_due_rooms(fake: FakeServer, count: int = 3) -> list[str]:
+    """Creates rooms with an AI to move on a node that then dies; returns their ids."""
 
     async def never(job: Job) -> str:
         await asyncio.Event().wait()
         return ""
 
-    answer, world.engines.answer = world.engines.answer, never
-    async with world.hub("gone") as hub:
+    answer, fake.engines.answer = fake.engines.answer, never
+    async with fake.hub("gone") as hub:
         rooms = [await Client(hub, f"ada{n}").create(seats=(AI1, ME)) for n in range(count)]
         await settle()
-        world.store.down = True
-    world.store.down = False
-    world.engines.answer = answer
+        fake.store.down = True
+    fake.store.down = False
+    fake.engines.answer = answer
     return rooms
 
 
 @virtual
 async def test_a_sole_node_wakes_all_due_rooms_at_its_start() -> None:
-    """A sole node takes over all due rooms, however alive the previous node seems: AI seats move
-    with nobody connected.
-    """
-    world = world_with(sole_node=True)
-    rooms = await stop_in_the_middle(world)
-    async with world.hub():
+    """A sole node takes over all due rooms at its start, even if the previous node seems alive."""
+    fake = server_with(sole_node=True)
+    rooms = await leave_due_rooms(fake)
+    async with fake.hub():
         await asyncio.sleep(0.5)
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual
 async def test_a_start_does_not_wait_for_the_rooms_that_are_due() -> None:
-    """Players are served while due rooms are still being searched for, and a failing store is
-    retried.
-    """
-    world = world_with(sole_node=True)
-    rooms = await stop_in_the_middle(world)
-    world.store.fail("due_rooms", Fault(), Fault())
-    gate = world.store.hold("due_rooms")
-    async with world.hub() as hub:
+    """A starting node serves players before it finds its due rooms, and retries a failing store."""
+    fake = server_with(sole_node=True)
+    rooms = await leave_due_rooms(fake)
+    fake.store.fail("due_rooms", Fault(), Fault())
+    gate = fake.store.hold("due_rooms")
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         await ada.ack(ada.join(await ada.create()))
-        await world.store.waiting["due_rooms"].wait()
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4)
+        await fake.store.waiting["due_rooms"].wait()
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 4)
         gate.set()
         await asyncio.sleep(1)
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @virtual
 async def test_another_node_takes_over_when_one_is_silent() -> None:
-    """Another node takes over after three missed heartbeats, not before."""
-    world = FakeServer()
-    rooms = await stop_in_the_middle(world)
-    async with world.hub("n2"):
+    """A node takes over the due rooms of another one after three missed heartbeats, not before."""
+    fake = FakeServer()
+    rooms = await leave_due_rooms(fake)
+    async with fake.hub("n2"):
         await asyncio.sleep(1.5)
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 4), (
-            "the other one may be alive"
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 4), (
+            "the first node may still be alive"
         )
         await asyncio.sleep(4)
-        assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5)
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
 
 
 @pytest.mark.parametrize("ahead_ms", [60_000, -60_000, 0])
 @virtual
 async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_ms: int) -> None:
-    """Heartbeats use the store's clock, however wrong a node's own is, and each node knows its
-    error.
-    """
-    world = FakeServer()
+    """Heartbeats use the store's clock, and each node knows the error of its own clock."""
+    fake = FakeServer()
     thinking = asyncio.Event()
 
     async def never(job: Job) -> str:
         await thinking.wait()
         return ""
 
-    world.engines.answer = never
+    fake.engines.answer = never
     async with (
-        world.hub("n1") as hub,
-        world.hub("n2", now_ms=lambda: world.now_ms() + ahead_ms) as other,
+        fake.hub("n1") as hub,
+        fake.hub("n2", now_ms=lambda: fake.now_ms() + ahead_ms) as other,
     ):
         room = await Client(hub, "ada").create("sticks", seats=(wire.AiSeat(1), wire.MySeat()))
         await asyncio.sleep(20)
-        head = await world.store.head(room)
+        head = await fake.store.head(room)
         assert head is not None
-        assert head.node == "n1", "its own node is alive"
+        assert head.node == "n1", "the room's node is alive"
         assert (hub.clock_ahead_ms, other.clock_ahead_ms) == (0, ahead_ms)
 
 
 @virtual
-async def test_a_room_is_woken_though_the_store_fails_just_then() -> None:
-    """A room that is taken over while the store fails is read a moment later."""
+async def test_a_room_is_woken_although_the_store_fails() -> None:
+    """A room that cannot be read when it is taken over is read a little later."""
     for call in ("head", "events"):
-        world = world_with(sole_node=True)
-        rooms = await stop_in_the_middle(world, 1)
-        world.store.fail(call, *[Fault()] * 3)
-        async with world.hub():
+        fake = server_with(sole_node=True)
+        rooms = await leave_due_rooms(fake, 1)
+        fake.store.fail(call, *[Fault()] * 3)
+        async with fake.hub():
             await asyncio.sleep(5 * RESYNC_S)
-            assert await world.store.heads(rooms) == dict.fromkeys(rooms, 5), call
+            assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5), call
 
 
 @virtual
-async def test_a_node_whose_heartbeat_fails_goes_on() -> None:
-    """A node keeps playing when its heartbeat fails, and sends the next one as soon as it can."""
-    world = FakeServer()
-    async with world.hub() as hub:
+async def test_a_node_whose_heartbeat_fails_keeps_playing() -> None:
+    """A node whose heartbeats fail serves its rooms, and sends heartbeats again when it can."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
-        world.store.fail("heartbeat", *[Fault()] * 30)
+        fake.store.fail("heartbeat", *[Fault()] * 30)
         await asyncio.sleep(10)
         await ada.ack(ada.join(room))
         await asyncio.sleep(30)
-        beats = world.store.calls["heartbeat"]
+        heartbeats = fake.store.calls["heartbeat"]
         await asyncio.sleep(10)
-        assert world.store.calls["heartbeat"] >= beats + 9
+        assert fake.store.calls["heartbeat"] >= heartbeats + 9
 
 
 @virtual
-async def test_a_hub_that_cannot_begin_says_so() -> None:
-    """A hub that cannot start raises StoreUnavailable itself."""
-    world = FakeServer()
-    world.store.down = True
+async def test_a_hub_that_cannot_start_raises_the_stores_error() -> None:
+    """A hub that cannot read the store at its start raises StoreError."""
+    fake = FakeServer()
+    fake.store.down = True
     with pytest.raises(StoreError):
-        async with open_hub(world.ports("n1")):
+        async with open_hub(fake.ports("n1")):
             raise AssertionError("it began")
 
 
@@ -397,12 +396,12 @@ async def watch(hub: Hub, identity: str = "eve") -> Client:
 
 
 def listed(client: Client) -> dict[str, Message]:
-    """The client's list, from the full list and its changes."""
+    """The lobby by room, as the client knows it from the full list and the changes."""
     rooms: dict[str, Message] = {}
     for message in client.of("lobby"):
         if message["full"]:
             rooms.clear()
-        rooms.update({one["room"]: one for one in message.get("rooms", ())})
+        rooms.update({entry["room"]: entry for entry in message.get("rooms", ())})
         for room in message.get("gone", ()):
             rooms.pop(room, None)
     return rooms
@@ -412,13 +411,13 @@ def listed(client: Client) -> dict[str, Message]:
 async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
     """The lobby shows new rooms, seats, plies and watchers.
 
-    A room leaves it when its match is over and returns with the next.
+    A room is removed when its match is over, and is listed again with the next match.
     """
     async with FakeServer().hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         early = await ada.create("sticks")
         eve = await watch(hub)
-        assert [one["room"] for one in eve.of("lobby")[0]["rooms"]] == [early]
+        assert [entry["room"] for entry in eve.of("lobby")[0]["rooms"]] == [early]
         room = await ada.create()
         await asyncio.sleep(1)
         assert (listed(eve)[room]["state"], listed(eve)[room]["title"]) == ("open", "Tic-tac-toe")
@@ -428,7 +427,7 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         await asyncio.sleep(1)
         entry = listed(eve)[room]
         assert (entry["state"], entry["ply"], entry["watching"]) == ("playing", 1, 1)
-        assert [one["identity"] for one in entry["seats"]] == ["ada", "ben"]
+        assert [occupant["identity"] for occupant in entry["seats"]] == ["ada", "ben"]
         await ada.ack(ada.plain(wire.Resign, room))
         await asyncio.sleep(1)
         assert room not in listed(eve)
@@ -443,9 +442,9 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
 
 
 @virtual
-async def test_unlisted_rooms_are_never_told_of() -> None:
-    """I15: an unlisted room is never in the list, in its changes, or in the list of matches."""
-    async with (world := FakeServer()).hub() as hub:
+async def test_unlisted_rooms_are_never_announced() -> None:
+    """I15: an unlisted room is in no list, no change of the lobby, and no list of matches."""
+    async with (fake := FakeServer()).hub() as hub:
         eve = await watch(hub)
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(visibility="unlisted")
@@ -459,25 +458,25 @@ async def test_unlisted_rooms_are_never_told_of() -> None:
         await asyncio.sleep(1)
         late = await watch(hub, "late")
         assert room not in str(eve.messages) + str(late.messages)
-        assert await world.store.matches(9, None) == []
+        assert await fake.store.matches(9, None) == []
 
 
 @virtual
 async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
-    """A client that subscribes just when a room is created sees it, in the list or after it."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    """A client that subscribes while a room is created receives it, in the list or as a change."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
 
-        class Slow:
-            """A store whose answer is old by the time that it comes."""
+        class SlowListStore:
+            """A store that returns the list two seconds after reading it."""
 
             async def rooms(self, limit: int) -> list[Any]:
-                found = await world.store.rooms(limit)
+                found = await fake.store.rooms(limit)
                 await asyncio.sleep(2)
                 return found
 
-        hub.lobby._ports = replace(hub.ports, store=Slow())  # type: ignore[arg-type]
+        hub.lobby._ports = replace(hub.ports, store=SlowListStore())  # type: ignore[arg-type]
         watching = asyncio.create_task(watch(hub))
         await settle()
         room = await ada.create()
@@ -488,33 +487,33 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
 
 @virtual
 async def test_leaving_the_lobby() -> None:
-    """Nothing more is sent after leaving, or to a connection that closed while it subscribed."""
-    world = FakeServer()
-    async with world.hub() as hub:
-        eve, gone = await watch(hub), Client(hub, "gone")
+    """A client receives no changes after leaving, nor after it closed during the subscription."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        eve, closed = await watch(hub), Client(hub, "gone")
         hub.lobby.leave(eve)
-        gate = world.store.hold("rooms")
-        joining = asyncio.create_task(hub.lobby.watch(gone, ACK))
-        await world.store.waiting["rooms"].wait()
-        gone.close()
+        gate = fake.store.hold("rooms")
+        joining = asyncio.create_task(hub.lobby.watch(closed, ACK))
+        await fake.store.waiting["rooms"].wait()
+        closed.close()
         gate.set()
         await joining
         await Client(hub, "ada").create()
         await asyncio.sleep(2)
         assert len(eve.messages) == 1
-        assert gone.messages == []
+        assert closed.messages == []
 
 
 @virtual
-async def test_a_lobby_survives_the_store() -> None:
-    """A request for the list raises StoreError while the store is away.
+async def test_watchers_receive_changes_after_a_store_failure() -> None:
+    """A request for the list raises StoreError while the store fails.
 
-    Changes continue afterwards.
+    Watchers still receive changes.
     """
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         eve = await watch(hub)
-        world.store.fail("rooms")
+        fake.store.fail("rooms")
         with pytest.raises(StoreError):
             await watch(hub)
         room = await Client(hub, "ada").create()
@@ -525,8 +524,8 @@ async def test_a_lobby_survives_the_store() -> None:
 @virtual
 async def test_a_burst_of_changes_is_one_message() -> None:
     """I20: the changes of a quarter of a second are sent together."""
-    world = world_with(rooms_burst=999)
-    async with world.hub() as hub:
+    fake = server_with(rooms_burst=999)
+    async with fake.hub() as hub:
         eve = await watch(hub)
         ada = Client(hub, "ada")
         rooms = [await ada.create() for _ in range(50)]
@@ -535,4 +534,4 @@ async def test_a_burst_of_changes_is_one_message() -> None:
         await asyncio.sleep(2)
         assert set(listed(eve)) == set(rooms)
         assert len(eve.messages) <= 4
-        assert await world.store.find_command(rooms[0], CommandKey("create ada", "x")) is None
+        assert await fake.store.find_command(rooms[0], CommandKey("create ada", "x")) is None

@@ -1,4 +1,4 @@
-"""The limits of one address: the attacks that they stop, and the groups that they let in."""
+"""The limits of one address: they stop floods and admit groups behind one address."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -25,8 +25,8 @@ from server.settings import SettingError, Settings, settings_from_env
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
 from tests.support.node import Http, Node, Response, serve
 
-HERE, THERE = "192.0.2.1", "192.0.2.2"
-#: The tests' own address is a trusted proxy's, so that they can come from any address.
+ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
+#: The tests' own address counts as a trusted proxy, so that they can claim any address.
 PROXIES = ("127.0.0.0/8",)
 UPGRADE = {
     "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
@@ -34,44 +34,46 @@ UPGRADE = {
 }  # fmt: skip
 
 
-def coming_from(address: str) -> dict[str, str]:
+def forwarded_for(address: str) -> dict[str, str]:
+    """The headers of a request from this address."""
     return {"X-Forwarded-For": address}
 
 
-async def make_guest(http: Http, address: str = HERE, cookie: str | None = None) -> Response:
+async def make_guest(http: Http, address: str = ADDRESS, cookie: str | None = None) -> Response:
     """Requests a guest over HTTP."""
-    headers = coming_from(address) | ({"Cookie": f"plyroom={cookie}"} if cookie else {})
+    headers = forwarded_for(address) | ({"Cookie": f"plyroom={cookie}"} if cookie else {})
     return await http.request("/api/guest", "POST", headers)
 
 
-def refusal_of(work: Any) -> LimitExceeded:
+def refusal_of(call: Any) -> LimitExceeded:
+    """The LimitExceeded that the call raises."""
     with pytest.raises(LimitExceeded) as caught:
-        work()
+        call()
     return caught.value
 
 
 # --- units ----------------------------------------------------------------------------------------
 
 
-def test_so_many_at_once_and_so_many_a_minute() -> None:
+def test_a_burst_and_then_a_rate_per_minute() -> None:
     """After the burst, tokens return at the rate.
 
     A refusal says when to retry, and other addresses are unaffected.
     """
     rates = RateLimit("guests", 3, 6)
     for _ in range(3):
-        rates.take(HERE, 0.0)
-    refusal = refusal_of(lambda: rates.take(HERE, 0.0))
+        rates.take(ADDRESS, 0.0)
+    refusal = refusal_of(lambda: rates.take(ADDRESS, 0.0))
     assert (refusal.code, refusal.retry_s) == (Code.RATE_EXCEEDED, 10)
     assert "try again in 10 s" in refusal.message
-    assert refusal_of(lambda: rates.take(HERE, 7.5)).retry_s == 3
-    rates.take(THERE, 7.5)
-    rates.take(HERE, 10.1)
-    refusal_of(lambda: rates.take(HERE, 10.2))
+    assert refusal_of(lambda: rates.take(ADDRESS, 7.5)).retry_s == 3
+    rates.take(OTHER_ADDRESS, 7.5)
+    rates.take(ADDRESS, 10.1)
+    refusal_of(lambda: rates.take(ADDRESS, 10.2))
 
 
 @pytest.mark.parametrize(("burst", "per_minute"), [(0, 60), (60, 0), (0, 0)])
-def test_nought_is_off(burst: int, per_minute: int) -> None:
+def test_zero_switches_a_limit_off(burst: int, per_minute: int) -> None:
     """0 switches off the limits of rates, sockets and rooms in memory."""
     rates, sockets, room_slots = (
         RateLimit("guests", burst, per_minute),
@@ -79,39 +81,37 @@ def test_nought_is_off(burst: int, per_minute: int) -> None:
         RoomSlots(300, 0),
     )
     for number in range(299):
-        rates.take(HERE, 0.0)
-        sockets.enter(HERE)
-        room_slots.check(HERE, 1)
-        room_slots.take(str(number), HERE)
+        rates.take(ADDRESS, 0.0)
+        sockets.enter(ADDRESS)
+        room_slots.check(ADDRESS, 1)
+        room_slots.take(str(number), ADDRESS)
     assert len(rates) == 0
 
 
 def test_a_million_addresses_fill_no_memory() -> None:
-    """A rate remembers a bounded number of addresses, and never forgets one in constant use in
-    favour of others.
-    """
+    """A rate limit keeps a bounded number of addresses, and never drops one in constant use."""
     rates = RateLimit("guests", 2, 1)
-    rates.take(HERE, 0.0)
-    rates.take(HERE, 0.0)
+    rates.take(ADDRESS, 0.0)
+    rates.take(ADDRESS, 0.0)
     for number in range(MAX_ADDRESSES + 1000):
         rates.take(f"198.51.{number}", 0.0)
         if number % 1000 == 0:
-            refusal_of(lambda: rates.take(HERE, 0.0))
+            refusal_of(lambda: rates.take(ADDRESS, 0.0))
     assert len(rates) == MAX_ADDRESSES
-    refusal_of(lambda: rates.take(HERE, 0.0))
+    refusal_of(lambda: rates.take(ADDRESS, 0.0))
 
 
-def test_addresses_are_forgotten_when_they_may_take_all_again() -> None:
-    """Each new address makes the rate forget a few whose buckets are full."""
+def test_addresses_with_full_buckets_are_forgotten() -> None:
+    """Each use of the rate limit drops a few addresses whose buckets are full."""
     rates = RateLimit("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
     for _ in range(60):
-        rates.take(HERE, 60.0 + _)
+        rates.take(ADDRESS, 60.0 + _)
     assert len(rates) == 1
 
 
-def test_an_address_that_is_gone_leaves_nothing() -> None:
+def test_closed_sockets_and_rooms_are_forgotten() -> None:
     """Closed sockets and rooms are not counted, and their addresses are not kept."""
     sockets, room_slots = SocketLimit(1), RoomSlots(10, 10)
     for number in range(50):
@@ -151,9 +151,10 @@ def test_limits_are_settings() -> None:
 # --- guests ---------------------------------------------------------------------------------------
 
 
-async def test_guests_without_end_are_refused() -> None:
-    """An address that creates too many guests, over HTTP or by hello, is refused with a time to
-    retry. Known guests and other addresses get in.
+async def test_too_many_guests_of_an_address_are_refused() -> None:
+    """An address that creates too many guests, over HTTP or by hello, is refused with a retry time.
+
+    Known guests and other addresses are admitted.
     """
     async with (
         serve(limit_guests=4, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -163,25 +164,28 @@ async def test_guests_without_end_are_refused() -> None:
         known = first.cookies["plyroom"].value
         assert (await make_guest(http)).status == 200
         for _ in range(2):
-            async with node.socket(coming_from(HERE)) as socket:
+            async with node.socket(forwarded_for(ADDRESS)) as socket:
                 await socket.hello()
         refused = await make_guest(http)
         assert (refused.status, refused.json.get("code")) == (429, Code.RATE_EXCEEDED)
         assert 0 < int(refused.headers["retry-after"]) <= 60
         assert f"try again in {refused.headers['retry-after']} s" in refused.json["message"]
-        for headers in (coming_from(HERE), coming_from(HERE) | {"Cookie": "plyroom=nobody-has-it"}):
+        for headers in (
+            forwarded_for(ADDRESS),
+            forwarded_for(ADDRESS) | {"Cookie": "plyroom=nobody-has-it"},
+        ):
             async with node.socket(headers) as socket:
                 await socket.send(wire.Hello(protocol=wire.PROTOCOL))
                 error = await socket.expect("error", code=Code.RATE_EXCEEDED)
                 assert "try again in" in error["message"]
                 assert await socket.closed() == (Close.POLICY, Code.RATE_EXCEEDED)
-        assert (await make_guest(http, HERE, known)).json["identity"] == first.json["identity"]
-        async with node.socket(coming_from(HERE) | {"Cookie": f"plyroom={known}"}) as socket:
+        assert (await make_guest(http, ADDRESS, known)).json["identity"] == first.json["identity"]
+        async with node.socket(forwarded_for(ADDRESS) | {"Cookie": f"plyroom={known}"}) as socket:
             assert (await socket.hello())["identity"] == first.json["identity"]
-        assert (await make_guest(http, THERE)).status == 200
+        assert (await make_guest(http, OTHER_ADDRESS)).status == 200
 
 
-async def test_the_address_is_that_of_an_ipv6_network() -> None:
+async def test_an_ipv6_network_counts_as_one_address() -> None:
     """A /64 network counts as one address."""
     async with (
         serve(limit_guests=2, limit_guests_per_minute=1, proxies=PROXIES) as node,
@@ -193,15 +197,13 @@ async def test_the_address_is_that_of_an_ipv6_network() -> None:
 
 
 @pytest.mark.parametrize("people", [30, 200])
-async def test_a_class_and_a_club_get_in(people: int) -> None:
-    """Thirty pupils, or two hundred members, behind one address all become guests and enter a room
-    under the default settings.
-    """
+async def test_a_school_class_and_a_club_can_connect(people: int) -> None:
+    """With default settings, 30 or 200 people behind one address become guests and join a room."""
 
     async def come(node: Node, stack: AsyncExitStack, room: str) -> None:
         async with node.http() as http:
             cookie = (await make_guest(http)).cookies["plyroom"].value
-        headers = coming_from(HERE) | {"Cookie": f"plyroom={cookie}"}
+        headers = forwarded_for(ADDRESS) | {"Cookie": f"plyroom={cookie}"}
         socket = await stack.enter_async_context(node.socket(headers))
         await socket.hello()
         await socket.ack("join", room=room)
@@ -216,79 +218,80 @@ async def test_a_class_and_a_club_get_in(people: int) -> None:
 # --- sockets --------------------------------------------------------------------------------------
 
 
-async def test_sockets_without_end_are_refused() -> None:
+async def test_too_many_sockets_of_an_address_are_refused() -> None:
     """Beyond the limit of sockets the handshake gets a 429 with Retry-After.
 
-    Others get in, as does the address when one closes. Failed handshakes do not count.
+    Other addresses connect, and so does this one when a socket closes. Failed handshakes do not
+    count.
     """
     async with serve(limit_sockets=3, proxies=PROXIES) as node, AsyncExitStack() as stack:
         for _ in range(5):
             async with node.http() as http:
-                broken = UPGRADE | coming_from(HERE) | {"Sec-WebSocket-Version": "12"}
+                broken = UPGRADE | forwarded_for(ADDRESS) | {"Sec-WebSocket-Version": "12"}
                 assert (await http.request("/ws", headers=broken)).status == 400
                 await http.ended()
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         sockets = [
-            await stack.enter_async_context(node.socket(coming_from(HERE))) for _ in range(3)
+            await stack.enter_async_context(node.socket(forwarded_for(ADDRESS))) for _ in range(3)
         ]
         async with node.http() as http:
-            refused = await http.request("/ws", headers=UPGRADE | coming_from(HERE))
+            refused = await http.request("/ws", headers=UPGRADE | forwarded_for(ADDRESS))
             assert (refused.status, refused.headers["retry-after"]) == (429, "10")
             assert b"your address has reached its limit of open connections (3)" in refused.body
-        async with node.socket(coming_from(THERE)) as other:
+        async with node.socket(forwarded_for(OTHER_ADDRESS)) as other:
             await other.hello()
         await sockets[0].connection.close()
-        while node.hub.limits.sockets._open[HERE] == 3:
+        while node.hub.limits.sockets._open[ADDRESS] == 3:
             await node.get("/livez")
-        async with node.socket(coming_from(HERE)) as socket:
+        async with node.socket(forwarded_for(ADDRESS)) as socket:
             await socket.hello()
 
 
-async def test_a_page_can_ask_why_its_socket_is_refused() -> None:
+async def test_get_ws_says_why_sockets_are_refused() -> None:
     """GET /ws says why a handshake is refused, because a browser hides that from its page."""
     async with serve(limit_sockets=1, proxies=PROXIES) as node:
-        assert (await node.get("/ws", **coming_from(HERE))).status == 404
-        async with node.socket(coming_from(HERE)):
-            answer = await node.get("/ws", **coming_from(HERE))
+        assert (await node.get("/ws", **forwarded_for(ADDRESS))).status == 404
+        async with node.socket(forwarded_for(ADDRESS)):
+            answer = await node.get("/ws", **forwarded_for(ADDRESS))
             assert (answer.status, answer.json["code"]) == (429, Code.RATE_EXCEEDED)
             assert answer.headers["retry-after"] == "10"
-            assert (await node.get("/ws", **coming_from(THERE))).status == 404
+            assert (await node.get("/ws", **forwarded_for(OTHER_ADDRESS))).status == 404
 
 
-async def test_a_terminal_or_a_bot_is_told() -> None:
+async def test_the_python_client_reports_why_it_is_refused() -> None:
     """The Python client reports why it cannot connect and for how long."""
     async with serve(limit_sockets=1, limit_guests=1, limit_guests_per_minute=1) as node:
         url = f"http://{node.host}"
-        async with connect(url) as one:
+        async with connect(url) as client:
             with pytest.raises(
                 Unreachable, match="no more connections from your address; try again in 10 s"
             ):
                 async with connect(url):
-                    raise AssertionError("it was let in")
-            token = one.token
+                    raise AssertionError("it was admitted")
+            token = client.token
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         with pytest.raises(
             Refused, match=r"1 new guests at once and then 1 a minute; try again in .* s"
         ):
             async with connect(url):
-                raise AssertionError("it was let in")
+                raise AssertionError("it was admitted")
         while node.hub.limits.sockets._open:
             await node.get("/livez")
         async with connect(url, token) as again:
-            assert again.identity == one.identity
+            assert again.identity == client.identity
 
 
 # --- rooms ----------------------------------------------------------------------------------------
 
 
-def crowded(**settings: Any) -> FakeServer:
-    """A world without limits on identities, as if new guests were endless."""
-    world = FakeServer()
+def server_for_any_identity(**settings: Any) -> FakeServer:
+    """A fake server without limits on identities, as an attacker has any number of guests."""
+    fake = FakeServer()
     changes: dict[str, Any] = {"rooms_burst": 10**6, **settings}
-    world.settings = replace(world.settings, **changes)
-    return world
+    fake.settings = replace(fake.settings, **changes)
+    return fake
 
 
 async def create(client: Client, address: str, **fields: Any) -> str:
@@ -299,7 +302,7 @@ async def create(client: Client, address: str, **fields: Any) -> str:
     return ack.room
 
 
-async def code_of(client: Client, address: str) -> tuple[Code, int]:
+async def create_refusal(client: Client, address: str) -> tuple[Code, int]:
     """The code of a create that must be refused, and its time to retry in seconds."""
     with pytest.raises(LimitExceeded) as refused:
         await create(client, address)
@@ -307,60 +310,58 @@ async def code_of(client: Client, address: str) -> tuple[Code, int]:
 
 
 @virtual
-async def test_rooms_without_end_are_refused() -> None:
+async def test_too_many_rooms_of_an_address_are_refused() -> None:
     """An address can create a limited number of rooms a minute however many guests it has.
 
     Earlier acks are repeated.
     """
-    world = crowded(limit_rooms_per_minute=6)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(limit_rooms_per_minute=6)
+    async with fake.hub() as hub:
         command = wire.Create(id="c", game="tic-tac-toe")
         first = Client(hub, "first")
-        ack = await hub.create(first.actor, command, HERE)
+        ack = await hub.create(first.actor, command, ADDRESS)
         for number in range(5):
-            await create(Client(hub, f"guest{number}"), HERE)
-        assert await code_of(Client(hub, "late"), HERE) == (Code.RATE_EXCEEDED, 10)
-        assert await hub.create(first.actor, command, HERE) == ack
-        await create(Client(hub, "elsewhere"), THERE)
+            await create(Client(hub, f"guest{number}"), ADDRESS)
+        assert await create_refusal(Client(hub, "late"), ADDRESS) == (Code.RATE_EXCEEDED, 10)
+        assert await hub.create(first.actor, command, ADDRESS) == ack
+        await create(Client(hub, "elsewhere"), OTHER_ADDRESS)
         await asyncio.sleep(10)
-        await create(Client(hub, "late"), HERE)
+        await create(Client(hub, "late"), ADDRESS)
 
 
 @virtual
 async def test_one_address_cannot_fill_the_server() -> None:
     """An address holds at most a tenth of the rooms in memory, whether it creates or opens them.
 
-    Others find place.
+    Other addresses can still create rooms.
     """
-    world = crowded(max_rooms=40, limit_rooms_per_minute=0)
-    async with world.hub() as hub:
+    fake = server_for_any_identity(max_rooms=40, limit_rooms_per_minute=0)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        old = [await create(ada, THERE) for _ in range(4)]
+        old = [await create(ada, OTHER_ADDRESS) for _ in range(4)]
         hub.close_idle_rooms(0)
         for _ in range(4):
-            await ada.ack(ada.join(await create(ada, HERE)))
-        assert await code_of(ada, HERE) == (Code.ROOM_LIMIT, 60)
+            await ada.ack(ada.join(await create(ada, ADDRESS)))
+        assert await create_refusal(ada, ADDRESS) == (Code.ROOM_LIMIT, 60)
         join = ada.join(old[0])
-        assert not hub.submit(old[0], Request(ada.actor, join, ada), HERE)
+        assert not hub.submit(old[0], Request(ada.actor, join, ada), ADDRESS)
         assert (await ada.answer(join.id))["code"] == Code.ROOM_LIMIT
         join = ada.join(old[0])
-        assert hub.submit(old[0], Request(ada.actor, join, ada), THERE)
+        assert hub.submit(old[0], Request(ada.actor, join, ada), OTHER_ADDRESS)
         assert (await ada.answer(join.id))["t"] == "ack"
-        await ben.ack(ben.join(await create(ben, THERE)))
+        await ben.ack(ben.join(await create(ben, OTHER_ADDRESS)))
         ada.close()
-        await create(ada, HERE)
+        await create(ada, ADDRESS)
 
 
 @virtual
-async def test_a_room_that_was_made_can_be_joined() -> None:
-    """An acknowledged room has a place and keeps it until its creator has had time to join,
-    whatever the demand.
-    """
-    world = crowded(max_rooms=3)
-    async with world.hub() as hub:
+async def test_a_created_room_can_be_joined() -> None:
+    """A created room keeps its place until its creator has had time to join."""
+    fake = server_for_any_identity(max_rooms=3)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         rooms = [await create(ada, f"192.0.2.{number}") for number in range(3)]
-        assert (await code_of(ben, "192.0.2.4"))[0] is Code.ROOM_LIMIT
+        assert (await create_refusal(ben, "192.0.2.4"))[0] is Code.ROOM_LIMIT
         assert await ben.refused(ben.join("unknown")) == Code.ROOM_LIMIT
         for room in rooms:
             await ada.ack(ada.join(room))
@@ -369,44 +370,44 @@ async def test_a_room_that_was_made_can_be_joined() -> None:
 
 
 @virtual
-async def test_a_room_that_nobody_joined_makes_place() -> None:
-    """A room that nobody joined makes place a little later; a room that failed to be created, at
-    once.
-    """
-    world = crowded(max_rooms=1)
-    async with world.hub() as hub:
+async def test_a_room_that_nobody_joined_loses_its_place() -> None:
+    """A room that nobody joins loses its place after 10 s; a failed create frees it at once."""
+    fake = server_for_any_identity(max_rooms=1)
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
-        world.store.fail("create_room", Fault(), Fault(after=True))
+        fake.store.fail("create_room", Fault(), Fault(after=True))
         for _ in range(2):
             with pytest.raises(Exception, match="a fault of the test"):
-                await create(ada, HERE)
-        await create(ada, HERE)
-        assert (await code_of(ada, THERE))[0] is Code.ROOM_LIMIT
+                await create(ada, ADDRESS)
+        await create(ada, ADDRESS)
+        assert (await create_refusal(ada, OTHER_ADDRESS))[0] is Code.ROOM_LIMIT
         await asyncio.sleep(10.1)
-        await create(ada, THERE)
+        await create(ada, OTHER_ADDRESS)
         assert len(hub) == 1
 
 
 @virtual
-async def test_of_many_at_once_no_more_get_a_place_than_there_are() -> None:
-    """A room that is being written already holds its place."""
-    world = crowded(max_rooms=5)
-    async with world.hub() as hub:
-        gate = world.store.hold("create_room")
-        asked = [
+async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
+    """A room takes its place before it is written to the store."""
+    fake = server_for_any_identity(max_rooms=5)
+    async with fake.hub() as hub:
+        gate = fake.store.hold("create_room")
+        creating = [
             asyncio.create_task(create(Client(hub, f"g{n}"), f"192.0.2.{n}")) for n in range(12)
         ]
-        await world.store.waiting["create_room"].wait()
+        await fake.store.waiting["create_room"].wait()
         gate.set()
-        answers = await asyncio.gather(*asked, return_exceptions=True)
-        made = [one for one in answers if isinstance(one, str)]
-        assert len(made) == 5
-        assert {one.room for one in await world.store.rooms(99)} == set(made), (
-            "no room was made that has no place"
+        answers = await asyncio.gather(*creating, return_exceptions=True)
+        created = [answer for answer in answers if isinstance(answer, str)]
+        assert len(created) == 5
+        assert {answer.room for answer in await fake.store.rooms(99)} == set(created), (
+            "no room was created without a place"
         )
-        assert all(isinstance(one, CommandRejected) for one in answers if not isinstance(one, str))
+        assert all(
+            isinstance(answer, CommandRejected) for answer in answers if not isinstance(answer, str)
+        )
         ada = Client(hub, "ada")
-        for room in made:
+        for room in created:
             await ada.ack(ada.join(room))
 
 
@@ -414,8 +415,8 @@ async def test_limits_hold_over_sockets() -> None:
     """Commands over a socket count for the socket's address."""
     async with serve(limit_rooms_per_minute=2, proxies=PROXIES) as node:
         codes = []
-        for address in (HERE, HERE, HERE, THERE):
-            async with node.socket(coming_from(address)) as socket:
+        for address in (ADDRESS, ADDRESS, ADDRESS, OTHER_ADDRESS):
+            async with node.socket(forwarded_for(address)) as socket:
                 await socket.hello()
                 answer = await socket.ask("create", game="tic-tac-toe")
                 codes.append(answer.get("code", answer["t"]))
@@ -423,9 +424,12 @@ async def test_limits_hold_over_sockets() -> None:
     async with serve(limit_rooms_percent=1, max_rooms=100, proxies=PROXIES) as node:
         old = await Client(node.hub, "ada").create()
         node.hub.close_idle_rooms(0)
-        async with node.socket(coming_from(HERE)) as one, node.socket(coming_from(THERE)) as other:
-            await one.hello()
+        async with (
+            node.socket(forwarded_for(ADDRESS)) as client,
+            node.socket(forwarded_for(OTHER_ADDRESS)) as other,
+        ):
+            await client.hello()
             await other.hello()
-            await one.ack("join", room=(await one.ack("create", game="tic-tac-toe"))["room"])
-            assert await one.refused("join", room=old) == Code.ROOM_LIMIT
+            await client.ack("join", room=(await client.ack("create", game="tic-tac-toe"))["room"])
+            assert await client.refused("join", room=old) == Code.ROOM_LIMIT
             await other.ack("join", room=old)

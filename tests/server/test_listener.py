@@ -1,4 +1,4 @@
-"""The server's port: it dispatches requests, refuses foreign pages, and stops in time."""
+"""The server's port: HTTP and WebSockets, refusals of foreign pages, and shutdown."""
 
 import asyncio
 import os
@@ -41,13 +41,13 @@ UPGRADE = {
 
 async def test_http_and_websockets_share_the_port() -> None:
     """The port serves a page, an API answer on the same kept-alive connection, and a WebSocket."""
-    async with serve() as node, node.http() as http, node.guest() as one:
+    async with serve() as node, node.http() as http, node.guest() as client:
         page = await http.request("/")
         assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert (await http.request("/livez")).json == {"status": "ok"}
         assert (await http.request("/api/games")).status == 200
-        await one.send(wire.Ping(id="p"))
-        await one.expect("pong", id="p")
+        await client.send(wire.Ping(id="p"))
+        await client.expect("pong", id="p")
 
 
 async def test_a_request_may_come_byte_by_byte() -> None:
@@ -79,23 +79,21 @@ async def test_an_upgrade_on_a_kept_alive_connection_is_refused() -> None:
         assert await http.ended() == b""
 
 
-async def test_a_websocket_elsewhere_is_not_found() -> None:
+async def test_a_websocket_on_another_path_is_not_found() -> None:
     """A WebSocket handshake on any path but /ws gets 404."""
     async with serve() as node, node.http() as http:
         assert (await http.request("/other", headers=UPGRADE)).status == 404
     async with serve() as node, node.http() as http:
-        assert (await http.request("/ws")).status == 404, "and it is no page"
+        assert (await http.request("/ws")).status == 404, "/ws is no page"
 
 
-async def test_a_full_server_says_so() -> None:
-    """One connection too many gets 503; existing ones stay, and a slot that becomes free is
-    used.
-    """
+async def test_a_full_server_refuses_connections() -> None:
+    """A connection beyond the limit gets 503; when another one closes, a new one is accepted."""
     async with serve(max_connections=1) as node:
-        async with node.guest() as one, node.http() as http:
+        async with node.guest() as client, node.http() as http:
             assert (await http.request("/ws", headers=UPGRADE)).status == 503
-            await one.send(wire.Ping(id="p"))
-            await one.expect("pong", id="p")
+            await client.send(wire.Ping(id="p"))
+            await client.expect("pong", id="p")
         while len(node.running.sessions):
             await node.get("/livez")
         async with node.guest():
@@ -168,8 +166,8 @@ async def test_a_malformed_request_is_refused(request_bytes: bytes) -> None:
         (b"", False),
     ],
 )  # fmt: skip
-def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
-    """RFC 6455, section 4.1: an Upgrade header that contains websocket, in any case."""
+def test_upgrades_are_recognised(head: bytes, upgrade: bool) -> None:
+    """An upgrade has an Upgrade header with websocket, in any case (RFC 6455, section 4.1)."""
     assert is_upgrade(head) is upgrade
 
 
@@ -209,14 +207,14 @@ def test_what_is_an_upgrade(head: bytes, upgrade: bool) -> None:
     ],
 )
 def test_origins_that_may_connect(host: str | None, origin: str | None, allowed: bool) -> None:
-    """Only this server's pages may connect, under a name that no foreign page can have.
+    """A page may connect if its origin is this server, under an allowed name.
 
-    Programs send no Origin.
+    Programs, which send no Origin, may connect too.
     """
     assert origin_allowed(origin, host, ("play.example.org",)) is allowed
 
 
-async def test_foreign_pages_do_not_get_a_socket() -> None:
+async def test_foreign_pages_get_no_websocket() -> None:
     """A foreign Origin, and a foreign name of this server (DNS rebinding), get 403 before the
     handshake.
     """
@@ -262,19 +260,17 @@ def test_hosts_that_are_allowed() -> None:
         assert not host_allowed(host, ("Name.Example",)), host
 
 
-# --- the end --------------------------------------------------------------------------------------
+# --- start and shutdown --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_end_waits_for_nobody(loop: str) -> None:
-    """Sockets are closed with 1012, and idle or incomplete HTTP connections do not delay the
-    end.
-    """
+def test_shutdown_does_not_wait_for_clients(loop: str) -> None:
+    """Shutdown closes sockets with 1012 and does not wait for idle or incomplete requests."""
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
-            one = await clients.enter_async_context(node.guest())
+            client = await clients.enter_async_context(node.guest())
             idle, half, slow = [await clients.enter_async_context(node.http()) for _ in range(3)]
             await idle.request("/livez")
             half.writer.write(b"GET / HT")
@@ -282,11 +278,11 @@ def test_the_end_waits_for_nobody(loop: str) -> None:
                 b"POST /api/guest HTTP/1.1\r\nHost: %b\r\nContent-Length: 100\r\n\r\n{"
                 % node.host.encode()
             )
-            await one.send(wire.Ping(id="p"))
-            await one.expect("pong", id="p")
-            ended = asyncio.create_task(one.closed())
+            await client.send(wire.Ping(id="p"))
+            await client.expect("pong", id="p")
+            closing = asyncio.create_task(client.closed())
             await ends_within(nodes.aclose(), 5)
-            assert (await ended)[0] == Close.RESTARTING
+            assert (await closing)[0] == Close.RESTARTING
 
     run_on(loop, main)
 
@@ -308,6 +304,7 @@ async def test_a_taken_port_is_reported(tmp_path: Path) -> None:
 
 
 def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `python -m server` until it exits."""
     return subprocess.run(
         [sys.executable, "-m", "server", *arguments],
         capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2],
@@ -315,32 +312,30 @@ def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    """A taken port, a bad setting or an unusable folder: one clear line and exit code 1, no
-    traceback.
-    """
+def test_the_command_reports_start_errors(tmp_path: Path) -> None:
+    """A taken port, a bad setting or an unusable folder gives a message and exit code 1."""
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = start(
+        result = start(
             "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "a"), "--workers", "1"
         )
-        assert (done.returncode, done.stdout) == (1, "")
-        assert f"port {port}" in done.stderr
-        assert "--port" in done.stderr
-        assert "Traceback" not in done.stderr
-    done = start("--data", str(tmp_path / "b"), PLYROOM_SILENCE_S="soon")
-    assert done.returncode == 1
-    assert "PLYROOM_SILENCE_S is 'soon'; a number above 0 was expected" in done.stderr
+        assert (result.returncode, result.stdout) == (1, "")
+        assert f"port {port}" in result.stderr
+        assert "--port" in result.stderr
+        assert "Traceback" not in result.stderr
+    result = start("--data", str(tmp_path / "b"), PLYROOM_SILENCE_S="soon")
+    assert result.returncode == 1
+    assert "PLYROOM_SILENCE_S is 'soon'; a number above 0 was expected" in result.stderr
     (tmp_path / "c").write_text("a file")
-    done = start("--port", "0", "--data", str(tmp_path / "c" / "d"))
-    assert done.returncode == 1
-    assert "cannot use the data folder" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = start("--port", "0", "--data", str(tmp_path / "c" / "d"))
+    assert result.returncode == 1
+    assert "cannot use the data folder" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-async def test_one_server_for_one_folder(tmp_path: Path) -> None:
+async def test_a_folder_has_one_server(tmp_path: Path) -> None:
     """A second server for a folder fails with StoreUnavailable; it may start once the first has
     ended.
     """
@@ -408,8 +403,8 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         assert answer.json.keys() == {"identity", "name"}
         assert cookie.value not in answer.body.decode()
         header = f"plyroom={cookie.value}"
-        async with node.socket({"Cookie": header}) as one:
-            welcome = await one.hello()
+        async with node.socket({"Cookie": header}) as client:
+            welcome = await client.hello()
             assert (welcome["identity"], welcome["name"]) == (answer.json["identity"], "Ada")
             assert "token" not in welcome
         again = await guest(http, b'{"name": "Countess"}', Cookie=header)
@@ -420,12 +415,12 @@ async def test_a_browser_gets_its_identity_in_a_cookie() -> None:
         assert stale.cookies["plyroom"].value
 
 
-async def test_a_token_in_hello_goes_before_the_cookie() -> None:
+async def test_a_token_in_hello_takes_precedence_over_the_cookie() -> None:
     """A token in hello takes precedence over the cookie."""
     async with serve() as node, node.http() as http, node.guest(name="Ben") as ben:
         cookie = (await guest(http)).cookies["plyroom"].value
-        async with node.socket({"Cookie": f"plyroom={cookie}"}) as one:
-            assert (await one.hello(token=ben.token))["identity"] == ben.identity
+        async with node.socket({"Cookie": f"plyroom={cookie}"}) as client:
+            assert (await client.hello(token=ben.token))["identity"] == ben.identity
 
 
 @pytest.mark.parametrize(
@@ -494,7 +489,7 @@ async def test_an_unknown_cookie_gives_a_new_guest(cookie: str) -> None:
     assert not [line for line in logs if line["log_level"] == "error"]
 
 
-# --- the rest of HTTP -----------------------------------------------------------------------------
+# --- other HTTP requests --------------------------------------------------------------------------
 
 SECURITY = {
     "content-security-policy": "default-src 'self'",
@@ -505,9 +500,7 @@ SECURITY = {
 
 
 async def test_every_answer_has_its_security_headers() -> None:
-    """Pages, files, the API and refusals of every kind carry headers against foreign scripts,
-    frames and guessed types.
-    """
+    """Pages, files, API answers and refusals carry the security headers and no server version."""
     async with serve() as node:
         for target in (
             "/",
@@ -527,7 +520,7 @@ async def test_every_answer_has_its_security_headers() -> None:
             assert "server" not in answer.headers
 
 
-async def test_files_are_immutable_under_a_name_of_their_content() -> None:
+async def test_files_are_immutable_under_a_hash_of_their_content() -> None:
     """A file's address changes with its content, so it may be cached for ever; the page is
     revalidated.
     """
@@ -551,8 +544,8 @@ async def test_files_are_immutable_under_a_name_of_their_content() -> None:
         assert (await node.get("/favicon.ico")).headers["location"] == f"/static/{base}/favicon.svg"
 
 
-async def test_a_page_under_a_foreign_name_says_so() -> None:
-    """Under a foreign name the page is a 421 that says what to set."""
+async def test_a_page_under_a_foreign_name_names_the_setting() -> None:
+    """A page under a foreign name gets 421 and names the setting that allows it."""
     async with serve() as node, node.http("evil.example") as http:
         answer = await http.request("/")
         assert answer.status == 421

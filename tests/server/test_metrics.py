@@ -1,4 +1,4 @@
-"""What an operator sees of a node: metrics, a log with command ids, and a gradual shutdown."""
+"""A node's metrics, command ids in its log, and its gradual shutdown."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ BUS_DELAY_S = 0.1
 
 @given(st.lists(st.floats(0, 10)))
 def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> None:
-    """Each cumulative count is that of the values up to a bound; the total is the sum of all."""
+    """A cumulative count is the number of values up to the bound; the total is their sum."""
     histogram = Histogram()
     for value in values:
         histogram.observe(value)
@@ -40,8 +40,8 @@ def test_a_histogram_counts_each_value_up_to_its_bounds(values: list[float]) -> 
     assert histogram.total == pytest.approx(sum(values))
 
 
-async def numbers(node: Node) -> dict[str, float]:
-    """The samples of a scrape."""
+async def scrape(node: Node) -> dict[str, float]:
+    """The samples of the metrics port by name."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{node.running.metrics_port}/metrics")
         assert answer.status == 200
@@ -53,56 +53,52 @@ async def numbers(node: Node) -> dict[str, float]:
 async def sit_down(ada: Socket, ben: Socket) -> str:
     """Creates a room with a match of sticks between two people; returns its id."""
     room = str((await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"])
-    for one in (ada, ben):
-        await one.ack("join", room=room)
+    for player in (ada, ben):
+        await player.ack("join", room=room)
     await ben.ack("sit", room=room, seat=1)
     return room
 
 
 async def test_metrics_count_what_happened() -> None:
-    """Moves, commands, refusals, repeated commands, append times, rooms and sockets are on the
-    metrics port.
-    """
+    """The metrics count rooms, sockets, moves, commands, refusals, repeats and append times."""
     async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
-        before = await numbers(node)
+        before = await scrape(node)
         assert before["plyroom_connections"] == 2
         room = await sit_down(ada, ben)
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
         await ada.ack("move", room=room, ply=0, move="3x3", id="m")
         assert await ben.refused("move", room=room, ply=1, move="9x9")
-        after = await numbers(node)
-    grown = {name: after[name] - before.get(name, 0) for name in after}
-    assert grown["plyroom_rooms"] == 1
-    assert grown["plyroom_moves_total"] == 1
-    assert grown["plyroom_commands_total"] == 2, "sit and move"
-    assert grown["plyroom_rejected_total"] == 1
-    assert grown["plyroom_repeated_total"] == 1
-    assert grown["plyroom_append_seconds_count"] == 2
-    assert grown['plyroom_append_seconds_bucket{le="+Inf"}'] == 2
+        after = await scrape(node)
+    increases = {name: after[name] - before.get(name, 0) for name in after}
+    assert increases["plyroom_rooms"] == 1
+    assert increases["plyroom_moves_total"] == 1
+    assert increases["plyroom_commands_total"] == 2, "sit and move"
+    assert increases["plyroom_rejected_total"] == 1
+    assert increases["plyroom_repeated_total"] == 1
+    assert increases["plyroom_append_seconds_count"] == 2
+    assert increases['plyroom_append_seconds_bucket{le="+Inf"}'] == 2
 
 
 async def test_conflicts_between_nodes_are_counted() -> None:
-    """A command that loses to another node counts as a conflict, and as one command when it is
-    committed.
-    """
-    world = FakeServer().unlimited()
+    """A command that loses to another node counts as a conflict, and later as one command."""
+    fake = FakeServer().unlimited()
     async with (
-        serve(world, "n1", metrics_port=0) as one,
-        serve(world, "n2", metrics_port=0) as two,
-        one.guest() as ada,
-        two.guest(ada.token) as again,
+        serve(fake, "n1", metrics_port=0) as first,
+        serve(fake, "n2", metrics_port=0) as second,
+        first.guest() as ada,
+        second.guest(ada.token) as other,
     ):
         room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
-        for socket in (ada, again):
+        for socket in (ada, other):
             await socket.ack("join", room=room)
         for n in range(20):
             await asyncio.gather(
                 ada.ack("chat", room=room, text=f"one {n}", id=f"a{n}"),
-                again.ack("chat", room=room, text=f"two {n}", id=f"b{n}"),
+                other.ack("chat", room=room, text=f"two {n}", id=f"b{n}"),
             )
-        counted = [await numbers(node) for node in (one, two)]
-    assert sum(each["plyroom_conflicts_total"] for each in counted) > 0
-    assert sum(each["plyroom_commands_total"] for each in counted) == 40
+        counted = [await scrape(node) for node in (first, second)]
+    assert sum(sample["plyroom_conflicts_total"] for sample in counted) > 0
+    assert sum(sample["plyroom_commands_total"] for sample in counted) == 40
 
 
 class DelayedBus(FaultyBus):
@@ -114,25 +110,25 @@ class DelayedBus(FaultyBus):
 
 async def test_the_lag_of_another_nodes_events_is_measured() -> None:
     """The bus lag is the time from a commit on one node until the other node has its events."""
-    world = FakeServer()
-    world.bus = DelayedBus()
+    fake = FakeServer()
+    fake.bus = DelayedBus()
     async with (
-        serve(world, "n1", metrics_port=0) as one,
-        serve(world, "n2", metrics_port=0) as two,
-        one.guest() as ada,
-        two.guest() as ben,
+        serve(fake, "n1", metrics_port=0) as first,
+        serve(fake, "n2", metrics_port=0) as second,
+        first.guest() as ada,
+        second.guest() as ben,
     ):
         room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
         await ben.ack("join", room=room)
         await ada.ack("chat", room=room, text="hello")
         await ben.expect("event", kind="said")
-        sender, receiver = await numbers(one), await numbers(two)
+        sender, receiver = await scrape(first), await scrape(second)
     assert sender["plyroom_bus_lag_seconds_count"] == 0, "its own events do not count"
     assert receiver["plyroom_bus_lag_seconds_count"] == 1
     assert receiver["plyroom_bus_lag_seconds_sum"] >= BUS_DELAY_S - 0.002, "two clocks round down"
 
 
-async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for() -> None:
+async def test_health_is_on_the_metrics_port_if_it_is_open() -> None:
     """The metrics port also answers /livez and /readyz, and the players' port has no /metrics."""
     async with serve(metrics_port=0) as node:
         async with ClientSession() as http:
@@ -148,7 +144,7 @@ async def test_health_is_beside_the_metrics_and_there_are_none_unless_asked_for(
         assert node.running.metrics_port is None
 
 
-async def test_no_metric_names_anybody() -> None:
+async def test_metrics_name_no_room_or_person() -> None:
     """I14: a scrape contains no room, name, identity or token."""
     async with (
         serve(metrics_port=0) as node,
@@ -156,19 +152,19 @@ async def test_no_metric_names_anybody() -> None:
         node.guest() as ben,
     ):
         room = await sit_down(ada, ben)
-        text = json.dumps(await numbers(node))
+        text = json.dumps(await scrape(node))
         for secret in (room, "Adalbert", ada.identity, str(ada.token), ben.identity):
             assert secret not in text
 
 
 async def test_the_log_has_the_id_of_a_command() -> None:
     """A commit (at level debug) and a store failure are logged with room and command id."""
-    world = FakeServer()
+    fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
-        async with serve(world) as node, node.guest() as ada, node.guest() as ben:
+        async with serve(fake) as node, node.guest() as ada, node.guest() as ben:
             room = await sit_down(ada, ben)
             await ada.ack("move", room=room, ply=0, move="3x3", id="the-move")
-            world.store.fail("append")
+            fake.store.fail("append")
             assert (
                 await ben.refused("move", room=room, ply=1, move="2x1", id="lost") == "store.retry"
             )
@@ -177,10 +173,10 @@ async def test_the_log_has_the_id_of_a_command() -> None:
     assert ("store unavailable", room, "lost") in lines
 
 
-async def test_the_end_is_spread() -> None:
-    """A stopping node admits nobody and closes its connections with 1012 spread over drain_s."""
+async def test_connections_are_closed_over_the_drain_time() -> None:
+    """A stopping node refuses new connections and closes the others with 1012 over drain_s."""
     async with asyncio.TaskGroup() as tasks:
-        world = FakeServer()
+        fake = FakeServer()
         loop = asyncio.get_running_loop()
         closed: list[float] = []
 
@@ -194,7 +190,7 @@ async def test_the_end_is_spread() -> None:
                         pass
 
         async with AsyncExitStack() as nodes:
-            node = await nodes.enter_async_context(serve(world, drain_s=1.0))
+            node = await nodes.enter_async_context(serve(fake, drain_s=1.0))
             for _ in range(5):
                 ready = asyncio.Event()
                 tasks.create_task(stay(node, ready))
@@ -209,25 +205,25 @@ async def test_the_end_is_spread() -> None:
 
 async def test_another_node_takes_over_at_once() -> None:
     """A stopping node ends its heartbeat in the store, so another node can take over at once."""
-    world = FakeServer()
-    world.settings = replace(world.settings, heartbeat_s=60.0)
-    gone = asyncio.Event()
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, heartbeat_s=60.0)
+    may_answer = asyncio.Event()
 
     async def never(job: Job) -> str:
-        await gone.wait()
+        await may_answer.wait()
         return await first_legal(job)
 
-    world.engines.answer = never
-    async with world.hub("n1") as hub:
+    fake.engines.answer = never
+    async with fake.hub("n1") as hub:
         await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
-        await world.engines.asked.wait()
-    assert await world.store.due_rooms(world.now_ms(), "n2", False) != []
+        await fake.engines.asked.wait()
+    assert await fake.store.due_rooms(fake.now_ms(), "n2", False) != []
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:
     """An invalid log level or port is refused, and the error names the setting."""
-    found = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
-    assert (found.log, found.metrics_port) == ("debug", 9100)
+    settings = settings_from_env({"PLYROOM_LOG": "debug", "PLYROOM_METRICS_PORT": "9100"})
+    assert (settings.log, settings.metrics_port) == ("debug", 9100)
     for variable, value in (
         ("PLYROOM_LOG", "loud"),
         ("PLYROOM_METRICS_PORT", "70000"),

@@ -1,5 +1,5 @@
-"""The migrations on SQLite and PostgreSQL: from every earlier revision, with data, and beside
-running nodes.
+"""The migrations on SQLite and PostgreSQL: from every earlier revision, with data, and while nodes
+run.
 """
 
 import asyncio
@@ -54,8 +54,9 @@ ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
     "rooms": {"seen_day": None},
 }
+#: The revision before the newest one.
 BEFORE = "0002"
-#: The statement with which each revision's version adds a guest.
+#: The statement with which versions of that revision add a guest.
 ADD_GUEST_BEFORE = (
     "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
 )
@@ -63,16 +64,16 @@ ADD_GUEST_BEFORE = (
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    async with bare_database(request.param, request) as one:
-        yield one
+    async with bare_database(request.param, request) as database:
+        yield database
 
 
 def fill(connection: Connection) -> None:
     """Inserts a row into each table."""
-    found = MetaData()
-    found.reflect(connection)
+    tables = MetaData()
+    tables.reflect(connection)
     for name, row in ROWS.items():
-        connection.execute(insert(found.tables[name]).values(row))
+        connection.execute(insert(tables.tables[name]).values(row))
 
 
 async def test_the_migrations_make_the_tables(database: Database) -> None:
@@ -87,17 +88,17 @@ async def test_the_migrations_make_the_tables(database: Database) -> None:
     assert await database.run(migrate) == (schema.HEAD, schema.HEAD)
 
 
-def test_every_revision_is_tried() -> None:
-    """REVISIONS are those of the folder."""
+def test_every_revision_is_tested() -> None:
+    """REVISIONS has every revision of the migrations' folder."""
     config = Config()
     config.set_main_option("script_location", str(FOLDER))
-    assert [one.revision for one in ScriptDirectory.from_config(config).walk_revisions()][
+    assert [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][
         ::-1
     ] == REVISIONS
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-async def test_data_of_every_earlier_revision_comes_along(
+async def test_data_of_every_earlier_revision_is_migrated(
     database: Database, revision: str
 ) -> None:
     """Rows of every earlier revision are unchanged after the upgrade, and a store opens on them."""
@@ -113,7 +114,7 @@ async def test_data_of_every_earlier_revision_comes_along(
         assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
 
 
-async def test_guests_who_did_something_before_are_kept(database: Database) -> None:
+async def test_guests_of_earlier_revisions_who_gave_commands_are_kept(database: Database) -> None:
     """0003: a guest who gave a command in a room or created one counts as having sat; others do
     not.
     """
@@ -131,7 +132,7 @@ async def test_guests_who_did_something_before_are_kept(database: Database) -> N
     assert sat == {"ada": True, "i": True, "passer-by": False}
 
 
-async def test_migrations_go_back_and_forth(database: Database) -> None:
+async def test_migrations_can_be_reversed(database: Database) -> None:
     """Downgrading to nothing and upgrading again gives the same schema."""
 
     def down(connection: Connection) -> None:
@@ -140,35 +141,35 @@ async def test_migrations_go_back_and_forth(database: Database) -> None:
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
 
-    def described(connection: Connection) -> Any:
-        found = MetaData()
-        found.reflect(connection)
+    def describe(connection: Connection) -> Any:
+        tables = MetaData()
+        tables.reflect(connection)
         return {
             name: [re.sub(r" object at 0x\w+", "", repr(column)) for column in table.columns]
-            for name, table in found.tables.items()
+            for name, table in tables.tables.items()
         }
 
     await database.run(migrate)
-    before = await database.run(described)
+    before = await database.run(describe)
     await database.run(down)
-    assert set(await database.run(described)) == {"alembic_version"}
+    assert set(await database.run(describe)) == {"alembic_version"}
     await database.run(migrate)
-    assert await database.run(described) == before
+    assert await database.run(describe) == before
 
 
-async def test_two_that_migrate_at_once_are_one_after_the_other(postgres: Postgres) -> None:
-    """Of several migrations at once, one does the work and the others find it done."""
+async def test_concurrent_migrations_run_one_after_the_other(postgres: Postgres) -> None:
+    """Of several concurrent migrations, one does the work and the others find it done."""
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         done = await asyncio.gather(*(in_transaction(url, migrate) for _ in range(4)))
         assert sorted(done, key=str) == [(schema.HEAD, schema.HEAD)] * 3 + [(None, schema.HEAD)]
 
 
-# --- which program runs on which schema -----------------------------------------------------------
+# --- versions and schemas -------------------------------------------------------------------------
 
 
 def set_revision(revision: str, needs: str | None) -> Callable[[Connection], None]:
-    """Sets the revision as a later version would."""
+    """A change that sets the revision, and the oldest compatible one, as a later version would."""
 
     def change(connection: Connection) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
@@ -178,7 +179,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
     return change
 
 
-async def test_a_newer_schema_that_suits_this_program_is_used(database: Database) -> None:
+async def test_a_compatible_newer_schema_is_used(database: Database) -> None:
     """R21, expand: this version keeps running on a newer schema that allows it, and does not
     migrate it back.
     """
@@ -191,7 +192,7 @@ async def test_a_newer_schema_that_suits_this_program_is_used(database: Database
     assert await database.run(migrate) == ("0999", "0999")
 
 
-async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) -> None:
+async def test_an_incompatible_newer_schema_is_refused(database: Database) -> None:
     """R21, contract: the server and `plyroom migrate` refuse a newer schema that does not allow
     this version.
     """
@@ -208,11 +209,10 @@ async def test_a_newer_schema_that_does_not_suit_is_refused(database: Database) 
 async def test_an_older_program_runs_beside_the_migration(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store of the previous revision keeps reading and writing during and after `migrate`,
-    and so does one that opens then.
+    """A store of the previous revision keeps reading and writing during and after `migrate`.
 
-    The newer version reads what the older one writes (rooms and events as today, guests without the
-    new columns) and takes the guests for never seen.
+    The newer version reads the rooms and guests that the older one writes; these guests have no
+    last seen day.
     """
 
     def add_guest(name: str) -> Callable[[Connection], None]:
@@ -240,8 +240,8 @@ async def test_an_older_program_runs_beside_the_migration(
                 assert await newer.heads(["r1", "r2"]) == {"r1": 2, "r2": 2}
 
 
-def test_what_cannot_be_run_on_is_said() -> None:
-    """For a schema that is too old, too new or missing, the message says what to do."""
+def test_an_unusable_schema_is_reported() -> None:
+    """The message about a schema that is too old, too new or missing says what to do."""
     schema.check_revision(schema.HEAD, None, "here")
     schema.check_revision("0999", schema.MIN_REVISION, "here")
     for revision, needs, words in (
@@ -277,5 +277,5 @@ async def test_a_server_says_what_its_database_lacks(postgres: Postgres, tmp_pat
         migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
         assert (migrated.returncode, migrated.stderr) == (0, "")
         assert migrated.stdout.endswith("is at 0003 now (before: no tables).\n")
-        for one in (refused, migrated):
-            assert PASSWORD not in one.stdout + one.stderr
+        for process in (refused, migrated):
+            assert PASSWORD not in process.stdout + process.stderr

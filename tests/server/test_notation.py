@@ -1,6 +1,6 @@
-"""server/rooms/notation.py: an event's number and notation are decided once.
+"""server/rooms/notation.py: an event stores its number and notation.
 
-Old logs get the same ones wherever they are shown.
+Moves of older logs, which have none, are shown with the same ones.
 """
 
 import json
@@ -23,8 +23,8 @@ from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
 from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
 
-CHESS = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
-WRITTEN = [
+CHESS_MOVES = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
+NOTATIONS = [
     ("1.", "e4"),
     ("1...", "e5"),
     ("2.", "Nf3"),
@@ -34,7 +34,7 @@ WRITTEN = [
 ]
 
 
-def older(body: bytes) -> bytes:
+def without_notation(body: bytes) -> bytes:
     """A log entry as it was before events had a notation and a number."""
     event = parse_event_body(body)
     if not isinstance(event, wire.Moved):
@@ -44,30 +44,32 @@ def older(body: bytes) -> bytes:
 
 
 def with_old_log(played: Played) -> Played:
+    """The same room with a log of the time before notations."""
     old = Played(played.find_game)
-    old.log = [(at_ms, older(body)) for at_ms, body in played.log]
+    old.log = [(at_ms, without_notation(body)) for at_ms, body in played.log]
     return old
 
 
-def written(moves: Any) -> list[tuple[str | None, str | None]]:
+def notations(moves: Any) -> list[tuple[str | None, str | None]]:
+    """The number and notation of each move."""
     return [(one.number, one.text) for one in moves]
 
 
-def test_a_move_is_written_as_players_write_it() -> None:
+def test_a_move_has_the_notation_of_players() -> None:
     """The event and the room have the notation of players: 3. Bc4 Nf6."""
     chess = seated(game="chess")
-    chess.moves(" ".join(CHESS))
+    chess.moves(" ".join(CHESS_MOVES))
     events = [parse_event_body(body) for _, body in chess.log]
     moved = [event for event in events if isinstance(event, wire.Moved)]
-    assert written(moved) == written(chess.match.moves) == WRITTEN
-    assert [event.move for event in moved] == list(CHESS)
+    assert notations(moved) == notations(chess.match.moves) == NOTATIONS
+    assert [event.move for event in moved] == list(CHESS_MOVES)
     assert {event.clock_ms for event in moved} == {None}
     assert summary(chess.room).length == "3 moves"
 
 
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
-    """In every game, what clients receive of a match does not depend on when it was played."""
+    """In every game, clients receive the same of an old log as of a new one."""
     chance, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
@@ -84,43 +86,44 @@ def test_old_logs_are_shown_like_new_ones(game: str) -> None:
     assert summary(old.fold()) == summary(new.fold())
 
 
-def test_a_log_whose_game_is_gone_or_broken_still_loads() -> None:
+def test_a_log_of_a_missing_or_broken_game_loads() -> None:
     """The moves of a game that is missing or broken are shown as stored, or without a notation."""
 
-    def gone(game_id: str) -> Any:
+    def missing(game_id: str) -> Any:
         raise LookupError(game_id)
 
     new = seated(game="chess")
-    new.moves(" ".join(CHESS))
+    new.moves(" ".join(CHESS_MOVES))
     old = with_old_log(new)
-    assert written(new.fold(gone).match.moves) == WRITTEN  # type: ignore[union-attr]
-    assert written(old.fold(gone).match.moves) == [(None, None)] * len(CHESS)  # type: ignore[union-attr]
+    assert notations(new.fold(missing).match.moves) == NOTATIONS  # type: ignore[union-attr]
+    assert notations(old.fold(missing).match.moves) == [(None, None)] * len(CHESS_MOVES)  # type: ignore[union-attr]
     broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
     match = old.fold(lambda _: broken).match
     assert match is not None
-    assert written(match.moves) == [(number, None) for number, _ in WRITTEN]
+    assert notations(match.moves) == [(number, None) for number, _ in NOTATIONS]
 
 
-async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replay and the list of matches show a new log, an old one, and one of a missing game in the
-    same way.
-    """
+async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay and the list of matches show an old log like a new one, even without the game."""
     for age in ("new", "old", "gone"):
-        world = FakeServer()
+        fake = FakeServer()
         if age != "new":
-            append = world.store.append
+            append = fake.store.append
 
-            async def append_old(one: Append, append: Any = append) -> None:
-                entries = [StoredEvent(e.v, e.at_ms, e.audience, older(e.body)) for e in one.events]
-                await append(msgspec.structs.replace(one, events=tuple(entries)))
+            async def append_old(new: Append, append: Any = append) -> None:
+                entries = [
+                    StoredEvent(e.v, e.at_ms, e.audience, without_notation(e.body))
+                    for e in new.events
+                ]
+                await append(msgspec.structs.replace(new, events=tuple(entries)))
 
-            monkeypatch.setattr(world.store, "append", append_old)
-        async with serve(world) as node:
+            monkeypatch.setattr(fake.store, "append", append_old)
+        async with serve(fake) as node:
             ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
             room = await ada.create("chess")
             await ada.ack(ada.join(room))
             await ben.ack(ben.sit(room, 1))
-            for ply, token in enumerate(CHESS[:5]):
+            for ply, token in enumerate(CHESS_MOVES[:5]):
                 mover = (ada, ben)[ply % 2]
                 await mover.ack(mover.move(room, ply, token))
             await ada.ack(ada.plain(wire.Resign, room))
@@ -132,7 +135,7 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.undo()
             load_game.cache_clear()
         moves = [(move.get("number"), move.get("text")) for move in match["moves"]]
-        assert moves == (WRITTEN[:5] if age != "gone" else [(None, None)] * 5)
+        assert moves == (NOTATIONS[:5] if age != "gone" else [(None, None)] * 5)
         assert (entry["length"], match["length"]) == (
             ("3 moves",) * 2 if age != "gone" else ("5 plies",) * 2
         )
@@ -140,16 +143,16 @@ async def test_the_api_writes_them_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @virtual
-async def test_the_lobby_and_the_thinking_say_the_number_too() -> None:
+async def test_the_lobby_and_thinking_use_the_games_move_numbers() -> None:
     """The lobby and `thinking` use the game's words: a match's length, and the number of the move
     that the AI searches.
     """
-    world = FakeServer()
-    async with against_ai(world) as (hub, room, ada):
+    fake = FakeServer()
+    async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         assert {message["number"] for message in ada.of("thinking")} == {"2."}
         (listed,) = await hub.lobby.rooms()
         assert (listed.ply, listed.length) == (2, "2 moves")
         moved = [json.dumps(event) for event in ada.events() if event["kind"] == "moved"]
-        assert all('"number"' in one for one in moved)
+        assert all('"number"' in event for event in moved)

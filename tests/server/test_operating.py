@@ -1,4 +1,4 @@
-"""docs/reference/settings.md matches the code, and the database settings work as it says."""
+"""docs/reference/settings.md matches the code, and database addresses keep their secrets."""
 
 import re
 from dataclasses import MISSING, fields
@@ -10,8 +10,8 @@ from server.settings import SettingError, Settings, settings_from_env
 from server.store.postgres_link import BadUrl, PostgresUrl
 
 PAGE = Path(__file__).parents[2] / "docs/reference/settings.md"
-#: How the page writes the defaults that depend on the machine or the database.
-WORDS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
+#: The page's texts for defaults that depend on the machine or the database.
+VARIABLE_DEFAULTS = {"PLYROOM_WORKERS": "cores, at most 4", "PLYROOM_SOLE_NODE": "by the database"}
 
 
 def default(value: object) -> str:
@@ -29,9 +29,9 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
         r"^\| `(PLYROOM_\w+)` \| (.*?) ?\| \S.* \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
     expected = [
-        (name, WORDS.get(name, default(one.default)))
-        for one in fields(Settings)
-        for name in [f"PLYROOM_{one.name.upper()}"]
+        (name, VARIABLE_DEFAULTS.get(name, default(setting.default)))
+        for setting in fields(Settings)
+        for name in [f"PLYROOM_{setting.name.upper()}"]
     ]
     assert rows == expected
 
@@ -75,7 +75,7 @@ def test_settings_do_not_show_the_password() -> None:
     ],
 )  # fmt: skip
 def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
-    """The error for an invalid address quotes no part of it: it could be the password."""
+    """The error for an invalid address quotes no part of it, which could be the password."""
     with pytest.raises(
         BadUrl, match=r"postgresql://user:password@host:5432/database was expected"
     ) as caught:
@@ -85,9 +85,7 @@ def test_an_address_that_cannot_be_read_is_not_repeated(address: str) -> None:
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:
-    """An address is shown with user, host, port and database, without password and options, which
-    may contain one.
-    """
+    """An address is shown with user, host, port and database, but no password or options."""
     url = PostgresUrl(
         "postgresql://us%40er:pass%2Fword@one:1,two:2/name?password=other&sslmode=require"
     )
@@ -95,7 +93,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
     assert repr(url) == "PostgresUrl('postgresql://us%40er@one:1,two:2/name')"
 
 
-def test_addresses_may_be_as_libpq_has_them() -> None:
+def test_addresses_have_the_forms_of_libpq() -> None:
     """Addresses may have no user, several hosts, an IPv6 address, or a socket's folder, as in
     libpq.
     """
@@ -109,7 +107,7 @@ def test_addresses_may_be_as_libpq_has_them() -> None:
     assert str(PostgresUrl("postgresql:///name?host=/run/postgresql")) == "postgresql:///name"
 
 
-def test_a_node_is_alone_on_sqlite_unless_it_is_said() -> None:
+def test_a_node_is_the_sole_one_on_sqlite_by_default() -> None:
     """By default a node is alone on SQLite and not on PostgreSQL."""
     address = {"PLYROOM_DATABASE": "postgresql://user@host/name"}
     assert settings_from_env({}).is_sole_node

@@ -1,6 +1,6 @@
-"""Planted faults in limits and expiry: the test beside each one finds it.
+"""Planted faults in limits and expiry: the test listed with each one fails.
 
-A passing test counts only after a planted fault has made it fail.
+This shows that those tests can find the faults.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ from tests.support.fake_server import FaultyStore
 Patch = pytest.MonkeyPatch
 
 
-def nothing(*_arguments: Any, **_options: Any) -> None:
-    """Replaces an action: does nothing."""
+def do_nothing(*_arguments: Any, **_options: Any) -> None:
+    """A replacement of a method that does nothing."""
 
 
-def a_hello_is_not_counted(patch: Patch) -> None:
+def guests_by_hello_are_not_counted(patch: Patch) -> None:
     patch.setattr(Session, "_address", property(lambda _self: "", lambda _self, _value: None))
 
 
-def every_address_is_kept(patch: Patch) -> None:
-    patch.setattr(RateLimit, "_forget", nothing)
+def no_address_is_forgotten(patch: Patch) -> None:
+    patch.setattr(RateLimit, "_forget", do_nothing)
 
 
-def the_oldest_is_kept(patch: Patch) -> None:
+def addresses_in_use_are_forgotten(patch: Patch) -> None:
     """Using a bucket does not move it to the end, so an address in constant use is forgotten."""
 
     def take(self: RateLimit, address: str, now_s: float) -> None:
@@ -52,130 +52,136 @@ def the_oldest_is_kept(patch: Patch) -> None:
     patch.setattr(RateLimit, "take", take)
 
 
-def sockets_that_went_count(patch: Patch) -> None:
-    patch.setattr(SocketLimit, "leave", nothing)
+def closed_sockets_count(patch: Patch) -> None:
+    patch.setattr(SocketLimit, "leave", do_nothing)
 
 
-def rooms_that_went_count(patch: Patch) -> None:
-    patch.setattr(RoomSlots, "free", nothing)
+def closed_rooms_count(patch: Patch) -> None:
+    patch.setattr(RoomSlots, "free", do_nothing)
 
 
-def only_makers_count(patch: Patch) -> None:
+def opened_rooms_do_not_count(patch: Patch) -> None:
     """Opening old rooms is not limited."""
     real = Hub._make_place
 
-    def lenient(self: Hub, address: str) -> None:
+    def replacement(self: Hub, address: str) -> None:
         caller = inspect.stack()[1].function
         real(self, "" if caller == "_open" else address)
 
-    patch.setattr(Hub, "_make_place", lenient)
+    patch.setattr(Hub, "_make_place", replacement)
 
 
-def no_place_is_promised(patch: Patch) -> None:
+def places_are_not_reserved(patch: Patch) -> None:
     patch.setattr(hub_module, "RESERVED_S", 0.0)
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:
     real = RoomSlots.take
 
-    def late(self: RoomSlots, room: str, address: str) -> None:
+    def replacement(self: RoomSlots, room: str, address: str) -> None:
         if inspect.stack()[1].function == "_open":
             real(self, room, address)
 
-    patch.setattr(RoomSlots, "take", late)
+    patch.setattr(RoomSlots, "take", replacement)
 
 
-def a_place_is_not_given_back(patch: Patch) -> None:
+def places_of_failed_creates_are_not_freed(patch: Patch) -> None:
     real = RoomSlots.free
 
-    def forgetful(self: RoomSlots, room: str) -> None:
+    def replacement(self: RoomSlots, room: str) -> None:
         if inspect.stack()[1].function != "create":
             real(self, room)
 
-    patch.setattr(RoomSlots, "free", forgetful)
+    patch.setattr(RoomSlots, "free", replacement)
 
 
-def chat_is_not_judged(patch: Patch) -> None:
-    patch.setattr(chat, "check_pace", nothing)
+def chat_is_not_limited(patch: Patch) -> None:
+    patch.setattr(chat, "check_pace", do_nothing)
 
 
-def chat_is_judged_for_all_together(patch: Patch) -> None:
+def chat_has_one_limit_for_all(patch: Patch) -> None:
     real = chat.check_pace
 
-    def lenient(room: Room, _identity: str, now_ms: int, lines: int, room_lines: int) -> None:
+    def replacement(room: Room, _identity: str, now_ms: int, lines: int, room_lines: int) -> None:
         real(room, "", now_ms, lines, room_lines)
 
-    patch.setattr(chat, "check_pace", lenient)
+    patch.setattr(chat, "check_pace", replacement)
 
 
-def a_room_is_opened_without_a_note(patch: Patch) -> None:
+def opened_rooms_are_not_marked(patch: Patch) -> None:
     patch.setattr(expiry, "STARTED", b"")
 
 
-def open_rooms_are_not_noted(patch: Patch) -> None:
+def open_rooms_are_not_marked(patch: Patch) -> None:
     real = Expiry.run_step
 
-    async def careless(self: Expiry, _open_rooms: Any, clock_ahead_ms: int) -> Any:
+    async def replacement(self: Expiry, _open_rooms: Any, clock_ahead_ms: int) -> Any:
         return await real(self, (), clock_ahead_ms)
 
-    patch.setattr(Expiry, "run_step", careless)
+    patch.setattr(Expiry, "run_step", replacement)
 
 
-def the_nodes_own_clock_counts(patch: Patch) -> None:
+def the_clock_difference_is_ignored(patch: Patch) -> None:
     real = Expiry.run_step
 
-    async def careless(self: Expiry, open_rooms: Any, _clock_ahead_ms: int) -> Any:
+    async def replacement(self: Expiry, open_rooms: Any, _clock_ahead_ms: int) -> Any:
         return await real(self, open_rooms, 0)
 
-    patch.setattr(Expiry, "run_step", careless)
+    patch.setattr(Expiry, "run_step", replacement)
 
 
-def who_stays_connected_is_not_noted(patch: Patch) -> None:
-    async def careless(_self: Sessions, _day: int) -> bool:
+def connected_guests_are_not_marked(patch: Patch) -> None:
+    async def replacement(_self: Sessions, _day: int) -> bool:
         return True
 
-    patch.setattr(Sessions, "_mark_present", careless)
+    patch.setattr(Sessions, "_mark_present", replacement)
 
 
-def nobody_is_noted_to_have_sat(patch: Patch) -> None:
-    async def careless(_self: MemoryStore, _identity: str) -> None:
-        """Marks nobody."""
+def guests_who_sat_are_not_marked(patch: Patch) -> None:
+    async def replacement(_self: MemoryStore, _identity: str) -> None:
+        """Marks no guest."""
 
-    patch.setattr(FaultyStore, "mark_sat", careless)
+    patch.setattr(FaultyStore, "mark_permanent", replacement)
 
 
-def who_has_gone_is_known(patch: Patch) -> None:
+def deleted_guests_are_marked(patch: Patch) -> None:
     """Marking a guest as seen always seems to succeed."""
     real = MemoryStore.mark_identities_seen
 
-    async def believing(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
+    async def replacement(self: MemoryStore, identities: Any, day: int) -> frozenset[str]:
         await real(self, identities, day)
         return frozenset(identities)
 
-    patch.setattr(MemoryStore, "mark_identities_seen", believing)
+    patch.setattr(MemoryStore, "mark_identities_seen", replacement)
 
 
-FOUND: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
-    (a_hello_is_not_counted, test_limits.test_guests_without_end_are_refused),
-    (every_address_is_kept, test_limits.test_a_million_addresses_fill_no_memory),
-    (the_oldest_is_kept, test_limits.test_a_million_addresses_fill_no_memory),
-    (sockets_that_went_count, test_limits.test_an_address_that_is_gone_leaves_nothing),
-    (rooms_that_went_count, test_limits.test_one_address_cannot_fill_the_server),
-    (only_makers_count, test_limits.test_one_address_cannot_fill_the_server),
-    (no_place_is_promised, test_limits.test_a_room_that_was_made_can_be_joined),
+FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
+    (guests_by_hello_are_not_counted, test_limits.test_too_many_guests_of_an_address_are_refused),
+    (no_address_is_forgotten, test_limits.test_a_million_addresses_fill_no_memory),
+    (addresses_in_use_are_forgotten, test_limits.test_a_million_addresses_fill_no_memory),
+    (closed_sockets_count, test_limits.test_closed_sockets_and_rooms_are_forgotten),
+    (closed_rooms_count, test_limits.test_one_address_cannot_fill_the_server),
+    (opened_rooms_do_not_count, test_limits.test_one_address_cannot_fill_the_server),
+    (places_are_not_reserved, test_limits.test_a_created_room_can_be_joined),
     (
         places_are_taken_after_the_commit,
-        test_limits.test_of_many_at_once_no_more_get_a_place_than_there_are,
+        test_limits.test_concurrent_creates_get_no_more_places_than_there_are,
     ),
-    (a_place_is_not_given_back, test_limits.test_a_room_that_nobody_joined_makes_place),
-    (chat_is_not_judged, test_room_chat.test_a_flood_is_refused),
-    (chat_is_judged_for_all_together, test_room_chat.test_it_holds_across_nodes_and_restarts),
-    (a_room_is_opened_without_a_note, test_expiry.test_somebody_opens_a_room_before_it_goes),
-    (open_rooms_are_not_noted, test_expiry.test_a_room_that_is_open_stays),
-    (the_nodes_own_clock_counts, test_expiry.test_a_clock_that_is_ahead_lets_nothing_go),
-    (who_stays_connected_is_not_noted, test_expiry.test_who_stays_connected_is_seen),
-    (nobody_is_noted_to_have_sat, test_expiry.test_guests_who_sat_stay),
-    (who_has_gone_is_known, test_expiry.test_a_guest_who_says_hello_at_that_moment),
+    (
+        places_of_failed_creates_are_not_freed,
+        test_limits.test_a_room_that_nobody_joined_loses_its_place,
+    ),
+    (chat_is_not_limited, test_room_chat.test_a_flood_is_refused),
+    (
+        chat_has_one_limit_for_all,
+        test_room_chat.test_the_limit_holds_across_nodes_and_restarts,
+    ),
+    (opened_rooms_are_not_marked, test_expiry.test_an_opened_room_does_not_expire),
+    (open_rooms_are_not_marked, test_expiry.test_a_room_that_is_open_stays),
+    (the_clock_difference_is_ignored, test_expiry.test_a_clock_that_is_ahead_expires_nothing),
+    (connected_guests_are_not_marked, test_expiry.test_a_connected_guest_does_not_expire),
+    (guests_who_sat_are_not_marked, test_expiry.test_guests_who_sat_stay),
+    (deleted_guests_are_marked, test_expiry.test_a_guest_who_is_deleted_during_hello),
 ]
 
 
@@ -187,11 +193,11 @@ def run(test: Callable[[], Any]) -> None:
         test()
 
 
-@pytest.mark.parametrize(("fault", "test"), FOUND, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(("fault", "test"), FAULTS, ids=lambda one: one.__name__)
 def test_the_fault_is_found(
     fault: Callable[[Patch], None], test: Callable[[], Any], monkeypatch: Patch
 ) -> None:
-    """The test fails with the fault. It passes in its own module without it."""
+    """The test fails with the fault; without it, it passes in its own module."""
     fault(monkeypatch)
     with pytest.raises((AssertionError, pytest.fail.Exception, TimeoutError, BaseExceptionGroup)):
         run(test)

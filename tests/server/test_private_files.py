@@ -1,4 +1,4 @@
-"""Files that the server creates are for their owner alone; existing ones are left as they are."""
+"""Files that the server creates are private to their owner; existing files keep their modes."""
 
 import os
 import stat
@@ -19,9 +19,10 @@ from server.store.folder import make_folder
 from tests.support.fake_server import ScriptedEngines
 from tests.support.node import Socket
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights by mode are POSIX's")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
 ROOT = Path(__file__).parents[2]
-TOLD = "others may read the data folder"
+#: The warning about a readable folder.
+WARNING = "others may read the data folder"
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 async def start_and_write(data: Path) -> list[str]:
-    """A server makes a guest, so that all database files exist; returns its warnings."""
+    """Starts a server and creates a guest, so that all files exist; returns the log's warnings."""
     from websockets.asyncio.client import connect
 
     with structlog.testing.capture_logs() as logs:
@@ -56,11 +57,11 @@ async def start_and_write(data: Path) -> list[str]:
             await socket.hello()
             await socket.send(wire.Ping(id="p"))
             await socket.expect("pong")
-            made = modes(data)
+            file_modes = modes(data)
             assert {"plyroom.sqlite3", "plyroom.sqlite3-wal", "plyroom.lock"} <= {
-                Path(name).name for name in made
+                Path(name).name for name in file_modes
             }
-            for name, mode in made.items():
+            for name, mode in file_modes.items():
                 if name != data.name and Path(name).name not in ("kept", "plyroom.old"):
                     assert mode == 0o600, (name, oct(mode))
     return [line["event"] for line in logs if line["log_level"] == "warning"]
@@ -69,24 +70,24 @@ async def start_and_write(data: Path) -> list[str]:
 async def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
     """A new data folder and its missing parents get 700; database, WAL and lock get 600."""
     data = tmp_path / "srv" / "plyroom" / "data"
-    assert TOLD not in await start_and_write(data)
+    assert WARNING not in await start_and_write(data)
     for folder in (data, data.parent, data.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert TOLD not in await start_and_write(data)
+    assert WARNING not in await start_and_write(data)
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
+    ("mode", "is_reported"), [(0o755, True), (0o750, True), (0o711, True), (0o700, False)]
 )
-async def test_an_existing_folder_is_left_alone(tmp_path: Path, mode: int, told: bool) -> None:
-    """An existing folder and its files keep their modes, and one warning says that others may read
-    it.
-    """
+async def test_an_existing_folder_is_left_alone(
+    tmp_path: Path, mode: int, is_reported: bool
+) -> None:
+    """An existing folder and its files keep their modes; a warning says if others may read it."""
     data = tmp_path / "data"
     data.mkdir()
     (data / "kept").write_text("x")
     data.chmod(mode)
-    assert (await start_and_write(data)).count(TOLD) == told
+    assert (await start_and_write(data)).count(WARNING) == is_reported
     assert stat.S_IMODE(data.stat().st_mode) == mode
     assert stat.S_IMODE((data / "kept").stat().st_mode) == 0o644
 
@@ -101,21 +102,21 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_the_commands_make_private_files(tmp_path: Path) -> None:
     """`migrate` and `restore` create private databases, and `backup` a private file."""
-    data, copied = tmp_path / "data", tmp_path / "copied"
+    data, restored = tmp_path / "data", tmp_path / "copied"
 
     def run(*arguments: str) -> None:
-        done = CliRunner().invoke(main, arguments)
-        assert done.exit_code == 0, done.output
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
 
     run("migrate", "--data", str(data))
     run("backup", str(tmp_path / "backup"), "--data", str(data))
-    run("restore", str(tmp_path / "backup"), "--data", str(copied))
+    run("restore", str(tmp_path / "backup"), "--data", str(restored))
     assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o600
-    for folder in (data, copied):
-        made = modes(folder)
-        assert made.pop(folder.name) == 0o700
-        assert "plyroom.sqlite3" in {Path(name).name for name in made}
-        assert set(made.values()) == {0o600}, made
+    for folder in (data, restored):
+        file_modes = modes(folder)
+        assert file_modes.pop(folder.name) == 0o700
+        assert "plyroom.sqlite3" in {Path(name).name for name in file_modes}
+        assert set(file_modes.values()) == {0o600}, file_modes
 
 
 async def test_a_clients_own_server_keeps_a_private_folder(

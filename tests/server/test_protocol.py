@@ -1,6 +1,4 @@
-"""The wire protocol: every frame is a message or a typed error, and what is written can be read
-again.
-"""
+"""The wire protocol: every frame is a message or a typed error, and messages round-trip."""
 
 import json
 import re
@@ -55,7 +53,7 @@ def code_of(frame: str | bytes) -> Code:
         '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
-def test_what_is_no_json(frame: str | bytes) -> None:
+def test_frames_that_are_no_json(frame: str | bytes) -> None:
     """Broken or empty JSON, NaN, lone surrogates and other encodings are frame.malformed."""
     assert code_of(frame) is Code.FRAME_MALFORMED
 
@@ -75,7 +73,7 @@ def test_what_is_no_json(frame: str | bytes) -> None:
         '{"id":"1"}',
     ],
 )
-def test_what_is_json_but_no_message(frame: str) -> None:
+def test_json_that_is_no_message(frame: str) -> None:
     """JSON that is not an object, or whose `t` is not a text, is message.malformed."""
     assert code_of(frame) is Code.MESSAGE_MALFORMED
 
@@ -180,9 +178,7 @@ def test_wrong_fields(message: dict[str, Any], field: str) -> None:
         ("null", None), ('["7"]', None), ('"\\u00e4"', "ä"),
     ],
 )  # fmt: skip
-def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
-    id_text: str, answered: str | None
-) -> None:
+def test_an_error_carries_a_valid_id_of_the_bad_message(id_text: str, answered: str | None) -> None:
     """An error carries the message's id if that is a text of 1 to 36 characters, and null
     otherwise.
     """
@@ -194,17 +190,17 @@ def test_the_id_of_a_bad_message_is_answered_if_it_is_one(
     )
 
 
-def test_an_id_is_found_wherever_it_stands() -> None:
-    """The id is found before and behind the faulty field.
+def test_an_id_is_found_anywhere_in_the_message() -> None:
+    """The id is found before and after the faulty field.
 
-    Of two ids the last counts, as in a message.
+    Of two ids the last one counts, as in a valid message.
     """
     assert refused('{"id":"7","t":"move"}').command_id == "7"
     assert refused('{"t":"move","ply":"x","id":"7"}').command_id == "7"
     assert refused('{"id":"6","t":"move","id":"7"}').command_id == "7"
 
 
-def test_a_frame_has_a_size() -> None:
+def test_a_frame_that_is_too_long_is_refused() -> None:
     """A frame of 8192 bytes (not characters) is read; one more byte is frame.too_big, whatever its
     content.
     """
@@ -216,7 +212,7 @@ def test_a_frame_has_a_size() -> None:
     assert code_of("[" * (wire.MAX_FRAME_BYTES + 1)) is Code.FRAME_TOO_BIG
 
 
-def test_a_frame_has_a_depth() -> None:
+def test_a_frame_that_is_too_deep_is_refused() -> None:
     """Eight levels are read and nine are frame.too_deep.
 
     Brackets in texts, and brackets side by side, do not count.
@@ -237,7 +233,7 @@ def test_a_frame_has_a_depth() -> None:
 
 @given(st.text(alphabet='[]{}"\\a', max_size=60))
 @settings(max_examples=300)
-def test_depth_is_counted_outside_of_texts(text: str) -> None:
+def test_depth_is_counted_outside_strings(text: str) -> None:
     """The depth equals its definition: strip the texts, then count."""
     plain = re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text)
     depth = deepest = 0
@@ -247,7 +243,7 @@ def test_depth_is_counted_outside_of_texts(text: str) -> None:
     assert nesting(text.encode()) == deepest
 
 
-def test_fields_that_are_not_known_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     """Unknown fields of a newer client are ignored."""
     assert parse_message(
         '{"t":"leave","id":"1","room":"r","mood":{"a":[1,2.5,null]}}'
@@ -302,7 +298,7 @@ MESSAGES: st.SearchStrategy[wire.ClientMessage] = st.one_of(
 
 @given(MESSAGES)
 @settings(max_examples=400)
-def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
+def test_client_messages_round_trip(message: wire.ClientMessage) -> None:
     """parse_message reverses format_message, for bytes and text, for compact JSON and any other."""
     frame = format_message(message)
     assert parse_message(frame) == message
@@ -312,7 +308,7 @@ def test_what_a_client_writes_is_read(message: wire.ClientMessage) -> None:
         assert parse_message(loose) == message
 
 
-def test_every_message_of_a_client_is_tried() -> None:
+def test_every_client_message_is_generated() -> None:
     """The strategy above generates every message of a client."""
     tried = set(re.findall(r"\bwire\.(\w+)", Path(__file__).read_text("utf-8")))
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
@@ -328,7 +324,7 @@ def test_every_message_of_a_client_is_tried() -> None:
 @settings(max_examples=500)
 def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
     """parse_message raises nothing but ProtocolError, and its answer can be sent."""
-    check(frame)
+    assert_parses_or_refuses(frame)
 
 
 @given(MESSAGES, st.data())
@@ -336,7 +332,7 @@ def test_any_frame_is_a_message_or_a_typed_error(frame: bytes | str) -> None:
 def test_a_damaged_message_is_a_message_or_a_typed_error(
     message: wire.ClientMessage, data: st.DataObject
 ) -> None:
-    """The same holds for valid messages with bytes removed, inserted, repeated or changed."""
+    """A message with bytes removed, inserted or repeated is a message or a typed error."""
     frame = bytearray(format_message(message))
     for _ in range(data.draw(st.integers(1, 4))):
         at, length = data.draw(st.integers(0, len(frame))), data.draw(st.integers(0, 8))
@@ -350,10 +346,11 @@ def test_a_damaged_message_is_a_message_or_a_typed_error(
             )
         else:
             frame[at:at] = frame[at : at + length]
-    check(bytes(frame))
+    assert_parses_or_refuses(bytes(frame))
 
 
-def check(frame: bytes | str) -> None:
+def assert_parses_or_refuses(frame: bytes | str) -> None:
+    """Asserts that the frame is a message or a ProtocolError that can be sent."""
     try:
         parse_message(frame)
     except ProtocolError as error:
@@ -384,8 +381,8 @@ EVENTS: list[wire.RoomEvent] = [
 
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
-def test_an_event_frame_is_the_event_with_its_place(event: wire.AnyEvent) -> None:
-    """An event's frame is valid JSON: t, room, v, at, kind and exactly the event's own fields."""
+def test_an_event_frame_is_the_event_with_room_v_and_time(event: wire.AnyEvent) -> None:
+    """An event's frame has t, room, v and at, and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
     place = {key: frame.pop(key) for key in ("t", "room", "v", "at")}
@@ -405,7 +402,7 @@ def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) 
 def test_events_are_read_back(event: wire.RoomEvent) -> None:
     """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
-    assert set(wire.RoomEvent.__args__) == {type(one) for one in EVENTS}
+    assert set(wire.RoomEvent.__args__) == {type(event) for event in EVENTS}
 
 
 @pytest.mark.parametrize(
@@ -419,7 +416,7 @@ def test_a_body_that_is_no_event(body: bytes) -> None:
 
 
 def test_an_ack_says_null_where_nothing_was_logged() -> None:
-    """An ack always has `v`, and `room` only in the answer to create. An error always has `id`."""
+    """An ack always has `v`, and only that of create has `room`; an error always has `id`."""
     assert format_message(wire.Ack("1", None)) == b'{"t":"ack","id":"1","v":null}'
     assert format_message(wire.Ack("1", 2, "r1")) == b'{"t":"ack","id":"1","v":2,"room":"r1"}'
     refusal = wire.Error(None, Code.FRAME_BINARY, "messages are text frames")
@@ -432,9 +429,7 @@ def test_an_ack_says_null_where_nothing_was_logged() -> None:
 
 
 def test_codes_are_namespaced_and_explained() -> None:
-    """Each code is `subject.problem` with a meaning in one sentence, and each close code has one
-    too.
-    """
+    """Each code is `subject.problem`; each code and close code has a meaning in one sentence."""
     for code in Code:
         assert re.fullmatch(r"[a-z]+\.[a-z_]+", code.value)
         assert code.meaning.endswith(".")

@@ -1,5 +1,5 @@
-"""Workers on the broker that have not compiled a game yet: who searches meanwhile, and what a room
-learns of it.
+"""Workers on the broker that have not compiled a game yet: which engine searches, and the progress
+that a room receives.
 """
 
 import asyncio
@@ -23,107 +23,106 @@ from tests.server.test_remote_engines import (
     Pool,
     ScriptedWorker,
     answers,
-    broker_network,
     info,
     job,
+    open_broker_network,
 )
 
 
-async def add_cold_worker(
-    here: Network, rules: str = GAME.digest, percent: int = 30
+async def add_uncompiled_worker(
+    network: Network, rules: str = GAME.digest, percent: int = 30
 ) -> ScriptedWorker:
-    """A worker that has only this game and has not compiled it."""
-    worker = await here.add_worker(games={"othello": ReadyGame("x")})
+    """Adds a worker that is still compiling its only game."""
+    worker = await network.add_worker(games={"othello": ReadyGame("x")})
     worker.advert = work.Advert(
         worker.name, 1, {}, warming={GAME.id: CompilingGame(rules, percent)}
     )
     worker.link.set_status(work.encode(worker.advert))
-    await here.until(lambda: bool(here.engines._workers[worker.name].advert.warming))
+    await network.until(lambda: bool(network.engines._workers[worker.name].advert.warming))
     return worker
 
 
-async def test_a_cold_worker_is_asked_where_there_is_no_other(tmp_path: Path) -> None:
-    """A worker searches uncompiled if there is no other one.
+async def test_an_uncompiled_worker_searches_if_there_is_no_other(tmp_path: Path) -> None:
+    """A worker that has not compiled the game searches only if there is no other worker.
 
-    One with other rules is not used, and one with the game compiled comes first.
+    A worker with other rules gets no search.
     """
-    async with broker_network(tmp_path) as here:
-        await add_cold_worker(here, rules="another digest")
+    async with open_broker_network(tmp_path) as network:
+        await add_uncompiled_worker(network, rules="another digest")
         with pytest.raises(EngineUnavailable):
-            await here.search()
-        cold = await add_cold_worker(here)
-        cold.news = answers("c")
-        assert (await here.search()).move == "c"
-        assert not here.engines.is_warm(GAME.id)
-        warm = await here.add_worker()
-        warm.news = answers("a")
-        assert (await here.search()).move == "a"
-        assert len(cold.orders) == 1
+            await network.search()
+        uncompiled = await add_uncompiled_worker(network)
+        uncompiled.script = answers("c")
+        assert (await network.search()).move == "c"
+        assert not network.engines.is_warm(GAME.id)
+        warm = await network.add_worker()
+        warm.script = answers("a")
+        assert (await network.search()).move == "a"
+        assert len(uncompiled.commands) == 1
 
 
-async def test_the_pool_here_goes_before_a_cold_worker(tmp_path: Path) -> None:
-    """The local pool comes before workers that have not compiled the game, and after busy ones that
-    have unless it has too.
+async def test_the_local_pool_comes_before_an_uncompiled_worker(tmp_path: Path) -> None:
+    """The local pool comes before workers that have not compiled the game.
+
+    A busy worker with the game compiled comes before the pool, unless the pool has compiled it too.
     """
-    async with broker_network(tmp_path, pool := Pool()) as here:
+    async with open_broker_network(tmp_path, pool := Pool()) as network:
         pool.warm = False
-        cold = await add_cold_worker(here)
-        assert (await here.search()).move == "g"
-        assert cold.orders == []
-        warm = await here.add_worker()
-        warm.news = answers("a")
+        uncompiled = await add_uncompiled_worker(network)
+        assert (await network.search()).move == "g"
+        assert uncompiled.commands == []
+        warm = await network.add_worker()
+        warm.script = answers("a")
         warm.advertise(running=1)
-        await here.until(lambda: here.engines._workers[warm.name].load > 0)
-        assert (await here.search()).move == "a"
+        await network.until(lambda: network.engines._workers[warm.name].load > 0)
+        assert (await network.search()).move == "a"
         pool.warm = True
         warm.advertise(running=1)
-        await here.until(lambda: here.engines._workers[warm.name].load > 0)
-        assert (await here.search()).move == "g"
+        await network.until(lambda: network.engines._workers[warm.name].load > 0)
+        assert (await network.search()).move == "g"
 
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
     """The progress is that of the most advanced engine, and 100 only when one is ready."""
-    async with broker_network(tmp_path, pool := Pool()) as here:
+    async with open_broker_network(tmp_path, pool := Pool()) as network:
         pool.warm, pool.percent = False, 10
-        assert here.engines.warm_percent(GAME.id) == 10
-        await add_cold_worker(here, percent=30)
-        assert here.engines.warm_percent(GAME.id) == 30
-        await here.add_worker()
-        assert here.engines.warm_percent(GAME.id) == 100
+        assert network.engines.warm_percent(GAME.id) == 10
+        await add_uncompiled_worker(network, percent=30)
+        assert network.engines.warm_percent(GAME.id) == 30
+        await network.add_worker()
+        assert network.engines.warm_percent(GAME.id) == 100
 
 
-async def test_what_a_room_chose_is_compiled_first_everywhere(tmp_path: Path) -> None:
+async def test_a_rooms_game_is_compiled_first_everywhere(tmp_path: Path) -> None:
     """The announcement reaches the local pool and the workers that have not compiled the game.
 
-    Older workers receive nothing new.
+    Workers that have compiled the game receive no message.
     """
-    async with broker_network(tmp_path, pool := Pool()) as here:
-        warm, cold = await here.add_worker(), await add_cold_worker(here)
-        here.engines.expect(GAME.id)
-        await cold.until(lambda: cold.expected == [GAME.id])
+    async with open_broker_network(tmp_path, pool := Pool()) as network:
+        warm, uncompiled = await network.add_worker(), await add_uncompiled_worker(network)
+        network.engines.expect(GAME.id)
+        await uncompiled.until(lambda: uncompiled.expected == [GAME.id])
         assert pool.expected == [GAME.id]
         assert warm.expected == []
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
-async def test_a_cold_search_may_take_longer_than_its_time(
-    tmp_path: Path, is_compiled: bool
-) -> None:
+async def test_an_uncompiled_search_may_exceed_its_time(tmp_path: Path, is_compiled: bool) -> None:
     """An uncompiled search may exceed its time as long as its worker shows signs of life."""
-    async with broker_network(tmp_path) as here:
+    async with open_broker_network(tmp_path) as network:
         now_s = asyncio.get_running_loop().time()
-        wanted = replace(job(), level=1)
+        search = replace(job(), level=1)
         pending = remote._PendingSearch(
-            "t", wanted, GAME, level_for(wanted, GAME), lambda info: None, begun_s=now_s - 60
+            "t", search, GAME, level_for(search, GAME), lambda info: None, begun_s=now_s - 60
         )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))
         attempt = remote._Attempt(pending, "w", answer, now_s + 60, is_compiled=is_compiled)
         if is_compiled:
             with pytest.raises(remote._Lost, match="late"):
-                await here.engines._await_answer(attempt, now_s - 60)
+                await network.engines._await_answer(attempt, now_s - 60)
         else:
-            assert (await here.engines._await_answer(attempt, now_s - 60)).move == "d"
+            assert (await network.engines._await_answer(attempt, now_s - 60)).move == "d"
 
 
 class Link:
@@ -152,7 +151,7 @@ class States(Pool):
         return {"warm": 100, "warming": 42}.get(self.states[game_id], 0)
 
 
-def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
+def test_an_advert_lists_what_is_compiled() -> None:
     """The advert lists compiled games and games in compilation, not failed ones.
 
     With all compiled, it has the format of earlier versions.
@@ -171,4 +170,4 @@ def test_a_worker_says_what_is_compiled_and_what_is_not() -> None:
     assert b"warming" not in work.encode(worker.advert())
     worker._on_order("", work.encode(work.Expect("hex")))
     worker._on_order("", work.encode(work.Expect("tic-tac-toe")))
-    assert pool.expected == ["hex"], "it plays no other games"
+    assert pool.expected == ["hex"], "it does not offer other games"

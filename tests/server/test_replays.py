@@ -1,4 +1,4 @@
-"""Views of old matches cost one ply per loop iteration, once, within limits of memory and rate."""
+"""Views of matches are drawn one per loop iteration, cached, and limited in memory and rate."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,12 +25,12 @@ class DrawingCounter:
     """Counts the loop's iterations, and records in which of them a view was drawn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.turns = 0
+        self.iterations = 0
         self.drawn: list[int] = []
         real = Position.view
 
         def view(position: Position) -> Any:
-            self.drawn.append(self.turns)
+            self.drawn.append(self.iterations)
             return real(position)
 
         monkeypatch.setattr(Position, "view", view)
@@ -41,7 +41,7 @@ class DrawingCounter:
 
         async def count() -> None:
             while True:
-                self.turns += 1
+                self.iterations += 1
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(count())
@@ -80,7 +80,7 @@ async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> No
     async with drawing.counting():
         await asyncio.gather(*(page(replays, f"match {n}") for n in range(4)))
     assert len(drawing.drawn) == 4 * 6
-    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one turn"
+    assert len(set(drawing.drawn)) == len(drawing.drawn), "no two in one iteration"
 
 
 async def test_each_view_is_drawn_once(drawing: DrawingCounter) -> None:
@@ -138,15 +138,15 @@ async def test_an_exception_of_a_game_leaves_the_cache_unchanged(
     def view(position: Position) -> Any:
         if len(replays._cache["m"].views) in fails:
             fails.clear()
-            raise GameFault("it fell over")
+            raise GameFault("a fault of the test")
         return real(position)
 
     monkeypatch.setattr(Position, "view", view)
     with pytest.raises(GameFault):
         await page(replays)
-    found = await page(replays)
+    views = await page(replays)
     monkeypatch.undo()
-    assert found == await page(Replays())
+    assert views == await page(Replays())
 
 
 class UnchangingPosition:
@@ -160,23 +160,23 @@ class UnchangingPosition:
 
 
 @pytest.mark.parametrize(("last", "charged"), [(0, 1), (99, 1), (100, 2), (250, 3)])
-async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
+async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> None:
     """Drawing is charged once per hundred plies or part of them, cached views are free, and a
     refusal draws nothing.
     """
-    replays, asked = Replays(), 0
+    replays, charges = Replays(), 0
 
     def charge() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > charged:
+        nonlocal charges
+        charges += 1
+        if charges > charged:
             raise LimitExceeded(Code.RATE_EXCEEDED, "no more", 1)
 
     for _ in range(2):
         await replays.page(
             "m", cast(Position, UnchangingPosition()), ["a"] * last, 0, last, charge, lambda: False
         )
-        assert asked == charged
+        assert charges == charged
     cached_bytes = replays.cached_bytes
     with pytest.raises(LimitExceeded):
         await page(replays, "another", charge=charge)
@@ -186,24 +186,24 @@ async def test_what_is_drawn_is_charged(last: int, charged: int) -> None:
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
-def reads(node: Node) -> list[str]:
+def record_reads(node: Node) -> list[str]:
     """Records the rooms whose logs are read from the store."""
-    found: list[str] = []
+    rooms: list[str] = []
     store = node.world.store
     real = store.events
 
     async def events(room: str, after_v: int, limit: int = 1000) -> Any:
-        found.append(room)
+        rooms.append(room)
         return await real(room, after_v, limit)
 
     store.events = events  # type: ignore[method-assign]
-    return found
+    return rooms
 
 
 async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
     """A finished match is cached: repeated requests read no log and draw no view."""
     async with matches() as (node, _, ids):
-        logs = reads(node)
+        logs = record_reads(node)
         drawing.drawn.clear()
         for _ in range(3):
             await get(node, f"/api/matches/{ids[0]}")
@@ -213,13 +213,11 @@ async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
 
 
 async def test_drawing_is_limited_by_address() -> None:
-    """One match too many gets 429 with Retry-After; cached views are free, and time restores the
-    limit.
-    """
-    world: FakeServer = AdjustableClock()
-    assert isinstance(world, AdjustableClock)
+    """Views beyond an address's limit get 429 with Retry-After; cached views are free."""
+    fake: FakeServer = AdjustableClock()
+    assert isinstance(fake, AdjustableClock)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
-    async with matches(4, world, settings=limits) as (node, _, ids):
+    async with matches(4, fake, settings=limits) as (node, _, ids):
         for match in (*ids[:2], *ids[:2]):
             assert (await node.get(f"/api/matches/{match}/views")).status == 200
         refused = await node.get(f"/api/matches/{ids[2]}/views")
@@ -229,12 +227,12 @@ async def test_drawing_is_limited_by_address() -> None:
             "10",
         )
         assert (await node.get(f"/api/matches/{ids[2]}")).status == 200
-        world.ahead_ms += 10_000
+        fake.ahead_ms += 10_000
         assert (await node.get(f"/api/matches/{ids[2]}/views")).status == 200
         assert (await node.get(f"/api/matches/{ids[3]}/views")).status == 429
 
 
-async def test_the_games_are_described_between_other_work(drawing: DrawingCounter) -> None:
+async def test_descriptions_of_games_are_drawn_one_per_iteration(drawing: DrawingCounter) -> None:
     """The first request for the games draws one board per iteration of the loop."""
     async with serve() as node, drawing.counting():
         await get(node, "/api/games")

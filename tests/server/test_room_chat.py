@@ -1,5 +1,6 @@
-"""The pace of the chat: a limit for each identity and one for the room, from the log and so the
-same on every node.
+"""The rate limits of the chat, for each identity and for the room.
+
+They are computed from the log, so they are the same on every node.
 """
 
 import asyncio
@@ -18,88 +19,86 @@ from tests.support.two_players import playing
 STEP_MS = 7
 
 
-def say(played: Played, *times_ms: int) -> None:
-    """Says something as Ada at those times."""
+def say_at(played: Played, *times_ms: int) -> None:
+    """Sends a chat line of Ada at each of the times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
         played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
 
 
-def wait_of(
+def refusal_at(
     played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
-    """What the refusal of a line at that time says; None when the line is accepted."""
-    found = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
-    if found is None:
+    """The message that refuses a line at that time; None if the line is accepted."""
+    refusal = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
+    if refusal is None:
         return None
-    assert isinstance(found, CommandRejected)
-    assert found.code is Code.RATE_EXCEEDED
-    return found.message
+    assert isinstance(refusal, CommandRejected)
+    assert refusal.code is Code.RATE_EXCEEDED
+    return refusal.message
 
 
 @pytest.fixture
 def played() -> Played:
-    one = Played()
-    one.create()
-    return one
+    played = Played()
+    played.create()
+    return played
 
 
 def test_four_lines_in_ten_seconds(played: Played) -> None:
-    """The fifth line is accepted once the first is ten seconds old, and its refusal says how long
-    that takes.
-    """
-    say(played, 20_000, 22_000, 24_000)
-    assert wait_of(played, 25_000) is None
-    say(played, 25_000)
-    assert wait_of(played, 25_000) == "you may say 4 lines in 10 s; say it again in 5 s"
-    assert wait_of(played, 29_999) == "you may say 4 lines in 10 s; say it again in 1 s"
-    assert wait_of(played, 30_000) is None
-    assert wait_of(played, 25_000, identity="ben") is None
+    """A fifth line within ten seconds is refused, with the time to wait."""
+    say_at(played, 20_000, 22_000, 24_000)
+    assert refusal_at(played, 25_000) is None
+    say_at(played, 25_000)
+    assert refusal_at(played, 25_000) == "you may say 4 lines in 10 s; say it again in 5 s"
+    assert refusal_at(played, 29_999) == "you may say 4 lines in 10 s; say it again in 1 s"
+    assert refusal_at(played, 30_000) is None
+    assert refusal_at(played, 25_000, identity="ben") is None
 
 
-def test_all_together(played: Played) -> None:
+def test_a_room_has_a_limit_for_all_speakers(played: Played) -> None:
     """The room has a limit for all speakers together."""
-    say(played, *range(20_000, 20_020))
+    say_at(played, *range(20_000, 20_020))
     assert (
-        wait_of(played, 21_000, identity="ben")
+        refusal_at(played, 21_000, identity="ben")
         == "all of you together may say 20 lines in 10 s; say it again in 9 s"
     )
-    assert wait_of(played, 30_000, identity="ben") is None
+    assert refusal_at(played, 30_000, identity="ben") is None
 
 
-def test_nought_is_no_limit(played: Played) -> None:
+def test_zero_is_no_limit_of_the_chat(played: Played) -> None:
     """0 switches off each limit."""
-    say(played, *range(20_000, 20_064))
-    assert wait_of(played, 21_000, lines=0, room_lines=0) is None
-    assert wait_of(played, 21_000, lines=64, room_lines=0) is not None
+    say_at(played, *range(20_000, 20_064))
+    assert refusal_at(played, 21_000, lines=0, room_lines=0) is None
+    assert refusal_at(played, 21_000, lines=64, room_lines=0) is not None
 
 
-def test_a_clock_that_goes_back_mutes_nobody(played: Played) -> None:
+def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
     """A clock set back by an hour mutes nobody.
 
-    Set back a little, or another node's, it counts as standing still.
+    A clock that is a second behind only lengthens the wait.
     """
-    say(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
-    assert wait_of(played, 10_000_000 - 3_600_000) is None
-    assert wait_of(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
+    say_at(played, 10_000_000, 10_000_001, 10_000_002, 10_000_003)
+    assert refusal_at(played, 10_000_000 - 3_600_000) is None
+    assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
 def test_the_fold_keeps_the_last_64(played: Played) -> None:
-    """The fold keeps the authors of the last 64 lines, and the wire does not show them."""
-    say(played, *range(20_000, 20_100))
+    """The room keeps time and identity of the last 64 lines; clients do not receive them."""
+    say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
     assert {said.identity for said in played.room.chat_stamps} == {ADA.identity}
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 
-def test_everybody_counts_alone(played: Played) -> None:
-    """Lines to spectators count as well, each for its author."""
+def test_each_speaker_has_a_separate_limit(played: Played) -> None:
+    """Lines to spectators count too, each for its sender only."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
             played.do(actor, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
-    assert wait_of(played, 20_000, identity="ben") is None
-    assert wait_of(played, 20_000, identity="ben", lines=3) is not None
+    assert refusal_at(played, 20_000, identity="ben") is None
+    assert refusal_at(played, 20_000, identity="ben", lines=3) is not None
 
 
 # --- on nodes -------------------------------------------------------------------------------------
@@ -117,7 +116,7 @@ async def test_a_flood_is_refused() -> None:
 
     A repeated acknowledged line is acknowledged again.
     """
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         await ada.ack(ada.chat(room, "x", key="first"))
         for _ in range(3):
             assert await refusal(ada, room) is None
@@ -126,7 +125,7 @@ async def test_a_flood_is_refused() -> None:
         assert (error["code"], error["message"]) == (
             Code.RATE_EXCEEDED, "you may say 4 lines in 10 s; say it again in 10 s"
         )  # fmt: skip
-        assert await world.store.heads([room]) == {room: 8}
+        assert await fake.store.heads([room]) == {room: 8}
         assert await refusal(ben, room) is None
         assert await ada.ack(ada.chat(room, "x", key="first")) == 5
         await asyncio.sleep(10)
@@ -134,20 +133,20 @@ async def test_a_flood_is_refused() -> None:
 
 
 @virtual
-async def test_it_holds_across_nodes_and_restarts() -> None:
+async def test_the_limit_holds_across_nodes_and_restarts() -> None:
     """Lines on two nodes count together, even when the bus carries nothing, and for a node that
     opens the room later.
     """
-    async with playing() as (world, _, room, ada, _):
-        world.bus.cut = True  # type: ignore[attr-defined]
-        async with world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, _):
+        fake.bus.cut = True  # type: ignore[attr-defined]
+        async with fake.hub("n2") as other:
             again = Client(other, "ada")
             await again.ack(again.join(room))
             for client in (ada, again, ada, again):
                 assert await refusal(client, room) is None
             assert await refusal(ada, room) is not None
             assert await refusal(again, room) is not None
-        async with world.hub("n3") as third:
+        async with fake.hub("n3") as third:
             assert await refusal(Client(third, "ada"), room) is not None
 
 
@@ -156,14 +155,14 @@ async def test_a_crowd_is_refused() -> None:
     """A room accepts twenty lines of many people in ten seconds."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
-        answers = [await refusal(one, room) for one in people]
+        answers = [await refusal(client, room) for client in people]
         assert [number for number, answer in enumerate(answers) if answer] == [20, 21]
 
 
 @virtual
 async def test_the_settings_hold() -> None:
     """The settings change the limits or switch them off."""
-    world = FakeServer().unlimited()
-    async with playing(world=world) as (_, _, room, ada, _):
+    fake = FakeServer().unlimited()
+    async with playing(world=fake) as (_, _, room, ada, _):
         for _ in range(70):
             assert await refusal(ada, room) is None

@@ -1,6 +1,4 @@
-"""What a log leads to: the same room, even if its game is missing, changed or broken, and its
-views.
-"""
+"""The room and its views that a log leads to, also if the game is missing, changed or broken."""
 
 import itertools
 from typing import Any
@@ -62,7 +60,7 @@ def test_the_log_alone_makes_the_room() -> None:
     assert played.room.v == len(played.log)
 
 
-def test_a_log_that_does_not_begin_is_an_error() -> None:
+def test_a_log_without_created_is_an_error() -> None:
     """A log whose first event is not `created` raises ValueError."""
     with pytest.raises(ValueError, match="starts with Said"):
         rules.initial_room(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
@@ -72,14 +70,16 @@ def test_a_log_that_does_not_begin_is_an_error() -> None:
 
 
 def no_game(game_id: str) -> Any:
+    """Finds no game."""
     raise UnknownGame(f"there is no game {game_id}")
 
 
 def broken_file(game_id: str) -> Any:
+    """Fails to load the game's file."""
     raise SyntaxError("the plug-in's file does not even load")
 
 
-def reject_all(room: Room, but: set[Code]) -> None:
+def assert_rejects_all(room: Room, but: set[Code]) -> None:
     """Checks that every command in a frozen room gets a typed rejection."""
     assert room.frozen in but
     played = Played()
@@ -100,7 +100,7 @@ def reject_all(room: Room, but: set[Code]) -> None:
 def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     """A room without its game is frozen with the code.
 
-    Moves, seats, chat and result are there, and nothing can be played.
+    Its moves, seats and chat can be read, and nothing can be played.
     """
     played = seated()
     played.moves("a1 b1")
@@ -108,19 +108,19 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     room = played.fold(find)
     assert (room.v, room.frozen, room.game) == (played.room.v, code, None)
     assert room.match is not None
-    assert [one.move for one in room.match.moves] == ["a1", "b1"]
-    reject_all(room, {code})
+    assert [move.move for move in room.match.moves] == ["a1", "b1"]
+    assert_rejects_all(room, {code})
     assert views.snapshot(room, player=True) == views.snapshot(played.room, player=True)
     assert views.view(room, room.match) is None
     assert views.turn(room, room.match) is None
     assert views.description(room).view is None
     assert room.ai_to_move() is None
     assert rules.decide(room, CYD, chat("indeed"), played.new_id)
-    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can get out of it"
+    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can end the match"
     assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
 
 
-def test_changed_rules_that_agree_go_on() -> None:
+def test_changed_rules_that_agree_continue_the_match() -> None:
     """Changed rules that lead to the same positions let the match continue."""
     played = seated()
     played.moves("a1 b1")
@@ -147,7 +147,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     room = played.fold(find)
     assert room.frozen is Code.GAME_CHANGED
     assert room.match is not None
-    assert [one.move for one in room.match.moves] == ["a1", "b1"]
+    assert [move.move for move in room.match.moves] == ["a1", "b1"]
     for actor in (ADA, BEN):
         with pytest.raises(CommandRejected) as rejected:
             rules.decide(room, actor, played.move("c3"), played.new_id)
@@ -188,11 +188,11 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     ],
 )
 def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
-    """A fault of the rules in a command is GameFault and changes nothing. The room loads."""
-    fine = seated()
-    fine.moves("a1 b1 a2 b2")
+    """A rule that raises makes a command GameFault and changes nothing; the room still loads."""
+    played = seated()
+    played.moves("a1 b1 a2 b2")
     broken = altered("tic-tac-toe", {hook: raises})
-    room = fine.fold(lambda _: broken)
+    room = played.fold(lambda _: broken)
     before = room.v
     needed = {
         "parse_move",
@@ -204,7 +204,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
         "turn",
         "ending",
     }
-    answer = attempt(lambda: rules.decide(room, ADA, fine.move("a3"), fine.new_id))
+    answer = attempt(lambda: rules.decide(room, ADA, played.move("a3"), played.new_id))
     match answer:
         case GameFault():
             assert "a defect of this game" in str(answer)
@@ -213,7 +213,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
             assert answer.code is room.frozen is Code.GAME_FAULT
         case _:
             assert hook not in needed
-    assert room.v == before == fine.room.v
+    assert room.v == before == played.room.v
     assert room.match is not None
     assert room.match.ply == 4
 
@@ -221,19 +221,16 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
 @pytest.mark.parametrize(
     "hook", ["view", "move_view", "board", "turn", "format_position", "moves", "status"]
 )
-def test_a_broken_picture_is_a_game_fault(hook: str) -> None:
-    """Any exception of a game's view is GameFault, or freezes the room.
-
-    The description always works.
-    """
-    fine = seated()
-    fine.moves("a1 b1")
-    room = fine.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
+def test_a_broken_view_is_a_game_fault(hook: str) -> None:
+    """An exception in a view is GameFault or freezes the room; description and snapshot work."""
+    played = seated()
+    played.moves("a1 b1")
+    room = played.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
     assert room.match is not None
     match = room.match
-    for look in (views.view, views.turn):
-        picture = attempt(lambda look=look: look(room, match))  # type: ignore[misc]
-        assert not isinstance(picture, GameFault) or "a defect of this game" in str(picture)
+    for read_view in (views.view, views.turn):
+        outcome = attempt(lambda read_view=read_view: read_view(room, match))  # type: ignore[misc]
+        assert not isinstance(outcome, GameFault) or "a defect of this game" in str(outcome)
     assert views.description(room).title == "Tic-tac-toe"
     assert views.snapshot(room, player=True).match == room.match.state()
 
@@ -246,7 +243,7 @@ def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
     assert room.ai_to_move() is None
 
 
-def test_options_that_a_game_has_no_more() -> None:
+def test_options_that_a_game_no_longer_has() -> None:
     """A room whose options the game no longer has is frozen with option.unknown and starts no
     match.
     """
@@ -261,7 +258,7 @@ def test_options_that_a_game_has_no_more() -> None:
     with pytest.raises(CommandRejected) as rejected:
         rules.decide(room, BEN, sit(1), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
-    reject_all(room, {Code.OPTION_UNKNOWN})
+    assert_rejects_all(room, {Code.OPTION_UNKNOWN})
     played.do(BEN, sit(1))
     played.do(BEN, plain(wire.Resign))
     later = played.fold(find)
@@ -272,7 +269,7 @@ def test_options_that_a_game_has_no_more() -> None:
     assert rejected.value.code is Code.OPTION_UNKNOWN
 
 
-def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
+def test_after_a_resignation_no_side_is_to_move() -> None:
     """After a resignation no side is to move, and the view says why."""
     played = seated()
     played.moves("a1")
@@ -284,7 +281,7 @@ def test_a_match_that_ended_off_the_board_is_drawn_without_a_turn() -> None:
 
 
 def test_the_legal_moves_are_for_the_person_to_move() -> None:
-    """All legal moves are for the person to move; there are none while an AI is to move."""
+    """The turn has all legal moves of the person to move; an AI to move has no turn."""
     played = seated()
     turn = views.turn(played.room, played.match)
     assert turn is not None

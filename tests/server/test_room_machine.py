@@ -1,5 +1,5 @@
-"""Random commands from several people and the AI, also stale, repeated and senseless ones, and what
-must always hold.
+"""Random commands from several people and the AI, also stale, repeated and invalid ones: the
+invariants of a room always hold.
 
 The invariants I1, I2, … are listed in tests/oracle/history.py.
 """
@@ -31,7 +31,7 @@ from server.rooms.model import (
 )
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
-from tests.oracle.referee import IllegalMove, Referee, referee
+from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
 
 PEOPLE = [ADA, BEN, CYD]
@@ -52,7 +52,7 @@ SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat
 
 
 class Watcher:
-    """A client that joined at some version as a player or a spectator and follows from there."""
+    """A client that joined at some v, as a player or a spectator, and applies the later events."""
 
     def __init__(self, room: Room, player: bool) -> None:
         self.player = player
@@ -66,7 +66,7 @@ class Watcher:
         self.model = apply(self.model, message)
 
     def check(self, room: Room) -> None:
-        """Checks that a snapshot and the events after it lead to the same state as a later one."""
+        """Checks that the snapshot and the events after it give the state of a new snapshot."""
         seen, now = self.model, views.snapshot(room, self.player)
         assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers) == (
             now.v,
@@ -79,19 +79,19 @@ class Watcher:
 
 
 class RoomMachine(RuleBasedStateMachine):
-    """One room and everyone who sends commands to it."""
+    """One room, the people who send commands to it, and its AI."""
 
     def __init__(self) -> None:
         super().__init__()
         self.played = Played()
-        self.shadow: Room | None = None
-        self.umpire: Referee | None = None
-        self.sent: list[tuple[Actor, Command]] = []
-        self.searches: list[AiMove] = []
+        self.folded: Room | None = None
+        self.referee: Referee | None = None
+        self.sent_commands: list[tuple[Actor, Command]] = []
+        self.pending_searches: list[AiMove] = []
         self.watchers: list[Watcher] = []
         self.results: dict[str, wire.MatchResult] = {}
-        self.answered: set[tuple[str, int]] = set()
-        self.asked: int | None = None
+        self.played_plies: set[tuple[str, int]] = set()
+        self.draw_offered_by: int | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
     def create(self, game: str, seats: tuple[Any, Any]) -> None:
@@ -101,28 +101,28 @@ class RoomMachine(RuleBasedStateMachine):
             assert seats == (wire.MySeat(), wire.MySeat())
             events = self.played.create(ADA, game)
         for event in events:
-            self._observe(event)
-        self._shadow()
+            self._check_event(event)
+        self._fold_new_events()
 
     # --- commands ---
 
     @rule(actor=st.sampled_from(PEOPLE), seat=st.integers(0, 1))
     def sit(self, actor: Actor, seat: int) -> None:
-        self._give(actor, sit(seat))
+        self._send(actor, sit(seat))
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
     def plain(self, actor: Actor, kind: type[wire.RoomCommand]) -> None:
-        self._give(actor, kind(id="p", room=ROOM))
+        self._send(actor, kind(id="p", room=ROOM))
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
-        """Draws offered, accepted and claimed by anyone, answered by the AI seat and by others."""
+        """Offers, accepts or claims a draw, or answers an offer as the AI seat or as a person."""
         if kind is not AiReply:
-            self._give(actor, kind(id="p", room=ROOM))
+            self._send(actor, kind(id="p", room=ROOM))
             return
         match, seat = self.played.room.match, self.played.room.ai_to_answer_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
-        self._give(AI if seat is not None else actor, reply)
+        self._send(AI if seat is not None else actor, reply)
 
     @rule(
         actor=st.sampled_from(PEOPLE),
@@ -132,73 +132,73 @@ class RoomMachine(RuleBasedStateMachine):
     )
     def ai_seat(self, actor: Actor, seat: int, level: int, add: bool) -> None:
         if add:
-            self._give(actor, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
+            self._send(actor, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
         else:
-            self._give(actor, wire.RemoveAi(id="a", room=ROOM, seat=seat))
+            self._send(actor, wire.RemoveAi(id="a", room=ROOM, seat=seat))
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
     def any_move(self, actor: Actor, token: str, ply: int) -> None:
-        self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+        self._send(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
-    def move_about_now(self, actor: Actor, token: str, back: int) -> None:
-        """A move, often by the player to move, at a ply just played or just ahead."""
+    def move_near_the_ply(self, actor: Actor, token: str, back: int) -> None:
+        """A move at a ply near the current one."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
-        self._give(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+        self._send(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
-        """A legal move by the side to move, AI or person."""
-        self._play_on(pick)
+        """A legal move of the side to move, AI or person."""
+        self._play_legal_move(pick)
 
     @rule(pick=st.integers(0, 50))
-    def to_the_end(self, pick: int) -> None:
-        """Legal moves until the match is over."""
-        while self._play_on(pick):
+    def play_to_the_end(self, pick: int) -> None:
+        """Plays legal moves until the match is over."""
+        while self._play_legal_move(pick):
             pick += 7
 
     @rule(
         seat=st.integers(0, 1),
         kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]),
     )
-    def a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
-        """A person who has a seat, more often than by chance."""
+    def command_of_a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
+        """A command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._give(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
+            self._send(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
 
     @rule(token=st.sampled_from(TOKENS))
-    def a_search_begins(self, token: str) -> None:
+    def start_search(self, token: str) -> None:
         """Starts a search whose answer comes later, perhaps too late."""
-        if self.played.room.ai_to_move() is not None and self.umpire is not None:
-            self.searches.append(
-                self.played.ai_move(self.umpire.moves()[0] if len(token) < 2 else token)
+        if self.played.room.ai_to_move() is not None and self.referee is not None:
+            self.pending_searches.append(
+                self.played.ai_move(self.referee.moves()[0] if len(token) < 2 else token)
             )
 
     @rule(pick=st.integers(0, 1000))
-    def a_search_ends(self, pick: int) -> None:
-        if self.searches:
-            self._give(AI, self.searches[pick % len(self.searches)])
+    def end_search(self, pick: int) -> None:
+        if self.pending_searches:
+            self._send(AI, self.pending_searches[pick % len(self.pending_searches)])
 
-    def _play_on(self, pick: int) -> bool:
+    def _play_legal_move(self, pick: int) -> bool:
         """Plays a legal move. Returns whether a side was to move."""
         match = self.played.room.playing
-        if match is None or self.umpire is None:
+        if match is None or self.referee is None:
             return False
-        tokens = self.umpire.moves()
-        token, occupant = tokens[pick % len(tokens)], match.seats[self.umpire.turn]
+        tokens = self.referee.moves()
+        token, occupant = tokens[pick % len(tokens)], match.seats[self.referee.turn]
         if occupant.kind == "ai":
-            events = self._give(AI, self.played.ai_move(token))
+            events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._give(Actor(occupant.identity, occupant.name), self.played.move(token))
-        assert events, "the umpire's legal move is accepted"
+            events = self._send(Actor(occupant.identity, occupant.name), self.played.move(token))
+        assert events, "a legal move is accepted"
         return True
 
     @rule(pick=st.integers(0, 1000))
     def send_again(self, pick: int) -> None:
         """Sends an earlier command of a person or the AI again, unchanged."""
-        if self.sent:
-            self._give(*self.sent[pick % len(self.sent)])
+        if self.sent_commands:
+            self._send(*self.sent_commands[pick % len(self.sent_commands)])
 
     @rule(seat=st.integers(0, 1), token=st.sampled_from(TOKENS), fail=st.booleans())
     def ai_answer(self, seat: int, token: str, fail: bool) -> None:
@@ -206,7 +206,7 @@ class RoomMachine(RuleBasedStateMachine):
             command = (
                 self.played.ai_failure(seat=seat) if fail else self.played.ai_move(token, seat=seat)
             )
-            self._give(AI, command)
+            self._send(AI, command)
 
     @rule(
         actor=st.sampled_from(PEOPLE),
@@ -214,7 +214,7 @@ class RoomMachine(RuleBasedStateMachine):
         to=st.sampled_from(["room", "spectators"]),
     )
     def chat(self, actor: Actor, text: str, to: wire.ChatTo) -> None:
-        self._give(actor, wire.Chat(id="t", room=ROOM, text=text, to=to))
+        self._send(actor, wire.Chat(id="t", room=ROOM, text=text, to=to))
 
     @rule(player=st.booleans())
     def watch(self, player: bool) -> None:
@@ -223,25 +223,25 @@ class RoomMachine(RuleBasedStateMachine):
 
     # --- invariants ---
 
-    def _give(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+    def _send(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         note(f"{actor.identity}: {command}")
-        if len(self.sent) < 1000:
-            self.sent.append((actor, command))
+        if len(self.sent_commands) < 1000:
+            self.sent_commands.append((actor, command))
         before = self.played.room
         events = attempt(lambda: self.played.do(actor, command))
         if isinstance(events, CommandRejected | GameFault):
             assert isinstance(events, CommandRejected), "the rules of these games are sound"
             assert self.played.room is before, "I2: a rejection changes nothing"
             return []
-        self._check_author(actor, before, events)
+        self._check_actor(actor, before, events)
         self._check_command(actor, before, command, events)
         for event in events:
-            self._observe(event)
-        self._shadow(len(events))
+            self._check_event(event)
+        self._fold_new_events(len(events))
         return events
 
-    def _check_author(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
-        """I12 and I13: checks that the author may cause the events."""
+    def _check_actor(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
+        """I12 and I13: checks that the actor may cause the events."""
         own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
@@ -257,12 +257,12 @@ class RoomMachine(RuleBasedStateMachine):
                 case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
                     assert seat == own
                     assert (what == "draw") == (before.playing is not None), (
-                        "I18: a draw while it runs, else a rematch"
+                        "I18: draws are offered in a match, rematches after it"
                     )
                 case wire.Finished() if actor.identity != AI_IDENTITY:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case wire.SeatTaken(seat=seat, occupant=occupant):
-                    assert before.seats[seat] is None, "I12: a taken seat is not taken"
+                    assert before.seats[seat] is None, "I12: the seat was free"
                     if occupant.kind == "ai":
                         assert actor.identity == before.host
                     else:
@@ -279,14 +279,12 @@ class RoomMachine(RuleBasedStateMachine):
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]
     ) -> None:
-        """Checks that the events match the command: that move at that ply, and a rematch only when
-        both want it (I18).
-        """
+        """Checks a move's ply and token, and that both players wanted a rematch (I18)."""
         match command:
             case wire.Move(ply=ply, move=move):
                 assert isinstance(events[0], wire.Moved)
                 assert (events[0].ply, events[0].move) == (ply, move), (
-                    "no move lands in another position"
+                    "the move is for the command's ply"
                 )
             case wire.Rematch() if isinstance(events[0], wire.Started):
                 seat = before.seat_of(actor.identity)
@@ -295,81 +293,83 @@ class RoomMachine(RuleBasedStateMachine):
             case _:
                 pass
 
-    def _observe(self, event: wire.RoomEvent) -> None:
+    def _check_event(self, event: wire.RoomEvent) -> None:
         match event:
             case wire.Started():
                 assert event.match not in self.results, "a match id is used once"
-                assert self.umpire is None or self.umpire.over
+                assert self.referee is None or self.referee.over
                 created = parse_event_body(self.played.log[0][1])
                 assert isinstance(created, wire.Created)
-                self.umpire = referee(created.game, created.options)
-                people = [one.identity for one in event.seats if one.kind == "guest"]
+                self.referee = new_referee(created.game, created.options)
+                people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
-                self.asked = None
+                self.draw_offered_by = None
             case wire.Offered(seat=seat, what="draw"):
-                self.asked = seat
+                self.draw_offered_by = seat
             case wire.Moved():
-                if event.seat != self.asked:
-                    self.asked = None
-                assert self.umpire is not None
+                if event.seat != self.draw_offered_by:
+                    self.draw_offered_by = None
+                assert self.referee is not None
                 assert event.match not in self.results, "I11: no move after the end"
-                assert event.seat == self.umpire.turn
-                assert (event.match, event.ply) not in self.answered, "I16: one move for each ply"
-                self.answered.add((event.match, event.ply))
+                assert event.seat == self.referee.turn
+                assert (event.match, event.ply) not in self.played_plies, (
+                    "I16: one move for each ply"
+                )
+                self.played_plies.add((event.match, event.ply))
                 try:
-                    self.umpire.play(event.move)
+                    self.referee.play(event.move)
                 except IllegalMove as error:
                     raise AssertionError(f"I9: {error}") from error
             case wire.Finished():
-                assert self.umpire is not None
+                assert self.referee is not None
                 assert event.match not in self.results, "I11: a result is final"
                 self.results[event.match] = wire.MatchResult(event.winner, event.how, event.reason)
                 if event.how == "agreement":
-                    assert self.asked is not None, "I18: nobody agrees alone"
+                    assert self.draw_offered_by is not None, "I18: a draw needs an offer"
                 if event.how == "board":
-                    assert self.umpire.over
-                    assert self.umpire.winner == event.winner
-                self.umpire.over = True
-                self.asked = None
+                    assert self.referee.over
+                    assert self.referee.winner == event.winner
+                self.referee.over = True
+                self.draw_offered_by = None
             case wire.Declined():
-                self.asked = None
+                self.draw_offered_by = None
             case _:
                 pass
 
-    def _shadow(self, count: int | None = None) -> None:
-        """Folds the newest events from their JSON and passes them to the watchers."""
+    def _fold_new_events(self, count: int | None = None) -> None:
+        """Applies the last `count` events, or all, from their JSON, also to the watchers."""
         log = self.played.log[-count:] if count else self.played.log
         for at_ms, body in log:
             event = parse_event_body(body)
-            if self.shadow is None:
-                self.shadow = rules.initial_room(ROOM, event, at_ms, load_game)
+            if self.folded is None:
+                self.folded = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
-                self.shadow = rules.evolve(self.shadow, event, at_ms)
+                self.folded = rules.evolve(self.folded, event, at_ms)
             for watcher in self.watchers:
-                watcher.follow(self.shadow, event, at_ms)
-        assert self.shadow == self.played.room, "I8: the log makes the room"
+                watcher.follow(self.folded, event, at_ms)
+        assert self.folded == self.played.room, "I8: the log makes the room"
 
     @invariant()
-    def counted(self) -> None:
+    def v_counts_the_events(self) -> None:
         """I3: the version counts the events."""
-        if self.shadow is not None:
+        if self.folded is not None:
             assert self.played.room.v == len(self.played.log)
 
     @invariant()
-    def consistent(self) -> None:
-        room = self.played.room if self.shadow is not None else None
+    def watchers_and_referee_agree(self) -> None:
+        room = self.played.room if self.folded is not None else None
         if room is None:
             return
         for watcher in self.watchers:
             watcher.check(room)
-        assert (room.playing is not None) == (self.umpire is not None and not self.umpire.over), (
-            "the umpire agrees"
+        assert (room.playing is not None) == (self.referee is not None and not self.referee.over), (
+            "the referee agrees"
         )
         if room.playing is not None:
             assert room.playing.position is not None
-            assert self.umpire is not None
-            assert room.playing.position.turn == self.umpire.turn
-            assert sorted(room.playing.position.tokens()) == sorted(self.umpire.moves()), (
+            assert self.referee is not None
+            assert room.playing.position.turn == self.referee.turn
+            assert sorted(room.playing.position.tokens()) == sorted(self.referee.moves()), (
                 "I9: the same legal moves"
             )
             assert room.seats == room.playing.seats, "seats are kept while a match runs"
@@ -384,7 +384,7 @@ class RoomMachine(RuleBasedStateMachine):
         assert len(set(people)) == len(people), "I12: one seat for one identity"
 
     def teardown(self) -> None:
-        if self.shadow is not None:
+        if self.folded is not None:
             assert self.played.fold() == self.played.room
 
 
@@ -471,12 +471,12 @@ def test_any_log_loads(
         assert room.ai_to_move() in (None, 0, 1)
         assert len(room.seats) == 2
     assert room.v == len(start) + len(later) + 2
-    for look in (looks, decides):
-        attempt(lambda look=look: look(room, command))  # type: ignore[misc]
+    for read in (read_all_views, decide_for_everyone):
+        attempt(lambda read=read: read(room, command))  # type: ignore[misc]
 
 
-def looks(room: Room, command: wire.RoomCommand) -> None:
-    """Everything that a joining client receives."""
+def read_all_views(room: Room, command: wire.RoomCommand) -> None:
+    """Encodes everything that a joining client receives."""
     msgspec.json.encode(views.snapshot(room, player=False))
     msgspec.json.encode(views.description(room))
     match: Match | None = room.match
@@ -485,13 +485,13 @@ def looks(room: Room, command: wire.RoomCommand) -> None:
         views.turn(room, match)
 
 
-def decides(room: Room, command: wire.RoomCommand) -> None:
+def decide_for_everyone(room: Room, command: wire.RoomCommand) -> None:
     for actor in PEOPLE:
         rules.decide(room, actor, command, lambda: "new")
 
 
 def test_hidden_events_count() -> None:
-    """A hidden event counts for a player who may not see it."""
+    """A hidden event increases the v of a player who may not see its content."""
     played = Played()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)

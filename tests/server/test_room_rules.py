@@ -1,6 +1,4 @@
-"""server/rooms/rules.py: each command's events, each rejection's code, and the room from the log
-alone.
-"""
+"""server/rooms/rules.py: the events of each command and the code of each rejection."""
 
 from functools import cache
 from typing import Any
@@ -63,9 +61,7 @@ def test_create_makes_a_room_with_its_host() -> None:
         ((AI_SEAT, ME), [0, 1], True), ((AI_SEAT, AI_SEAT), [0, 1], True),
     ],
 )  # fmt: skip
-def test_create_fills_the_seats_that_were_asked_for(
-    seats: Any, taken: list[int], starts: bool
-) -> None:
+def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: bool) -> None:
     """The match starts at once when both seats are filled."""
     events = Played().create(ADA, seats=seats)
     assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
@@ -84,10 +80,8 @@ def test_create_fills_the_seats_that_were_asked_for(
         ({"seats": (ME, wire.AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
     ],
 )
-def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> None:
-    """Two own seats, unknown options or values, an unknown level, and a persona at a level are
-    refused.
-    """
+def test_create_refuses_invalid_fields(fields: dict[str, Any], code: Code) -> None:
+    """Two own seats, unknown options or values, and invalid levels of an AI are refused."""
     with pytest.raises(CommandRejected) as rejected:
         Played().create(ADA, **fields)
     assert rejected.value.code is code
@@ -97,9 +91,7 @@ def test_create_refuses_what_cannot_be(fields: dict[str, Any], code: Code) -> No
 
 
 def test_the_match_starts_when_the_second_seat_is_taken() -> None:
-    """`seat_taken` comes with `started`: the sides, the start position as text and the rules'
-    digest.
-    """
+    """Taking the second seat also logs `started` with sides, position and the rules' digest."""
     played = created()
     taken, started = played.do(BEN, sit(1))
     assert taken == wire.SeatTaken(1, Occupant("ben", "Ben"))
@@ -109,7 +101,7 @@ def test_the_match_starts_when_the_second_seat_is_taken() -> None:
         ".........",
         load_game("tic-tac-toe").digest,
     )
-    assert [one.identity for one in started.seats] == ["ada", "ben"]
+    assert [occupant.identity for occupant in started.seats] == ["ada", "ben"]
     assert played.room.playing is played.room.match
 
 
@@ -172,8 +164,8 @@ def test_the_host_seats_a_persona() -> None:
     assert (job.level, job.persona) == (None, "swindler")
 
 
-def test_nobody_is_the_ai() -> None:
-    """No client can stand up or move for an AI seat, even one with the same name."""
+def test_no_client_acts_for_an_ai_seat() -> None:
+    """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
     impostor = AI
@@ -186,7 +178,7 @@ def test_nobody_is_the_ai() -> None:
 
 
 def test_a_move_is_logged_with_the_position_after_it() -> None:
-    """`moved` has the seat, the ply, the plain token and the digest of the position after it."""
+    """`moved` has the seat, the ply, the token and the digest of the position after the move."""
     played = seated()
     (moved,) = played.do(ADA, played.move("b2"))
     position = load_game("tic-tac-toe").position("....X....", {})
@@ -212,7 +204,7 @@ def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: s
     )
 
 
-def test_moves_that_cannot_be() -> None:
+def test_moves_that_are_refused() -> None:
     """Malformed, illegal, stale, early, out-of-turn and seatless moves each have their own code and
     change nothing.
     """
@@ -234,7 +226,7 @@ def test_moves_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
-def test_nobody_but_players_ends_a_match(end: type[wire.RoomCommand]) -> None:
+def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
     """I13: spectators, including a host without a seat, cannot end a match between people."""
     played = Played()
     played.create(CYD, seats=(OPEN, OPEN))
@@ -311,9 +303,9 @@ def test_an_ai_does_not_move_for_a_person() -> None:
 
 
 def test_an_ai_that_cannot_move_ends_the_match() -> None:
-    """An AI that cannot move ends the match without a winner and with the reason.
+    """An AI that cannot move ends the match without a winner, with the reason.
 
-    Its illegal moves are rejected.
+    Illegal moves of the AI are rejected.
     """
     played = created(seats=(AI_SEAT, ME))
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
@@ -345,9 +337,9 @@ def claimable(game_id: str) -> Any:
 
 
 def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
-    """`turn` announces a claim.
+    """`turn` says that a claim is possible, and the player to move can make it.
 
-    It is refused to the opponent, to spectators, without a reason, and after the end.
+    Claims of others, without a reason, or after the end are refused.
     """
     played = seated(claimable)
     assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
@@ -365,9 +357,7 @@ def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
 
 @pytest.mark.parametrize("answer", [wire.Accept, wire.OfferDraw])
 def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
-    """A draw is agreed by accepting, or by offering as well, but not with oneself or without an
-    offer.
-    """
+    """A draw is agreed when the opponent accepts the offer or also offers one."""
     played = seated()
     assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
     assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
@@ -380,10 +370,10 @@ def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
     assert played.room.offers == ()
 
 
-def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
-    """An offer lapses with the opponent's move, not with one's own.
+def test_an_offer_of_a_draw_ends_when_the_other_side_moves() -> None:
+    """An offer ends with the opponent's move, not with the player's own.
 
-    Declining and withdrawing end it too, and the next one must wait.
+    Declining and withdrawing end it too; the next offer must wait.
     """
     played = seated()
     played.do(ADA, plain(wire.OfferDraw))
@@ -420,10 +410,10 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
     assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
 
 
-def test_an_ai_owes_an_answer_to_an_offer() -> None:
+def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
     """A room is due until the AI answers an offer.
 
-    No one else may answer, and a late answer is refused.
+    Answers of others and late answers are refused.
     """
     played = created(seats=(ME, AI_SEAT))
     assert played.room.due_ms() is None
@@ -451,7 +441,7 @@ def test_a_rematch_is_offered_and_accepted() -> None:
     assert played.room.offers == (1,)
     (started,) = played.do(ADA, plain(wire.Rematch))
     assert isinstance(started, wire.Started)
-    assert [one.identity for one in started.seats] == ["ben", "ada"]
+    assert [occupant.identity for occupant in started.seats] == ["ben", "ada"]
     assert started.number == 2
     after = played.room
     assert after.offers == ()
@@ -464,10 +454,10 @@ def test_a_rematch_against_an_ai_starts_at_once() -> None:
     played.do(ADA, plain(wire.Resign))
     (started,) = played.do(ADA, plain(wire.Rematch))
     assert isinstance(started, wire.Started)
-    assert [one.kind for one in started.seats] == ["ai", "guest"]
+    assert [occupant.kind for occupant in started.seats] == ["ai", "guest"]
 
 
-def test_rematches_that_cannot_be() -> None:
+def test_rematches_that_are_refused() -> None:
     """A rematch is refused before the first match, during one, without an opponent, and from a
     spectator.
     """
@@ -481,7 +471,7 @@ def test_rematches_that_cannot_be() -> None:
     assert played.refuse(ADA, plain(wire.Rematch)) is Code.SEAT_EMPTY
 
 
-def test_an_offer_ends() -> None:
+def test_an_offer_of_a_rematch_ends() -> None:
     """I18: an offer of a rematch ends when it is declined or withdrawn, or when a player leaves."""
     for actor in (ADA, BEN):
         played = finished()
@@ -514,7 +504,7 @@ def test_chat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "cleaned"),
     [
         ("  two   words  ", "two words"),
         ("one\ntwo\ttabs\r\n", "one two tabs"),
@@ -528,18 +518,18 @@ def test_chat() -> None:
         ("line\u2028paragraph\u2029end", "line paragraph end"),
     ],
 )
-def test_chat_is_cleaned(said: str, kept: str) -> None:
+def test_chat_is_cleaned(text: str, cleaned: str) -> None:
     """A line loses its control, bidirectional and other invisible characters, and nothing else."""
     played = seated()
-    (event,) = played.do(CYD, chat(said))
+    (event,) = played.do(CYD, chat(text))
     assert isinstance(event, wire.Said)
-    assert event.text == kept
-    assert rules.clean_text(kept) == kept
+    assert event.text == cleaned
+    assert rules.clean_text(cleaned) == cleaned
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_nothing_is_not_said(nothing: str) -> None:
-    """A line that is empty after that is refused."""
+def test_an_empty_line_is_refused(nothing: str) -> None:
+    """A line without visible characters is refused."""
     assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
 
 
@@ -557,8 +547,8 @@ def test_a_room_keeps_its_last_lines() -> None:
     assert views.snapshot(played.room, player=True).chat == played.room.chat
 
 
-def test_what_spectators_say_is_not_for_players() -> None:
-    """I14: lines to spectators are in a spectator's snapshot, not in a player's."""
+def test_players_do_not_receive_spectators_lines() -> None:
+    """I14: lines to spectators are in the snapshots of spectators, not of players."""
     played = seated()
     played.do(CYD, chat("he should take the middle", "spectators"))
     played.do(CYD, chat("good luck"))
@@ -574,10 +564,8 @@ def test_a_message_that_changes_no_room_is_no_command() -> None:
     assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
 
 
-def test_all_rejections_leave_a_message_for_people() -> None:
-    """Every rejection says in one short line what was expected (`refuse` checks it for every code
-    above).
-    """
+def test_rejections_have_a_short_message() -> None:
+    """A rejection's message is one line of less than 200 characters."""
     played = seated()
     for command in (
         played.move("x" * 64),

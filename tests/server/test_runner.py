@@ -1,7 +1,4 @@
-"""A room on one node: decide, commit, evolve, send.
-
-One answer for each command, and resuming from any version.
-"""
+"""A room on one node: it decides, commits and sends, and answers each command once."""
 
 import asyncio
 
@@ -17,29 +14,29 @@ from tests.support.two_players import OPEN, playing
 @virtual
 async def test_nothing_is_sent_before_the_commit() -> None:
     """I5: while the append waits, nobody receives the move, on this node or another."""
-    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+    async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        before = [len(one.messages) for one in (ada, ben, cyd)]
-        gate = world.store.hold("append")
+        before = [len(client.messages) for client in (ada, ben, cyd)]
+        gate = fake.store.hold("append")
         ada.say(ada.move(room, 0, "b2", key="m"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
         await asyncio.sleep(5)
-        heard = [
-            m for one, n in zip((ada, ben, cyd), before, strict=True) for m in one.messages[n:]
+        received = [
+            m
+            for client, n in zip((ada, ben, cyd), before, strict=True)
+            for m in client.messages[n:]
         ]
-        assert [m for m in heard if m["t"] != "presence"] == []
+        assert [m for m in received if m["t"] != "presence"] == []
         gate.set()
         assert await ada.answer("m") == {"t": "ack", "id": "m", "v": 5}
-        for one in (ada, ben, cyd):
-            assert (await one.event("moved"))["v"] == 5
+        for client in (ada, ben, cyd):
+            assert (await client.event("moved"))["v"] == 5
 
 
 @virtual
-async def test_a_move_is_told_with_picture_and_moves() -> None:
-    """The mover receives ack, event and view; the opponent event, view and legal moves; in that
-    order.
-    """
+async def test_a_move_is_sent_with_view_and_legal_moves() -> None:
+    """The mover receives ack, event and view; the opponent receives event, view and legal moves."""
     async with playing() as (_, _, room, ada, ben):
         start = len(ada.messages), len(ben.messages)
         await ada.ack(ada.move(room, 0, "b2"))
@@ -57,22 +54,22 @@ async def test_a_move_is_told_with_picture_and_moves() -> None:
         turn = ben.of("turn")[-1]
         assert (turn["v"], turn["ply"], len(turn["moves"])) == (5, 1, 8)
         assert ben.of("view")[-1]["view"]["pieces"] == {"b2": "X"}
-        assert len(ada.of("turn")) == 1, "the start's, and none for Ben's move"
+        assert len(ada.of("turn")) == 1, "the first turn, and none for Ben's move"
 
 
 @virtual
-async def test_a_refused_command_is_told_to_its_author_only() -> None:
+async def test_only_its_sender_receives_a_refusal() -> None:
     """I2: a refused command logs nothing, and only its sender receives the refusal."""
-    async with playing() as (world, _, room, ada, ben):
-        heard = len(ada.messages)
+    async with playing() as (fake, _, room, ada, ben):
+        received = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
         await settle()
-        assert [m for m in ada.messages[heard:] if m["t"] != "presence"] == []
-        assert await world.store.heads([room]) == {room: 4}
+        assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
+        assert await fake.store.heads([room]) == {room: 4}
 
 
 @virtual
-async def test_one_need_not_follow_a_room_to_play_in_it() -> None:
+async def test_a_client_may_play_without_following_the_room() -> None:
     """A client that has not joined receives the answer and nothing else."""
     async with playing() as (_, hub, room, ada, _):
         again = Client(hub, "ada")
@@ -88,8 +85,8 @@ async def test_all_sockets_of_an_identity_follow() -> None:
         phone = Client(hub, "ben")
         await phone.ack(phone.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        for one in (ben, phone):
-            await one.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
+        for client in (ben, phone):
+            await client.until(lambda m: m["t"] == "turn" and m["ply"] == 1)
 
 
 # --- ids ------------------------------------------------------------------------------------------
@@ -97,8 +94,8 @@ async def test_all_sockets_of_an_identity_follow() -> None:
 
 @virtual
 async def test_a_command_sent_again_gets_the_same_ack() -> None:
-    """I1: a repeated command, at once or later, makes its events once."""
-    async with playing() as (world, _, room, ada, ben):
+    """I1: a repeated command, at once or later, gets the same ack and is logged once."""
+    async with playing() as (fake, _, room, ada, ben):
         move = ada.move(room, 0, "b2", key="m")
         for _ in range(3):
             ada.say(move)
@@ -106,7 +103,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
         ada.say(move)
         await ada.until(lambda _: len(ada.answers("m")) == 4)
         assert ada.answers("m") == [{"t": "ack", "id": "m", "v": 5}] * 4
-        assert await world.store.heads([room]) == {room: 6}
+        assert await fake.store.heads([room]) == {room: 6}
         assert [m["v"] for m in ada.events()] == [4, 5, 6] or [m["v"] for m in ada.events()] == [
             3,
             4,
@@ -117,27 +114,25 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 
 @virtual
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
-    """I1: the store knows the key after a restart, even of a command that would be refused now."""
-    world = FakeServer()
-    async with playing(world=world) as (_, _, room, ada, ben):
+    """I1: the key is found after a restart, even if the command would be refused now."""
+    fake = FakeServer()
+    async with playing(world=fake) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
         await ben.ack(ben.move(room, 1, "a1"))
         await ada.ack(ada.chat(room, "hello", key="c"))
-    async with world.hub("n2") as hub:
+    async with fake.hub("n2") as hub:
         again = Client(hub, "ada")
         assert await again.ack(again.move(room, 0, "b2", key="m")) == 5
         assert await again.ack(again.chat(room, "hello", key="c")) == 7
-        assert await world.store.heads([room]) == {room: 7}
+        assert await fake.store.heads([room]) == {room: 7}
 
 
 @virtual
 async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
-    """I1: another node gives the same ack, whether or not it has seen the events, over a bus that
-    carries nothing.
-    """
-    async with playing() as (world, _, room, ada, ben):
-        world.bus.cut = True  # type: ignore[attr-defined]
-        async with world.hub("n2") as other:
+    """I1: another node gives the same ack, even if the bus carried no events to it."""
+    async with playing() as (fake, _, room, ada, ben):
+        fake.bus.cut = True  # type: ignore[attr-defined]
+        async with fake.hub("n2") as other:
             again = Client(other, "ada")
             await again.ack(again.join(room))
             assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
@@ -151,26 +146,26 @@ async def test_a_command_sent_again_to_another_node_gets_the_same_ack() -> None:
 @virtual
 async def test_two_clients_may_use_the_same_id() -> None:
     """An id belongs to its identity: two clients with the same id get their own answers."""
-    async with playing() as (world, _, room, ada, ben):
+    async with playing() as (fake, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ben.ack(ben.move(room, 1, "a1", key="1")) == 6
         assert await ada.ack(ada.move(room, 0, "b2", key="1")) == 5
-        assert await world.store.heads([room]) == {room: 6}
+        assert await fake.store.heads([room]) == {room: 6}
 
 
 @virtual
 async def test_the_id_of_create_may_be_used_in_the_room() -> None:
-    """`create` is not a command of the room: the id `1` may create the room and then sit in it."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    """The id of a create can be used again for a command in the room."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(key="1", seats=(OPEN, OPEN))
         assert await ada.ack(wire.Sit(id="1", room=room, seat=0)) == 2
 
 
 @virtual
-async def test_a_refused_command_is_judged_afresh() -> None:
+async def test_a_refused_command_does_not_use_up_its_id() -> None:
     """A refused command does not use up its id: a move that was too early is accepted later."""
     async with playing() as (_, _, room, ada, ben):
         assert await ben.refused(ben.move(room, 1, "a1", key="m")) == Code.MOVE_EARLY
@@ -180,32 +175,30 @@ async def test_a_refused_command_is_judged_afresh() -> None:
 
 
 @virtual
-async def test_old_ids_are_asked_of_the_store() -> None:
-    """Keys that the runner no longer remembers are looked up in the store, even for a command that
-    would be accepted again.
-    """
-    async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
+async def test_old_ids_are_looked_up_in_the_store() -> None:
+    """A key that the runner no longer remembers is looked up in the store before the decision."""
+    async with playing(world=FakeServer().unlimited()) as (fake, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(MAX_KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
-        assert await world.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
+        assert await fake.store.heads([room]) == {room: 5 + MAX_KEYS + 5}
 
 
 # --- limits ---------------------------------------------------------------------------------------
 
 
 @virtual
-async def test_a_mailbox_has_a_bound() -> None:
+async def test_a_mailbox_has_a_capacity() -> None:
     """I20: a command beyond the mailbox's capacity is refused at once with room.busy.
 
-    Those inside are answered.
+    Commands in the mailbox are answered.
     """
-    async with playing() as (world, _, room, ada, _):
-        gate = world.store.hold("append")
+    async with playing() as (fake, _, room, ada, _):
+        gate = fake.store.hold("append")
         ada.say(ada.chat(room, "slow"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
         commands = [ada.chat(room, f"line {number}") for number in range(MAILBOX_CAPACITY + 20)]
         for command in commands:
             ada.say(command)

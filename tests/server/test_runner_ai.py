@@ -1,4 +1,4 @@
-"""The AI's seat in a room: the responsible node makes one move a turn, whatever happens."""
+"""An AI seat in a room: the responsible node makes one move per turn, also after failures."""
 
 import asyncio
 import json
@@ -24,10 +24,10 @@ from tests.support.two_players import AI1, ME
 
 @asynccontextmanager
 async def against_ai(
-    world: FakeServer, seats: Any = (ME, AI1)
+    fake: FakeServer, seats: Any = (ME, AI1)
 ) -> AsyncIterator[tuple[Hub, str, Client]]:
-    """A match of Ada, who follows the room, against the AI."""
-    async with world.hub() as hub:
+    """A match of Ada, who follows the room, against an AI; yields the hub, the room and Ada."""
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create(seats=seats)
         await ada.ack(ada.join(room))
@@ -36,14 +36,12 @@ async def against_ai(
 
 @virtual
 async def test_the_ai_moves() -> None:
-    """The AI answers a person's move with a search of that position, and its analysis is stored
-    with the move.
-    """
-    world = FakeServer()
-    async with against_ai(world) as (_, room, ada):
+    """The AI searches the position after a person's move; its analysis is stored with its move."""
+    fake = FakeServer()
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
-        (job,) = world.engines.jobs
+        (job,) = fake.engines.jobs
         assert (job.moves, job.level, job.affinity, job.rules) == (
             ("b2",),
             1,
@@ -51,7 +49,7 @@ async def test_the_ai_moves() -> None:
             load_game("tic-tac-toe").digest,
         )
         match = ada.of("view")[-1]["match"]
-        (thought,) = await world.store.thoughts(match)
+        (thought,) = await fake.store.thoughts(match)
         assert (thought.v, thought.ply, json.loads(thought.body)["move"]) == (6, 1, "a1")
         assert [m["state"] for m in ada.of("thinking")] == ["queued", "searching", "done"]
 
@@ -62,16 +60,14 @@ async def test_the_ai_moves() -> None:
 def test_the_ai_answers_an_offered_draw(
     score: int, plies: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The AI answers at once from the analysis of its last move: it accepts without an advantage,
-    unless the match is young.
-    """
+    """The AI accepts a draw if its last score was no advantage and enough plies were played."""
     monkeypatch.setattr(ai, "DRAW_PLIES", plies)
 
     @virtual
     async def answered() -> None:
-        world = FakeServer()
-        world.engines.score = score
-        async with against_ai(world) as (_, room, ada):
+        fake = FakeServer()
+        fake.engines.score = score
+        async with against_ai(fake) as (_, room, ada):
             await ada.ack(ada.move(room, 0, "b2"))
             await ada.until(lambda m: m["t"] == "turn" and m["ply"] == 2)
             await ada.ack(ada.plain(wire.OfferDraw, room))
@@ -83,15 +79,15 @@ def test_the_ai_answers_an_offered_draw(
 
 
 @virtual
-async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
-    """The offer is acknowledged once.
+async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
+    """The AI answers an offer once the store works, or on the node that takes the room over.
 
-    The answer comes when the store is back, or from the node that takes the room over.
+    The offer is acknowledged once.
     """
     for restart in (False, True):
-        world = FakeServer()
-        world.store.fail("thoughts")
-        async with world.hub() as hub:
+        fake = FakeServer()
+        fake.store.fail("thoughts")
+        async with fake.hub() as hub:
             ada = Client(hub, "ada")
             room = await ada.create(seats=(ME, AI1))
             await ada.ack(ada.join(room))
@@ -101,7 +97,7 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
                 await ada.event("declined")
             assert len(ada.answers(offer.id)) == 1
         if restart:
-            async with world.hub("n2") as hub:
+            async with fake.hub("n2") as hub:
                 await hub.take_over_due_rooms(all_nodes=True)
                 ben = Client(hub, "ben")
                 await ben.ack(ben.join(room))
@@ -117,13 +113,13 @@ async def test_an_ai_answers_an_offer_though_the_store_failed() -> None:
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
     """Two AI seats play by themselves, with one search a turn."""
-    world = FakeServer()
-    async with against_ai(world, (AI1, AI1)) as (_, _room, ada):
+    fake = FakeServer()
+    async with against_ai(fake, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
         moves = [m for m in ada.events() if m["kind"] == "moved"]
         assert over["how"] == "board"
-        assert len(world.engines.jobs) == len({job.moves for job in world.engines.jobs})
-        assert len(moves) <= len(world.engines.jobs)
+        assert len(fake.engines.jobs) == len({job.moves for job in fake.engines.jobs})
+        assert len(moves) <= len(fake.engines.jobs)
 
 
 @virtual
@@ -137,13 +133,13 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
         (RulesChanged("other rules"), 1),
         (RuntimeError("a defect"), 1),
     ):
-        world = FakeServer()
+        fake = FakeServer()
 
         async def fail(job: Job, error: Exception = error) -> str:
             raise error
 
-        world.engines.answer = fail
-        async with against_ai(world, (AI1, ME)) as (_, _, ada):
+        fake.engines.answer = fail
+        async with against_ai(fake, (AI1, ME)) as (_, _, ada):
             over = await ada.until(
                 lambda m: (
                     (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
@@ -151,20 +147,20 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
             )
             over = over["match"]["over"] if over["t"] == "snapshot" else over
             assert (over["how"], over["winner"]) == ("failure", None)
-            assert len(world.engines.jobs) == tries
+            assert len(fake.engines.jobs) == tries
 
 
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])
 @virtual
-async def test_an_ai_that_answers_nonsense_ends_the_match(move: str) -> None:
-    """An AI's move that cannot be played ends the match instead of leaving people waiting."""
-    world = FakeServer()
+async def test_an_ai_move_that_cannot_be_played_ends_the_match(move: str) -> None:
+    """An AI's move that cannot be played ends the match as a failure."""
+    fake = FakeServer()
 
-    async def nonsense(job: Job) -> str:
+    async def answer_bad_move(job: Job) -> str:
         return move
 
-    world.engines.answer = nonsense
-    async with against_ai(world) as (_, room, ada):
+    fake.engines.answer = answer_bad_move
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         assert (await ada.event("finished"))["how"] == "failure"
 
@@ -174,10 +170,10 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
     """I16: when the match ends during a search, the search is stopped, and a late answer changes
     nothing.
     """
-    world = FakeServer()
+    fake = FakeServer()
     answer = asyncio.Event()
 
-    async def stubborn(job: Job) -> str:
+    async def ignore_cancellation(job: Job) -> str:
         while not answer.is_set():
             try:
                 await answer.wait()
@@ -185,152 +181,148 @@ async def test_an_answer_to_an_old_position_is_refused() -> None:
                 continue
         return "a1"
 
-    world.engines.answer = stubborn
-    async with against_ai(world) as (_, room, ada):
+    fake.engines.answer = ignore_cancellation
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await world.engines.asked.wait()
+        await fake.engines.asked.wait()
         await ada.ack(ada.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
-        head = (await world.store.heads([room]))[room]
+        head = (await fake.store.heads([room]))[room]
         answer.set()
         await asyncio.sleep(5)
-        log = await world.store.events(room, head)
+        log = await fake.store.events(room, head)
         moved = [json.loads(event.body) for event in log]
-        assert [(one["kind"], one.get("ply")) for one in moved] == [("moved", 0)], (
-            "the AI begins the new match; that is all"
+        assert [(event["kind"], event.get("ply")) for event in moved] == [("moved", 0)], (
+            "only the AI's first move of the new match"
         )
-        assert len({job.start for job in world.engines.jobs}) == 1
+        assert len({job.start for job in fake.engines.jobs}) == 1
 
 
 @virtual
-async def test_a_search_that_is_not_wanted_is_stopped() -> None:
+async def test_a_resignation_cancels_the_search() -> None:
     """A resignation cancels the search."""
-    world = FakeServer()
+    fake = FakeServer()
     never = asyncio.Event()
 
     async def slow(job: Job) -> str:
         await never.wait()
         return ""
 
-    world.engines.answer = slow
-    async with against_ai(world) as (hub, room, ada):
+    fake.engines.answer = slow
+    async with against_ai(fake) as (hub, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
-        await world.engines.asked.wait()
+        await fake.engines.asked.wait()
         runner = hub.runner(room)
         assert runner is not None
         assert not runner.is_idle
         await ada.ack(ada.chat(room, "hm"))
-        assert world.engines.cancelled == []
+        assert fake.engines.cancelled == []
         await ada.ack(ada.plain(wire.Resign, room))
         await settle()
-        assert len(world.engines.cancelled) == 1
+        assert len(fake.engines.cancelled) == 1
         ada.close()
         assert runner.is_idle
 
 
 @virtual
-async def test_an_ai_is_asked_again_after_a_store_failure() -> None:
-    """After a store failure the search is repeated by itself, unless the move had been written;
-    then it is found.
-    """
+async def test_a_search_is_repeated_after_a_store_failure() -> None:
+    """If a write of the AI's move fails, the search is repeated unless the move is in the log."""
     for fault in (Fault(), Fault(after=True)):
-        world = FakeServer()
-        async with against_ai(world) as (_, room, ada):
+        fake = FakeServer()
+        async with against_ai(fake) as (_, room, ada):
             await ada.ack(ada.move(room, 0, "b2"))
-            world.store.fail("append", fault)
+            fake.store.fail("append", fault)
             await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
             await asyncio.sleep(10)
             assert [m["ply"] for m in ada.events() if m["kind"] == "moved"] == [0, 1]
 
 
 @virtual
-async def test_an_ai_moves_though_the_move_before_it_was_in_doubt() -> None:
+async def test_an_ai_moves_after_a_write_that_seemed_to_fail() -> None:
     """The AI answers a person's move whose write only seemed to fail."""
-    world = FakeServer()
-    async with against_ai(world) as (_, room, ada):
-        world.store.fail("append", Fault(after=True))
+    fake = FakeServer()
+    async with against_ai(fake) as (_, room, ada):
+        fake.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
 
 
 @virtual
-async def test_only_the_node_that_is_responsible_asks() -> None:
+async def test_only_the_responsible_node_searches() -> None:
     """Of two nodes with the room open, the one that wrote last runs the AI's search."""
-    world = FakeServer()
-    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+    fake = FakeServer()
+    async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         again = Client(other, "ada")
         await again.ack(again.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
         await again.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         await asyncio.sleep(5)
-        assert len(world.engines.jobs) == 1
+        assert len(fake.engines.jobs) == 1
         await again.ack(again.move(room, 2, "c3"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["ply"] == 3)
         await asyncio.sleep(5)
-        assert len(world.engines.jobs) == 2
+        assert len(fake.engines.jobs) == 2
 
 
 @virtual
-async def test_two_nodes_that_both_ask_make_one_move() -> None:
-    """I16: when two nodes search, their answers have one id and the second one finds it used."""
-    world = FakeServer()
-    world.bus.cut = True  # type: ignore[attr-defined]
+async def test_two_nodes_that_both_search_make_one_move() -> None:
+    """I16: the answers of two nodes that search have the same id, so only one is logged."""
+    fake = FakeServer()
+    fake.bus.cut = True  # type: ignore[attr-defined]
     answers = asyncio.Event()
 
     async def later(job: Job) -> str:
         await answers.wait()
         return await first_legal(job)
 
-    world.engines.answer = later
-    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+    fake.engines.answer = later
+    async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         await ada.ack(ada.move(room, 0, "b2"))
-        await world.engines.asked.wait()
-        await world.store.heartbeat("n1", -1)  # as if the first node had been silent
+        await fake.engines.asked.wait()
+        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await world.store.heartbeat("n1", -1)
+            await fake.store.heartbeat("n1", -1)
         await asyncio.sleep(0.5)
-        assert len(world.engines.jobs) == 2
+        assert len(fake.engines.jobs) == 2
         answers.set()
         await asyncio.sleep(40)
-        kinds = [json.loads(event.body)["kind"] for event in await world.store.events(room, 0)]
+        kinds = [json.loads(event.body)["kind"] for event in await fake.store.events(room, 0)]
         assert kinds.count("moved") == 2
-        assert (await world.store.find_command(room, CommandKey(AI_IDENTITY, "x"))) is None
+        assert (await fake.store.find_command(room, CommandKey(AI_IDENTITY, "x"))) is None
 
 
 @virtual
-async def test_the_ai_does_not_answer_at_once() -> None:
-    """The AI leaves 350 ms to see the previous move, and 700 ms between two AI seats."""
-    world = FakeServer()
-    world.settings = type(world.settings)(sole_node=False)
-    async with against_ai(world) as (_, room, ada):
+async def test_the_ai_waits_before_it_moves() -> None:
+    """The AI moves 350 ms after a person's move, so that people can see that move."""
+    fake = FakeServer()
+    fake.settings = type(fake.settings)(sole_node=False)
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         reply = await ada.until(
             lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1
         )
-        mine = next(m for m in ada.events() if m["kind"] == "moved")
-        assert 350 <= reply["at"] - mine["at"] < 500
+        first_move = next(m for m in ada.events() if m["kind"] == "moved")
+        assert 350 <= reply["at"] - first_move["at"] < 500
 
 
 @virtual
-async def test_thinking_goes_to_all_and_to_late_comers() -> None:
-    """`thinking` reaches every follower on every node and those who join later, but not after the
-    move.
-    """
-    world = FakeServer()
+async def test_thinking_reaches_all_followers_and_late_joiners() -> None:
+    """`thinking` reaches followers on all nodes and late joiners, but no one after the move."""
+    fake = FakeServer()
     answers = asyncio.Event()
 
     async def later(job: Job) -> str:
         await answers.wait()
         return await first_legal(job)
 
-    world.engines.answer = later
-    world.engines.warm = False
-    async with against_ai(world) as (_, room, ada), world.hub("n2") as other:
+    fake.engines.answer = later
+    fake.engines.warm = False
+    async with against_ai(fake) as (_, room, ada), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
-        for one in (ada, cyd):
-            assert (await one.until(lambda m: m["t"] == "thinking"))["state"] == "warming"
+        for client in (ada, cyd):
+            assert (await client.until(lambda m: m["t"] == "thinking"))["state"] == "warming"
         late = Client(other, "dan")
         await late.ack(late.join(room))
         assert [m["state"] for m in late.of("thinking")] == ["warming"]
@@ -342,23 +334,23 @@ async def test_thinking_goes_to_all_and_to_late_comers() -> None:
 
 
 @virtual
-async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
-    """The room receives the progress of the compilation with the search and between moves.
+async def test_a_room_receives_the_progress_of_the_compilation() -> None:
+    """Followers receive the progress of the compilation, during the search and between moves.
 
-    A shortened search is marked.
+    Searches of an uncompiled game are marked.
     """
-    world = FakeServer()
-    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
-    async with against_ai(world) as (_, room, ada):
+    fake = FakeServer()
+    fake.engines.warm, fake.engines.percent, fake.engines.warming = False, 40, True
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         seen = ada.of("thinking")
         assert [m["ready"] for m in seen] == [40] * len(seen)
         assert [m.get("warming", False) for m in seen] == [False, True, True]
-        world.engines.percent = 70
-        told = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
-        assert (told["state"], told["ply"], told.get("depth", 0)) == ("done", 1, 0)
-        world.engines.warm = True
+        fake.engines.percent = 70
+        message = await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 70)
+        assert (message["state"], message["ply"], message.get("depth", 0)) == ("done", 1, 0)
+        fake.engines.warm = True
         await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
         before = len(ada.of("thinking"))
         await asyncio.sleep(10)
@@ -367,47 +359,45 @@ async def test_a_room_hears_how_far_its_game_is_compiled() -> None:
 
 @virtual
 async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
-    """A room announces its game to the engines when it is created with an AI seat, or when an AI
-    sits down.
-    """
-    world = FakeServer()
-    async with world.hub() as hub:
+    """A room announces its game to the engines when it is created with an AI or gets one later."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         await ada.create(seats=(ME, AI1))
-        assert world.engines.expected[:1] == ["tic-tac-toe"]
-        world.engines.expected.clear()
+        assert fake.engines.expected[:1] == ["tic-tac-toe"]
+        fake.engines.expected.clear()
         room = await ada.create(seats=(ME, wire.OpenSeat()))
         await ada.ack(ada.join(room))
-        assert world.engines.expected == []
+        assert fake.engines.expected == []
         await ada.ack(wire.AddAi(id=ada.new_id(), room=room, seat=1, level=1))
-        assert world.engines.expected[:1] == ["tic-tac-toe"]
+        assert fake.engines.expected[:1] == ["tic-tac-toe"]
 
 
 @virtual
-async def test_a_game_that_is_compiled_with_the_ais_move_is_told_of() -> None:
-    """A game that becomes ready together with the AI's move is reported ready last."""
-    world = FakeServer()
-    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
-    async with against_ai(world) as (_, room, ada):
+async def test_a_game_that_is_compiled_with_the_ais_move_is_reported() -> None:
+    """Followers learn that a game is compiled even if that happens together with the AI's move."""
+    fake = FakeServer()
+    fake.engines.warm, fake.engines.percent, fake.engines.warming = False, 40, True
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 40)
-        world.engines.warm, world.engines.percent = True, 100
+        fake.engines.warm, fake.engines.percent = True, 100
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         await ada.until(lambda m: m["t"] == "thinking" and "ready" not in m)
 
 
 @virtual
-async def test_who_comes_back_hears_that_the_game_is_compiled() -> None:
-    """A player who was away when the game became ready is sent that it is."""
-    world = FakeServer()
-    world.engines.warm, world.engines.percent, world.engines.warming = False, 40, True
-    async with against_ai(world) as (_, room, ada):
+async def test_a_returning_player_learns_that_the_game_is_compiled() -> None:
+    """A player who was away when the game was compiled learns it when joining again."""
+    fake = FakeServer()
+    fake.engines.warm, fake.engines.percent, fake.engines.warming = False, 40, True
+    async with against_ai(fake) as (_, room, ada):
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         await ada.until(lambda m: m["t"] == "thinking" and m.get("ready") == 40 and m["ply"] == 1)
         ada.close()
         await asyncio.sleep(5)
-        world.engines.warm, world.engines.percent = True, 100
+        fake.engines.warm, fake.engines.percent = True, 100
         await asyncio.sleep(5)
         again = Client(ada.hub, "ada")
         await again.ack(again.join(room))

@@ -1,4 +1,4 @@
-"""What followers receive when they join, resume from any version, and come and go."""
+"""The messages that followers receive when they join, resume from any v, and leave."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from tests.support.two_players import OPEN, playing
 # --- joining --------------------------------------------------------------------------------------
 
 
-async def rich_room(world: FakeServer, hub: Hub) -> tuple[str, int]:
-    """A room with a long history of every kind, lines to spectators included, and its head."""
+async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int]:
+    """Creates a room with two matches and lines to spectators; returns it and its head."""
     ada, ben, cyd = (Client(hub, name) for name in ("ada", "ben", "cyd"))
     room = await ada.create("sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     await ada.ack(ada.sit(room, 1))
@@ -33,25 +33,26 @@ async def rich_room(world: FakeServer, hub: Hub) -> tuple[str, int]:
         await first.ack(first.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         await ben.ack(ben.plain(wire.Rematch, room))
-    return room, (await world.store.heads([room]))[room]
+    return room, (await fake.store.heads([room]))[room]
 
 
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
 @virtual
 async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
-    """Resuming from any version gives the later events in order, hidden ones for players, from
-    memory and from the store alike.
+    """A client that resumes from any v gets the later events, from memory or from the store.
+
+    Players get hidden events for lines to spectators.
     """
-    world = FakeServer()
-    async with world.hub() as hub, world.hub("n2") as fresh:
-        room, head = await rich_room(world, hub)
-        log = await world.store.events(room, 0)
-        for one in (hub, fresh):
+    fake = FakeServer()
+    async with fake.hub() as hub, fake.hub("n2") as fresh:
+        room, head = await create_room_with_history(fake, hub)
+        log = await fake.store.events(room, 0)
+        for node_hub in (hub, fresh):
             for since in range(1, head + 1):
-                client = Client(one, identity)
+                client = Client(node_hub, identity)
                 await client.ack(client.join(room, since))
                 joined = client.of("joined")[0]
-                assert (joined["v"], joined["epoch"]) == (head, world.store.epoch)
+                assert (joined["v"], joined["epoch"]) == (head, fake.store.epoch)
                 assert client.of("snapshot") == []
                 assert [m["v"] for m in client.events()] == list(range(since + 1, head + 1))
                 for message, entry in zip(client.events(), log[since:], strict=True):
@@ -63,14 +64,15 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
 
 
 @virtual
-async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
-    """I14: lines to spectators reach no player live, on resuming or in a snapshot, and the
-    numbering has no gap.
+async def test_spectators_lines_reach_no_player() -> None:
+    """I14: lines to spectators reach no player, neither live nor on resuming or in a snapshot.
+
+    The player's v has no gap.
     """
     async with playing() as (_, hub, room, ada, ben):
         cyd, dan = Client(hub, "cyd"), Client(hub, "dan")
-        for one in (cyd, dan):
-            await one.ack(one.join(room))
+        for client in (cyd, dan):
+            await client.ack(client.join(room))
         await cyd.ack(cyd.chat(room, "SECRET", "spectators"))
         assert (await dan.event("said"))["text"] == "SECRET"
         for player in (ada, ben):
@@ -83,10 +85,8 @@ async def test_no_event_is_told_of_that_may_not_be_seen() -> None:
 
 
 @virtual
-async def test_standing_up_opens_the_ears() -> None:
-    """A player who leaves their seat receives lines to spectators from then on; one who takes a
-    seat no longer does.
-    """
+async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
+    """A player who leaves the seat receives later lines to spectators, until they sit again."""
     async with playing() as (_, hub, room, ada, ben):
         cyd = Client(hub, "cyd")
         await cyd.ack(cyd.join(room))
@@ -102,7 +102,7 @@ async def test_standing_up_opens_the_ears() -> None:
 
 
 @virtual
-async def test_far_behind_is_a_snapshot() -> None:
+async def test_a_client_far_behind_receives_a_snapshot() -> None:
     """A client more than 500 events behind, at since 0, or above the head (a restored backup)
     receives a snapshot.
     """
@@ -129,27 +129,25 @@ async def test_far_behind_is_a_snapshot() -> None:
 
 
 @virtual
-async def test_behind_the_tail_is_read_from_the_store() -> None:
+async def test_events_before_the_tail_are_read_from_the_store() -> None:
     """Events that memory no longer has come from the store."""
-    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, _):
+    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=2))
         assert [m["v"] for m in client.events()] == list(range(3, 5 + 3 * TAIL))
-        reads = world.store.calls["events"]
+        reads = fake.store.calls["events"]
         client = Client(hub, "cyd")
         await client.ack(client.join(room, since=3 * TAIL))
-        assert world.store.calls["events"] == reads, "memory had them"
+        assert fake.store.calls["events"] == reads, "memory had them"
 
 
 @virtual
-async def test_another_epoch_is_a_snapshot() -> None:
-    """After a restore a version may mean something else: a client of another epoch gets a snapshot,
-    one of the same epoch resumes.
-    """
-    async with playing() as (world, hub, room, _, _):
-        for epoch, snapshots in (("another", 1), (world.store.epoch, 0), (None, 0)):
+async def test_a_client_of_another_epoch_receives_a_snapshot() -> None:
+    """A client of another epoch receives a snapshot; a client of the same epoch resumes."""
+    async with playing() as (fake, hub, room, _, _):
+        for epoch, snapshots in (("another", 1), (fake.store.epoch, 0), (None, 0)):
             client = Client(hub, "cyd")
             await client.ack(client.join(room, 2, epoch))
             assert len(client.of("snapshot")) == snapshots
@@ -157,13 +155,11 @@ async def test_another_epoch_is_a_snapshot() -> None:
 
 @virtual
 async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
-    """I6: a client that has seen a version on one node sees no less when it joins on a lagging
-    node.
-    """
-    async with playing() as (world, _, room, ada, _), world.hub("n2") as other:
+    """I6: a client that joins a lagging node with a higher v makes the node read the store."""
+    async with playing() as (fake, _, room, ada, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        world.bus.cut = True  # type: ignore[attr-defined]
+        fake.bus.cut = True  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 0, "b2"))
         moved = Client(other, "ada")
         await moved.ack(moved.join(room, since=5))
@@ -173,7 +169,7 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
 
 
 @virtual
-async def test_a_joiner_sees_what_there_is_to_see() -> None:
+async def test_a_joining_client_receives_the_whole_room() -> None:
     """A joining client receives the description, its seat, the board, its legal moves and the
     presence.
     """
@@ -188,12 +184,12 @@ async def test_a_joiner_sees_what_there_is_to_see() -> None:
             assert len(client.of("view")) == 1
             assert len(client.of("turn")) == turns
             assert len(client.of("presence")) == 1
-        assert ben.of("joined")[0].get("seat") is None, "he sat down later"
+        assert ben.of("joined")[0].get("seat") is None, "he took his seat later"
 
 
 @virtual
-async def test_joining_twice_is_joining_once() -> None:
-    """After joining twice, events come once each, and the second join resumes like the first."""
+async def test_a_client_that_joins_twice_gets_events_once() -> None:
+    """A client that joins twice receives each later event once."""
     async with playing() as (_, _, room, ada, ben):
         await ada.ack(ada.join(room, since=4))
         start = len(ada.messages)
@@ -207,21 +203,18 @@ async def test_leaving() -> None:
     """After the ack of `leave` nothing of the room arrives, and the seat stays taken."""
     async with playing() as (_world, _hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
-        heard = len(ada.messages)
+        received = len(ada.messages)
         await ben.ack(ben.chat(room, "where are you?"))
         await asyncio.sleep(1)
-        assert len(ada.messages) == heard
+        assert len(ada.messages) == received
         assert await ada.ack(ada.move(room, 0, "b2")) == 6
 
 
 @virtual
 async def test_an_unknown_room() -> None:
-    """Every command gets room.unknown.
-
-    A room that never existed and an unlisted one look the same (I15).
-    """
-    world = FakeServer()
-    async with world.hub() as hub:
+    """Every command for an unknown room gets room.unknown."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada = Client(hub, "ada")
         for command in (
             ada.join("nowhere"),
@@ -236,19 +229,19 @@ async def test_an_unknown_room() -> None:
 
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
-    """I20: a connection that closes while it joins follows nothing, so the room can be closed."""
-    async with playing(world=FakeServer().unlimited()) as (world, hub, room, ada, ben):
+    """I20: a connection that closes while it joins is not a follower, so the room can be closed."""
+    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")
-        gate = world.store.hold("events")
+        gate = fake.store.hold("events")
         cyd.say(cyd.join(room, since=1))
-        await world.store.waiting["events"].wait()
+        await fake.store.waiting["events"].wait()
         cyd.close()
         gate.set()
         await ada.ack(ada.chat(room, "y"))
-        for one in (ada, ben):
-            one.close()
+        for client in (ada, ben):
+            client.close()
         await asyncio.sleep(1)
         runner = hub.runner(room)
         assert runner is not None
@@ -262,8 +255,8 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
 @virtual
 async def test_presence() -> None:
     """Presence says which seats are connected (AI seats always are) and how many others watch."""
-    world = FakeServer()
-    async with world.hub() as hub:
+    fake = FakeServer()
+    async with fake.hub() as hub:
         ada, cyd = Client(hub, "ada"), Client(hub, "cyd")
         room = await ada.create()
         await ada.ack(ada.join(room))
@@ -308,27 +301,27 @@ async def test_presence_comes_once_to_each_follower() -> None:
 
 @virtual
 async def test_presence_across_nodes() -> None:
-    """Presence counts followers on other nodes, whichever node opened the room first."""
-    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+    """Presence counts the followers on all nodes."""
+    async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
         await ada.until(lambda m: m["t"] == "presence" and m["watching"] == 1)
         await cyd.until(
             lambda m: m["t"] == "presence" and m["seats"] == [True, True] and m["watching"] == 1
         )
-        heard = len(cyd.messages)
+        received = len(cyd.messages)
         ben.close()
-        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], heard)
+        await cyd.until(lambda m: m["t"] == "presence" and m["seats"] == [True, False], received)
 
 
 @virtual
 async def test_presence_before_the_room_is_read() -> None:
     """A bus message about a room that is being opened does no harm."""
-    async with playing() as (world, _, room, _, _), world.hub("n2") as other:
+    async with playing() as (fake, _, room, _, _), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
-        gate = world.store.hold("events")
+        gate = fake.store.hold("events")
         cyd.say(cyd.join(room))
-        await world.store.waiting["events"].wait()
+        await fake.store.waiting["events"].wait()
         runner = other.runner(room)
         assert runner is not None
         runner.receive(PresenceReport(room, "n9", frozenset({"ada"}), 3))

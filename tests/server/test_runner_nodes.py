@@ -1,4 +1,4 @@
-"""A room beside other nodes, with a bus that loses messages and a store that fails."""
+"""A room on several nodes, with a bus that loses messages and a store that fails."""
 
 import asyncio
 from typing import Any
@@ -20,41 +20,37 @@ from tests.support.two_players import playing
 
 @virtual
 async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
-    """Before a rejection the node checks the store's head, and decides the command
-    again if it lagged.
-    """
-    async with playing() as (world, _, room, ada, _ben), world.hub("n2") as other:
+    """A node that lagged behind the store decides a command again before it refuses it."""
+    async with playing() as (fake, _, room, ada, _ben), fake.hub("n2") as other:
         late = Client(other, "ben")
         await late.ack(late.join(room))
-        world.bus.cut = True  # type: ignore[attr-defined]
+        fake.bus.cut = True  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 0, "b2"))
-        assert await late.ack(late.move(room, 1, "a1")) == 6, "this node did not know of Ada's move"
-        assert await ada.ack(ada.move(room, 2, "c3")) == 7, "nor that one of Ben's"
+        assert await late.ack(late.move(room, 1, "a1")) == 6, "n2 had not received Ada's move"
+        assert await ada.ack(ada.move(room, 2, "c3")) == 7, "nor had n1 received Ben's"
         assert [m["v"] for m in late.events()] == [5, 6]
         assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
 
 
 class LateStore(FaultyStore):
-    """A second node's access to the same store, with late appends."""
+    """A second node's access to the same store, with faults and gates of its own."""
 
-    def __init__(self, world: FakeServer) -> None:
+    def __init__(self, fake: FakeServer) -> None:
         super().__init__()
         self.__dict__.update(
-            {**world.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}}
+            {**fake.store.__dict__, "faults": {}, "gates": {}, "waiting": {}, "calls": {}}
         )
 
 
 @virtual
-async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
-    """I1: two nodes that receive the same command both acknowledge it, even if one has to catch up
-    and finds it already committed.
-    """
-    async with playing() as (world, _, room, ada, ben):
-        late = LateStore(world)
-        async with world.hub("n2", store=late) as other:
+async def test_two_nodes_acknowledge_the_same_command() -> None:
+    """I1: two nodes that receive the same command give the same ack and log it once."""
+    async with playing() as (fake, _, room, ada, ben):
+        late = LateStore(fake)
+        async with fake.hub("n2", store=late) as other:
             again = Client(other, "ben")
             await again.ack(again.join(room))
-            world.bus.cut = True  # type: ignore[attr-defined]
+            fake.bus.cut = True  # type: ignore[attr-defined]
             await ada.ack(ada.move(room, 0, "b2"))
             gate = late.hold("append")
             again.say(again.move(room, 1, "a1", key="m"))
@@ -65,13 +61,13 @@ async def test_a_lagging_node_is_overtaken_with_the_very_same_command() -> None:
 
 
 @virtual
-async def test_of_two_nodes_at_once_one_wins() -> None:
+async def test_one_of_two_concurrent_nodes_wins() -> None:
     """Of two nodes that decide at the same version, the loser reads the winner's events and
     decides again. No version is missing.
     """
-    async with playing(world=FakeServer().unlimited()) as (world, _, room, ada, _):
-        world.bus.cut = True  # type: ignore[attr-defined]
-        async with world.hub("n2") as other:
+    async with playing(world=FakeServer().unlimited()) as (fake, _, room, ada, _):
+        fake.bus.cut = True  # type: ignore[attr-defined]
+        async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             await cyd.ack(cyd.join(room))
             for number in range(10):
@@ -79,35 +75,35 @@ async def test_of_two_nodes_at_once_one_wins() -> None:
                 answers = await asyncio.gather(ada.ask(one), cyd.ask(two))
                 assert [m["t"] for m in answers] == ["ack", "ack"]
                 assert {m["v"] for m in answers} == {5 + 2 * number, 6 + 2 * number}
-            log = await world.store.events(room, 4)
+            log = await fake.store.events(room, 4)
             assert [event.v for event in log] == list(range(5, 25))
             await cyd.at_v(24)
             assert [m["v"] for m in cyd.events()] == list(range(5, 25))
 
 
 @virtual
-async def test_a_node_that_always_loses_says_so() -> None:
+async def test_a_command_that_loses_five_times_is_refused() -> None:
     """After losing five times a command is refused with room.busy, and nothing is logged."""
-    async with playing() as (world, _, room, ada, _):
-        world.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
+    async with playing() as (fake, _, room, ada, _):
+        fake.store.fail("append", *[Fault(error=Conflict("somebody was faster"))] * 5)
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.ROOM_BUSY
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
 
 @virtual
-async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
-    """A gap makes the node read the log. Without a further message, polling the heads does."""
-    async with playing() as (world, _, room, ada, ben), world.hub("n2") as other:
+async def test_events_of_a_lost_message_are_read_from_the_log() -> None:
+    """A gap in v makes a node read the log; if no further message comes, the poll does."""
+    async with playing() as (fake, _, room, ada, ben), fake.hub("n2") as other:
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        world.bus.cut = True  # type: ignore[attr-defined]
+        fake.bus.cut = True  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 0, "b2"))
         await ben.ack(ben.move(room, 1, "a1"))
-        world.bus.cut = False  # type: ignore[attr-defined]
+        fake.bus.cut = False  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 2, "c3"))
         await cyd.at_v(7)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7]
-        world.bus.cut = True  # type: ignore[attr-defined]
+        fake.bus.cut = True  # type: ignore[attr-defined]
         await ben.ack(ben.move(room, 3, "a2"))
         await cyd.at_v(8)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7, 8]
@@ -115,14 +111,12 @@ async def test_a_lost_message_of_the_bus_is_made_up_for() -> None:
 
 @virtual
 async def test_double_late_and_forged_messages_of_the_bus() -> None:
-    """Known events are dropped, and a message that starts in the future makes the node read
-    the log, which decides.
-    """
-    async with playing() as (world, hub, room, ada, _):
+    """Known events are dropped; a message after a gap makes the node read the log instead."""
+    async with playing() as (fake, hub, room, ada, _):
         runner = hub.runner(room)
         assert runner is not None
         await ada.ack(ada.move(room, 0, "b2"))
-        log = tuple(await world.store.events(room, 0))
+        log = tuple(await fake.store.events(room, 0))
         forged = StoredEvent(9, 0, 0, b'{"kind":"seat_left","seat":0}')
         for message in (
             EventsAppended(room, "n9", log),
@@ -138,17 +132,17 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 
 
 @virtual
-async def test_a_full_mailbox_does_not_lose_news() -> None:
+async def test_a_full_mailbox_loses_no_events() -> None:
     """A bus message that finds the mailbox full makes the room read the log."""
     async with (
-        playing(world=FakeServer().unlimited()) as (world, _hub, room, ada, _),
-        world.hub("n2") as other,
+        playing(world=FakeServer().unlimited()) as (fake, _hub, room, ada, _),
+        fake.hub("n2") as other,
     ):
         cyd = Client(other, "cyd")
         await cyd.ack(cyd.join(room))
-        gate = world.store.hold("append")
+        gate = fake.store.hold("append")
         cyd.say(cyd.chat(room, "slow"))
-        await world.store.waiting["append"].wait()
+        await fake.store.waiting["append"].wait()
         for _ in range(MAILBOX_CAPACITY):
             cyd.say(cyd.chat(room, "x"))
         runner = other.runner(room)
@@ -168,8 +162,8 @@ async def test_a_failed_write_is_store_retry() -> None:
     """A failure before the write is store.retry with nothing logged, and the same id works
     later.
     """
-    async with playing() as (world, _, room, ada, ben):
-        world.store.fail("append")
+    async with playing() as (fake, _, room, ada, ben):
+        fake.store.fail("append")
         assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
         assert ada.events()[-1]["v"] == 4
         ada.messages.clear()
@@ -181,26 +175,26 @@ async def test_a_failed_write_is_store_retry() -> None:
 async def test_a_write_whose_outcome_is_unknown() -> None:
     """A failure after the write is store.retry.
 
-    Everyone still sees the move, and the same id gets its ack.
+    Followers still receive the move, and the same id gets its ack.
     """
-    async with playing() as (world, _, room, ada, ben):
-        world.store.fail("append", Fault(after=True))
+    async with playing() as (fake, _, room, ada, ben):
+        fake.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.STORE_RETRY
         await ben.event("moved")
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5
-        assert await world.store.heads([room]) == {room: 5}
+        assert await fake.store.heads([room]) == {room: 5}
 
 
 @virtual
-async def test_an_unknown_outcome_of_a_chat_line() -> None:
-    """For a command that would be accepted twice, the key decides."""
-    async with playing() as (world, _, room, ada, _):
-        world.store.fail("append", Fault(after=True))
+async def test_a_chat_line_whose_outcome_is_unknown() -> None:
+    """A line that was written but answered with store.retry is not logged again when repeated."""
+    async with playing() as (fake, _, room, ada, _):
+        fake.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.chat(room, "hello", key="c")) == Code.STORE_RETRY
         ada.messages.clear()
         assert await ada.ack(ada.chat(room, "hello", key="c")) == 5
-        assert await world.store.heads([room]) == {room: 5}
+        assert await fake.store.heads([room]) == {room: 5}
 
 
 @virtual
@@ -209,41 +203,37 @@ async def test_a_store_that_is_away_and_comes_back() -> None:
 
     The room catches up by itself when it is back.
     """
-    async with playing() as (world, _, room, ada, ben):
-        world.store.down = True
+    async with playing() as (fake, _, room, ada, ben):
+        fake.store.down = True
         for number in range(20):
             assert await ada.refused(ada.chat(room, f"line {number}")) == Code.STORE_RETRY
         assert await ben.refused(ben.join(room)) == Code.STORE_RETRY
         await asyncio.sleep(30)
-        world.store.down = False
+        fake.store.down = False
         await asyncio.sleep(2)
-        reads = world.store.calls["events"]
+        reads = fake.store.calls["events"]
         await asyncio.sleep(20)
-        assert world.store.calls["events"] == reads, "once it has looked, it does not go on looking"
+        assert fake.store.calls["events"] == reads, "it reads the log only once"
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
 
 
 @virtual
-async def test_a_room_that_cannot_be_read_is_told_and_tried_again() -> None:
-    """When the store fails while a room is opened, waiting requests get store.retry and the next
-    one opens the room.
-    """
-    async with playing() as (world, _, room, ada, _):
+async def test_a_room_that_cannot_be_read_is_opened_later() -> None:
+    """If the store fails while a room is opened, requests get store.retry; a later one opens it."""
+    async with playing() as (fake, _, room, ada, _):
         await ada.ack(ada.move(room, 0, "b2"))
-        async with world.hub("n2") as other:
+        async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
-            world.store.fail("head")
+            fake.store.fail("head")
             assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
-            world.store.fail("events")
+            fake.store.fail("events")
             assert await cyd.refused(cyd.join(room)) == Code.STORE_RETRY
             await cyd.ack(cyd.join(room))
 
 
 @virtual
-async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unexpected exception costs one command: server.fault for it, a log line, and the room
-    lives on.
-    """
+async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unexpected exception fails one command with server.fault; the room continues."""
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
             patch.setattr(runner_module, "projections", raises)
@@ -254,12 +244,12 @@ async def test_a_defect_costs_one_command(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @virtual
-async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
-    """An unreadable log entry, say of a newer version, is server.fault for that room only."""
-    async with playing() as (world, hub, room, ada, _):
+async def test_an_unreadable_log_affects_its_room_only() -> None:
+    """An unreadable log entry makes commands of its room server.fault; other rooms work."""
+    async with playing() as (fake, hub, room, ada, _):
         broken = StoredEvent(5, 0, 0, b'{"kind":"from_the_future"}')
-        await world.store.append(Append(room, 4, (broken,), "n9"))
-        async with world.hub("n2") as other:
+        await fake.store.append(Append(room, 4, (broken,), "n9"))
+        async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             for _ in range(3):
                 assert await cyd.refused(cyd.join(room)) == Code.SERVER_FAULT
@@ -270,8 +260,8 @@ async def test_a_log_that_cannot_be_read_costs_its_room_only() -> None:
 
 
 @virtual
-async def test_a_game_that_fails_ends_the_command_only() -> None:
-    """Game.fault changes nothing, and other commands of the room work."""
+async def test_a_game_that_fails_affects_the_command_only() -> None:
+    """A command that gets game.fault changes nothing; other commands of the room work."""
     broken = False
 
     def find(game_id: str) -> Any:
@@ -289,8 +279,8 @@ async def test_a_game_that_fails_ends_the_command_only() -> None:
 
 
 @virtual
-async def test_a_game_that_cannot_be_drawn_can_be_played() -> None:
-    """A fault in the view costs only the view: the move is acknowledged and sent."""
+async def test_a_game_without_a_working_view_can_be_played() -> None:
+    """If the view fails, moves are still acknowledged and sent, without a view."""
 
     def find(game_id: str) -> Any:
         return altered(game_id, {"view": raises, "move_view": raises, "board": raises})

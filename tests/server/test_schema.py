@@ -1,4 +1,4 @@
-"""Migrations that are interrupted."""
+"""Interrupted and unneeded migrations of a SQLite file."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from server.store.tables import metadata
 
 
 class Interrupted(BaseException):
-    """The process ends at this statement."""
+    """Raised instead of executing a statement, as if the process ended there."""
 
 
 @contextmanager
@@ -41,18 +41,18 @@ def tables(path: Path) -> set[str]:
         }
 
 
-def test_a_first_start_that_is_cut_short_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_migration_leaves_nothing(tmp_path: Path) -> None:
     """A migration that is interrupted at any statement leaves nothing behind, and the next start
     runs them all.
     """
-    statement, done = 0, False
-    while not done:
+    statement, is_complete = 0, False
+    while not is_complete:
         statement += 1
         path = tmp_path / f"{statement}.sqlite3"
         with interrupt_at(statement) as seen:
             try:
                 upgrade_sqlite(path)
-                done = True
+                is_complete = True
             except Interrupted:
                 assert tables(path) == set(), f"after {seen[:-1]}"
         upgrade_sqlite(path)

@@ -1,4 +1,4 @@
-"""One socket: hello first, one answer for each message, limits, no waiting for a slow reader."""
+"""One socket: hello, one answer for each message, rate limits, and slow readers."""
 
 import asyncio
 import json
@@ -24,9 +24,11 @@ ME, OPEN, AI1 = {"who": "me"}, {"who": "open"}, {"who": "ai", "level": 1}
 
 
 def session_of(node: Node, identity: str) -> Session:
-    """The server's end of a client's socket."""
-    (found,) = [one for one in node.running.sessions._open if one.identity == identity]
-    return found
+    """The session of a client's socket."""
+    (session,) = [
+        candidate for candidate in node.running.sessions._open if candidate.identity == identity
+    ]
+    return session
 
 
 # --- hello ----------------------------------------------------------------------------------------
@@ -36,8 +38,8 @@ async def test_hello_makes_a_guest() -> None:
     """`welcome` carries the identity, its name, the store's epoch, the time and, only this once,
     the secret token.
     """
-    async with serve() as node, node.socket() as one:
-        welcome = await one.hello(name="  Ada\u202e ")
+    async with serve() as node, node.socket() as client:
+        welcome = await client.hello(name="  Ada\u202e ")
         assert welcome["name"] == "Ada"
         assert welcome["epoch"] == node.world.store.epoch
         assert welcome["protocol"] == wire.PROTOCOL
@@ -53,14 +55,14 @@ async def test_a_token_gives_the_identity_back() -> None:
 
     The token is not sent again and the store does not contain it.
     """
-    async with serve() as node, node.guest(name="Ada") as one:
-        assert one.token
+    async with serve() as node, node.guest(name="Ada") as client:
+        assert client.token
         for name, shown in ((None, "Ada"), ("Countess", "Countess"), (None, "Countess")):
             async with node.socket() as other:
-                welcome = await other.hello(one.token, name)
-                assert (welcome["identity"], welcome["name"]) == (one.identity, shown)
+                welcome = await other.hello(client.token, name)
+                assert (welcome["identity"], welcome["name"]) == (client.identity, shown)
                 assert "token" not in welcome
-        assert one.token not in str(vars(node.world.store))
+        assert client.token not in str(vars(node.world.store))
 
 
 @pytest.mark.parametrize(
@@ -82,37 +84,37 @@ async def test_a_token_gives_the_identity_back() -> None:
 )
 async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
     """A refused hello gets a typed error, then 1008."""
-    async with serve() as node, node.socket() as one:
-        await one.send(first)
-        assert (await one.expect("error"))["code"] == code
-        assert (await one.closed())[0] == Close.POLICY
+    async with serve() as node, node.socket() as client:
+        await client.send(first)
+        assert (await client.expect("error"))["code"] == code
+        assert (await client.closed())[0] == Close.POLICY
         assert node.world.store._identities == {}
 
 
-async def test_hello_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends no hello in time is closed with 1008."""
+async def test_a_connection_without_hello_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that sends no hello in time is closed with 1008."""
     monkeypatch.setattr(session_module, "HELLO_TIMEOUT_S", 0.05)
-    async with serve() as node, node.socket() as one:
-        assert await one.closed() == (Close.POLICY, "say hello")
+    async with serve() as node, node.socket() as client:
+        assert await client.closed() == (Close.POLICY, "say hello")
 
 
-async def test_hello_once() -> None:
+async def test_a_second_hello_is_refused() -> None:
     """A second hello is an error, and the connection keeps its identity."""
-    async with serve() as node, node.guest() as one:
-        await one.send(wire.Hello(protocol=1, name="Somebody else"))
-        assert (await one.expect("error"))["code"] == Code.HELLO_TWICE
-        await one.send(wire.Ping(id="p"))
-        await one.expect("pong", id="p")
+    async with serve() as node, node.guest() as client:
+        await client.send(wire.Hello(protocol=1, name="Somebody else"))
+        assert (await client.expect("error"))["code"] == Code.HELLO_TWICE
+        await client.send(wire.Ping(id="p"))
+        await client.expect("pong", id="p")
 
 
 async def test_hello_without_a_store() -> None:
-    """Without the store, hello gets store.retry and 1012."""
-    world = FakeServer()
-    async with serve(world) as node, node.socket() as one:
-        world.store.fail("add_identity")
-        await one.send(wire.Hello(protocol=1))
-        assert (await one.expect("error"))["code"] == Code.STORE_RETRY
-        assert (await one.closed())[0] == Close.RESTARTING
+    """If the store fails, hello gets store.retry, and the connection is closed with 1012."""
+    fake = FakeServer()
+    async with serve(fake) as node, node.socket() as client:
+        fake.store.fail("add_identity")
+        await client.send(wire.Hello(protocol=1))
+        assert (await client.expect("error"))["code"] == Code.STORE_RETRY
+        assert (await client.closed())[0] == Close.RESTARTING
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -132,42 +134,42 @@ async def test_hello_without_a_store() -> None:
     ],
 )
 async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: str | None) -> None:
-    """A bad message gets an error with its id; the connection lives on and nothing changes."""
-    async with serve() as node, node.guest() as one:
-        await one.send(frame)
-        error = await one.receive()
+    """A bad message gets an error with its id; the connection stays open and nothing changes."""
+    async with serve() as node, node.guest() as client:
+        await client.send(frame)
+        error = await client.receive()
         assert (error["t"], error["code"], error["id"]) == ("error", code, key)
-        await one.send(wire.Ping(id="p"))
-        await one.expect("pong", id="p")
+        await client.send(wire.Ping(id="p"))
+        await client.expect("pong", id="p")
         assert node.world.store._rooms == {}
 
 
 async def test_a_frame_that_is_too_big_closes() -> None:
     """A frame that is too big closes the connection with 1009 before it is read completely."""
-    async with serve() as node, node.guest() as one:
-        await one.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
-        assert (await one.closed())[0] == Close.TOO_BIG
+    async with serve() as node, node.guest() as client:
+        await client.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
+        assert (await client.closed())[0] == Close.TOO_BIG
 
 
 async def test_every_command_is_answered_once() -> None:
     """I19: a hundred commands at once, good and bad, for several rooms, get one answer each, in
     order for each room.
     """
-    async with serve() as node, node.guest() as one:
-        rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
+    async with serve() as node, node.guest() as client:
+        rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
         keys = [f"k{n}" for n in range(120)]
         for n, key in enumerate(keys):
             room = [*rooms, "nowhere"][n % 4]
-            await one.send({"t": "chat", "id": key, "room": room, "text": "x" if n % 5 else ""})
+            await client.send({"t": "chat", "id": key, "room": room, "text": "x" if n % 5 else ""})
         answers: list[str] = []
         while len(answers) < len(keys):
-            message = await one.receive()
+            message = await client.receive()
             answers += [message["id"]] if message["t"] in ("ack", "error") else []
         assert sorted(answers) == sorted(keys)
         for n in range(4):
             assert [key for key in answers if key in keys[n::4]] == keys[n::4]
-        await one.send(wire.Ping(id="p"))
-        assert (await one.receive())["t"] == "pong"
+        await client.send(wire.Ping(id="p"))
+        assert (await client.receive())["t"] == "pong"
 
 
 async def test_a_match_by_socket() -> None:
@@ -181,25 +183,23 @@ async def test_a_match_by_socket() -> None:
         node.guest() as cyd,
     ):
         room = (await ada.ack("create", game="tic-tac-toe"))["room"]
-        for one in (ada, ben, cyd):
-            await one.ack("join", room=room)
+        for client in (ada, ben, cyd):
+            await client.ack("join", room=room)
         await ben.ack("sit", room=room, seat=1)
         for ply, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
             mover = (ada, ben)[ply % 2]
             await mover.ack("move", room=room, ply=ply, move=cell)
-        for one in (ada, ben, cyd):
-            if not any(m.get("kind") == "finished" for m in one.messages):
-                await one.expect("event", kind="finished")
-            assert [m["v"] for m in one.messages if m["t"] == "event"] == list(range(3, 11))
+        for client in (ada, ben, cyd):
+            if not any(m.get("kind") == "finished" for m in client.messages):
+                await client.expect("event", kind="finished")
+            assert [m["v"] for m in client.messages if m["t"] == "event"] == list(range(3, 11))
         assert [m["ply"] for m in ada.messages if m["t"] == "turn"] == [0, 2, 4]
         assert [m["ply"] for m in ben.messages if m["t"] == "turn"] == [1, 3]
         assert not any(m["t"] == "turn" for m in cyd.messages)
 
 
 async def test_a_socket_that_closes_is_forgotten() -> None:
-    """A closed socket loses its rooms, its place in the lobby and its session, and presence reports
-    it.
-    """
+    """A closed socket is removed from its rooms, lobby and sessions; presence reports it."""
     async with serve() as node, node.guest() as ada:
         room = (await ada.ack("create", game="sticks"))["room"]
         await ada.ack("join", room=room)
@@ -222,80 +222,80 @@ async def test_the_lobby_by_socket() -> None:
         room = (await ada.ack("create", game="sticks"))["room"]
         hidden = (await ada.ack("create", game="sticks", visibility="unlisted"))["room"]
         change = await eve.expect("lobby")
-        assert [one["room"] for one in change["rooms"]] == [room]
+        assert [entry["room"] for entry in change["rooms"]] == [room]
         await eve.ack("watch_lobby", on=False)
-        heard = len(eve.messages)
+        received = len(eve.messages)
         await ada.ack("create", game="sticks")
         node.world.store.fail("rooms")
         assert await eve.refused("watch_lobby") == Code.STORE_RETRY
         await eve.ack("watch_lobby")
         assert hidden not in json.dumps(eve.messages)
-        assert [m["t"] for m in eve.messages[heard:]] == ["error", "ack"]
+        assert [m["t"] for m in eve.messages[received:]] == ["error", "ack"]
 
 
 # --- limits ---------------------------------------------------------------------------------------
 
 
-async def test_too_many_messages() -> None:
+async def test_messages_beyond_the_rate_are_refused() -> None:
     """Each message beyond the burst is refused with its id.
 
-    After a while messages are served again.
+    Later messages are served again.
     """
-    async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as one:
+    async with serve(messages_burst=20, messages_per_s=50) as node, node.guest() as client:
         for n in range(60):
-            await one.send(wire.Ping(id=f"p{n}"))
-        answers = [await one.receive() for _ in range(60)]
+            await client.send(wire.Ping(id=f"p{n}"))
+        answers = [await client.receive() for _ in range(60)]
         assert [m["id"] for m in answers] == [f"p{n}" for n in range(60)]
         refused = [m for m in answers if m["t"] == "error"]
         assert {m["code"] for m in refused} == {Code.RATE_EXCEEDED}
         assert 20 <= len(refused) <= 40
-        while (await one.ask("leave", room="nowhere"))["code"] == Code.RATE_EXCEEDED:
+        while (await client.ask("leave", room="nowhere"))["code"] == Code.RATE_EXCEEDED:
             pass
 
 
-async def test_far_too_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that does not slow down is closed with 1008."""
+async def test_a_client_that_floods_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that keeps sending beyond the rate limit is closed with 1008."""
     monkeypatch.setattr(session_module, "MAX_EXCESS", 30)
-    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
+    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as client:
         for _ in range(100):
-            await one.send(wire.Ping())
-        code, _ = await one.closed()
+            await client.send(wire.Ping())
+        code, _ = await client.closed()
         assert code in (Close.POLICY, 1006)
-        assert len(one.messages) <= 40
+        assert len(client.messages) <= 40
 
 
 async def test_bad_frames_count_as_messages() -> None:
     """Malformed frames count for the limits."""
-    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as one:
+    async with serve(messages_burst=5, messages_per_s=1) as node, node.guest() as client:
         for _ in range(10):
-            await one.send("nonsense")
-        codes = [(await one.receive())["code"] for _ in range(10)]
+            await client.send("nonsense")
+        codes = [(await client.receive())["code"] for _ in range(10)]
         assert codes == [Code.FRAME_MALFORMED] * 5 + [Code.RATE_EXCEEDED] * 5
 
 
-async def test_so_many_rooms_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
-    Leaving one makes place; joining the same one again needs none.
+    After leaving one it may join another; joining the same one again needs no place.
     """
     monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
-    async with serve() as node, node.guest() as one:
-        rooms = [(await one.ack("create", game="sticks"))["room"] for _ in range(3)]
+    async with serve() as node, node.guest() as client:
+        rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
         for room in rooms[:2]:
-            await one.ack("join", room=room)
-        assert await one.refused("join", room=rooms[2]) == Code.ROOM_LIMIT
-        await one.ack("join", room=rooms[0])
-        await one.ack("leave", room=rooms[0])
-        await one.ack("join", room=rooms[2])
+            await client.ack("join", room=room)
+        assert await client.refused("join", room=rooms[2]) == Code.ROOM_LIMIT
+        await client.ack("join", room=rooms[0])
+        await client.ack("leave", room=rooms[0])
+        await client.ack("join", room=rooms[2])
 
 
-async def test_a_leave_that_was_refused_is_no_leave() -> None:
+async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
     """A client whose leave a busy room refused is still removed when its connection closes."""
-    world = FakeServer()
-    async with serve(world, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
+    fake = FakeServer()
+    async with serve(fake, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
         await cyd.ack("join", room=room)
-        gate = world.store.hold("append")
+        gate = fake.store.hold("append")
         for n in range(300):
             await ada.send({"t": "chat", "id": f"k{n}", "room": room, "text": "x"})
         while (await ada.expect("error"))["code"] != Code.ROOM_BUSY:
@@ -311,10 +311,8 @@ async def test_a_leave_that_was_refused_is_no_leave() -> None:
 
 
 @asynccontextmanager
-async def deaf(node: Node) -> AsyncIterator[Session]:
-    """The server's end of a connection that has said hello and then reads nothing, with small
-    buffers between.
-    """
+async def client_that_does_not_read(node: Node) -> AsyncIterator[Session]:
+    """The session of a client that sends hello and then reads nothing; with small buffers."""
     reader, writer = await asyncio.open_connection("127.0.0.1", node.running.port, limit=1024)
     writer.get_extra_info("socket").setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     writer.write(
@@ -336,11 +334,11 @@ async def deaf(node: Node) -> AsyncIterator[Session]:
         writer.close()
 
 
-async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
+async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
     KiB. Others notice nothing.
     """
-    async with serve() as node, node.guest() as fine, deaf(node) as session:
+    async with serve() as node, node.guest() as fine, client_that_does_not_read(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
@@ -348,7 +346,7 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
             held = transport.get_write_buffer_size()
             for _ in range(50):
                 session.send_ephemeral(frame)
-            assert transport.get_write_buffer_size() == held, "what may be missed is missed"
+            assert transport.get_write_buffer_size() == held, "ephemeral messages are skipped"
             while not session.closed:
                 assert transport.get_write_buffer_size() <= MAX_UNSENT_BYTES
                 session.send(frame)
@@ -361,13 +359,13 @@ async def test_a_slow_reader_misses_what_may_be_missed_and_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_the_end_does_not_wait_for_a_slow_reader(loop: str) -> None:
+def test_shutdown_does_not_wait_for_a_slow_reader(loop: str) -> None:
     """A client that does not read does not delay the server's end."""
 
     async def main() -> None:
         async with AsyncExitStack() as clients, AsyncExitStack() as nodes:
             node = await nodes.enter_async_context(serve())
-            session = await clients.enter_async_context(deaf(node))
+            session = await clients.enter_async_context(client_that_does_not_read(node))
             while session._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send(wire_frame("x" * 4000))
             await ends_within(nodes.aclose(), 6)
@@ -380,7 +378,7 @@ def wire_frame(text: str) -> bytes:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_silence_is_closed_and_pings_are_not(loop: str) -> None:
+def test_only_a_silent_connection_is_closed(loop: str) -> None:
     """A silent connection is closed with 1008 and a reason, on either event loop; one that pings is
     not.
     """
@@ -411,14 +409,14 @@ def run_on(loop: str, main: Any) -> None:
         runner.run(asyncio.wait_for(main(), 60))
 
 
-async def test_no_secret_is_logged_or_told() -> None:
+async def test_no_secret_is_logged_or_sent() -> None:
     """I14: a token is in no log line, in no message except its `welcome`, and in no error."""
     with structlog.testing.capture_logs() as logs:
         async with serve() as node, node.guest(name="Ada") as ada, node.guest() as ben:
             assert ada.token
             room = (await ada.ack("create", game="sticks", seats=[ME, OPEN]))["room"]
-            for one in (ada, ben):
-                await one.ack("join", room=room)
+            for client in (ada, ben):
+                await client.ack("join", room=room)
             await ben.ack("sit", room=room, seat=1)
             await ben.ack("chat", room=room, text="hello")
             await ada.ack("chat", room=room, text="hello")

@@ -1,6 +1,4 @@
-"""The end of a node: it accepts no connection once the first session is closed, and does not wait
-long for clients that do not answer.
-"""
+"""The shutdown of a node: it closes its port first, and does not wait long for clients."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -15,7 +13,7 @@ from server.protocol.codes import Close
 from tests.support.fake_server import FakeServer, virtual
 from tests.support.node import serve
 
-#: The shipped setting.
+#: The drain time, in seconds; that of the shipped configuration.
 DRAIN_S = 1.0
 #: Time limit for closing all sessions: half a second of the promised four is left for the rest.
 STOPPED_S = 3.5
@@ -41,47 +39,54 @@ class FakeSocket:
         self.aborted_s = asyncio.get_running_loop().time()
 
 
-@pytest.mark.parametrize("mute", [0, 1, 10])
+@pytest.mark.parametrize("silent_count", [0, 1, 10])
 @virtual
-async def test_whoever_does_not_answer_its_close_is_cut_off_in_time(mute: int) -> None:
-    """All sessions are asked to reconnect, spread over the drain; those that answer close in order
-    and the others are aborted, so that the end takes less than four seconds for any number of them.
+async def test_sessions_that_do_not_answer_their_close_are_aborted(silent_count: int) -> None:
+    """Shutdown closes all sessions in time, for any number of clients that do not answer.
+
+    Sessions that answer their close end in order; the others are aborted.
     """
     async with FakeServer().hub() as hub:
         sessions = Sessions(hub)
-        sockets = [FakeSocket(0.05) for _ in range(20)] + [FakeSocket(None) for _ in range(mute)]
+        sockets = [FakeSocket(0.05) for _ in range(20)] + [
+            FakeSocket(None) for _ in range(silent_count)
+        ]
         sessions._open = {
-            Session(cast(ServerConnection, one), hub, None, "192.0.2.1") for one in sockets
+            Session(cast(ServerConnection, fake_socket), hub, None, "192.0.2.1")
+            for fake_socket in sockets
         }
-        begun_s = asyncio.get_running_loop().time()
+        started_s = asyncio.get_running_loop().time()
         await sessions.drain(DRAIN_S)
-        took_s = asyncio.get_running_loop().time() - begun_s
-    assert took_s <= (STOPPED_S if mute else DRAIN_S + 0.1)
-    assert {one.code for one in sockets} == {Close.RESTARTING}
-    assert [one.aborted_s is None for one in sockets] == [True] * 20 + [False] * mute
-    assert all((one.closed_s is not None) == (one.aborted_s is None) for one in sockets)
+        duration_s = asyncio.get_running_loop().time() - started_s
+    assert duration_s <= (STOPPED_S if silent_count else DRAIN_S + 0.1)
+    assert {fake_socket.code for fake_socket in sockets} == {Close.RESTARTING}
+    assert [fake_socket.aborted_s is None for fake_socket in sockets] == [True] * 20 + [
+        False
+    ] * silent_count
+    assert all(
+        (fake_socket.closed_s is not None) == (fake_socket.aborted_s is None)
+        for fake_socket in sockets
+    )
     assert CLOSE_TIMEOUT_S + DRAIN_S <= STOPPED_S
 
 
-async def test_the_port_is_closed_before_the_first_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that is asked to reconnect finds the port closed instead of being sent away
-    twice.
-    """
+async def test_the_port_is_closed_before_the_first_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The port is closed before the first session, so that clients reconnect to another node."""
     events: list[str] = []
     drain = Sessions.drain
 
-    async def watched(self: Sessions, over_s: float) -> None:
+    async def try_to_connect(self: Sessions, over_s: float) -> None:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
             events.append("refused")
         else:
             writer.close()
-            events.append("let in")
+            events.append("accepted")
         await drain(self, over_s)
         events.append("drained")
 
-    monkeypatch.setattr(Sessions, "drain", watched)
+    monkeypatch.setattr(Sessions, "drain", try_to_connect)
     async with AsyncExitStack() as guests, AsyncExitStack() as nodes:
         node = await nodes.enter_async_context(serve())
         port = node.running.port

@@ -1,4 +1,4 @@
-"""The contract of server/store/base.py; a new backend joins `store` below and must pass."""
+"""The contract of server/store/base.py. A new backend is added to BACKENDS and must pass."""
 
 import asyncio
 import itertools
@@ -44,6 +44,7 @@ from tests.support.log_entries import (
     started,
 )
 
+#: The stores that are tested.
 BACKENDS = ["memory", "sqlite", "postgres"]
 
 
@@ -64,14 +65,14 @@ async def open_backend(name: str, request: pytest.FixtureRequest) -> AsyncIterat
 
 @pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    async with open_backend(request.param, request) as opened:
-        yield opened
+    async with open_backend(request.param, request) as store:
+        yield store
 
 
-async def outcome(work: Awaitable[object]) -> object:
-    """The awaitable's result, or the StoreError that it raises."""
+async def result_of(operation: Awaitable[object]) -> object:
+    """The operation's result, or the StoreError that it raises."""
     try:
-        return await work
+        return await operation
     except StoreError as error:
         return error
 
@@ -89,9 +90,7 @@ async def test_a_new_room_has_its_events_and_head(store: Store) -> None:
 
 
 async def test_an_unknown_room_has_nothing(store: Store) -> None:
-    """A room that was never made has no head, no events and no commands, and appending to it
-    fails.
-    """
+    """An unknown room has no head, events or commands, and an append to it is a Conflict."""
     assert await store.head("r1") is None
     assert await store.heads(["r1"]) == {}
     assert await store.events("r1", 0) == []
@@ -100,10 +99,8 @@ async def test_an_unknown_room_has_nothing(store: Store) -> None:
         await store.append(append("r1", 0))
 
 
-async def test_events_come_back_as_they_were(store: Store) -> None:
-    """Events keep v, time, audience and every byte of the body; head, node and wake-up are those of
-    the last append.
-    """
+async def test_events_are_stored_exactly(store: Store) -> None:
+    """Events keep v, time, audience and body; node and wake-up are those of the last append."""
     await store.create_room(new_room("r1"))
     strange = StoredEvent(
         3, NOW_MS + 5, SPECTATORS, '{"kind":"said","text":"Grüße\u2028\\u0000🎲"}'.encode()
@@ -138,19 +135,19 @@ async def test_an_append_to_another_v_is_a_conflict(store: Store) -> None:
     assert await store.rooms(9) == []
 
 
-async def test_of_many_writers_at_one_v_one_wins(store: Store) -> None:
-    """With many concurrent appends, v has no gap and each loser gets its error."""
+async def test_one_of_many_writers_at_one_v_wins(store: Store) -> None:
+    """Of many concurrent appends at one v, one is committed and the others are Conflicts."""
     await store.create_room(new_room("r1"))
     results = await asyncio.gather(
-        *(outcome(store.append(append("r1", 2, CommandKey("ada", str(n))))) for n in range(20))
+        *(result_of(store.append(append("r1", 2, CommandKey("ada", str(n))))) for n in range(20))
     )
-    assert [type(one) for one in results].count(Conflict) == 19
+    assert [type(result) for result in results].count(Conflict) == 19
     winner = results.index(None)
     assert [event.v for event in await store.events("r1", 0)] == [1, 2, 3]
     assert await store.find_command("r1", CommandKey("ada", str(winner))) == (3, 3)
 
 
-async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
+async def test_two_concurrent_appends_of_a_room_succeed(store: Store) -> None:
     """Two concurrent appends of one room that follow each other both succeed, in the order of the
     calls.
     """
@@ -159,7 +156,7 @@ async def test_a_room_may_be_written_twice_at_once(store: Store) -> None:
         store.append(append("r1", 2, node="n1")),
         store.append(append("r1", 3, node="n2")),
     )
-    assert list(await asyncio.gather(outcome(first), outcome(second))) == [None, None]
+    assert list(await asyncio.gather(result_of(first), result_of(second))) == [None, None]
     assert await store.head("r1") == RoomHead(4, "n2", None)
 
 
@@ -169,21 +166,19 @@ async def test_a_command_makes_events_once(store: Store) -> None:
     key = CommandKey("ada", "1")
     await store.append(append("r1", 2, key, count=2))
     assert await store.find_command("r1", key) == (3, 4)
-    with pytest.raises(Duplicate) as made:
+    with pytest.raises(Duplicate) as duplicate:
         await store.append(append("r1", 4, key, projections=[listing("no")]))
-    assert (made.value.first_v, made.value.last_v) == (3, 4)
+    assert (duplicate.value.first_v, duplicate.value.last_v) == (3, 4)
     assert await store.head("r1") == RoomHead(4, "n1", None)
     assert await store.rooms(9) == []
 
 
 async def test_a_late_repeated_command_is_refused(store: Store) -> None:
-    """A key that made events, sent again at an old v: Conflict or Duplicate; the key finds its
-    events.
-    """
+    """A repeated key at an old v is a Conflict or a Duplicate, and still finds its events."""
     await store.create_room(new_room("r1"))
     key = CommandKey("ada", "1")
     await store.append(append("r1", 2, key))
-    assert isinstance(await outcome(store.append(append("r1", 2, key))), Conflict | Duplicate)
+    assert isinstance(await result_of(store.append(append("r1", 2, key))), Conflict | Duplicate)
     assert await store.find_command("r1", key) == (3, 3)
     assert await store.head("r1") == RoomHead(3, "n1", None)
 
@@ -209,22 +204,22 @@ async def test_keys_and_texts_are_stored_exactly(store: Store) -> None:
         "\ufffd",
         "null",
     ]
-    for v, one in enumerate(ids, 1):
-        body = msgspec.json.encode({"kind": "said", "text": one})
+    for v, text in enumerate(ids, 1):
+        body = msgspec.json.encode({"kind": "said", "text": text})
         event = StoredEvent(v + 1, NOW_MS, EVERYONE, body)
         await store.append(
-            Append("r1", v, (event,), "n1", None, CommandKey(one, one), (listing(one),))
+            Append("r1", v, (event,), "n1", None, CommandKey(text, text), (listing(text),))
         )
-        await store.add_identity(Identity(one, one), one.encode(), NOW_MS)
-    for v, one in enumerate(ids, 1):
-        assert await store.find_command("r1", CommandKey(one, one)) == (v + 1, v + 1)
-        assert msgspec.json.decode((await store.events("r1", v, 1))[0].body)["text"] == one
-        assert await store.identity_by_token(one.encode()) == Identity(one, one, TODAY)
+        await store.add_identity(Identity(text, text), text.encode(), NOW_MS)
+    for v, text in enumerate(ids, 1):
+        assert await store.find_command("r1", CommandKey(text, text)) == (v + 1, v + 1)
+        assert msgspec.json.decode((await store.events("r1", v, 1))[0].body)["text"] == text
+        assert await store.identity_by_token(text.encode()) == Identity(text, text, TODAY)
     assert await store.find_command("r1", CommandKey("1", " 1")) is None
-    assert [one.summary for one in await store.rooms(1)] == [listing(ids[-1]).summary]
+    assert [room.summary for room in await store.rooms(1)] == [listing(ids[-1]).summary]
 
 
-async def test_keys_are_those_of_a_room_and_an_identity(store: Store) -> None:
+async def test_a_key_belongs_to_a_room_and_an_identity(store: Store) -> None:
     """The same id from another identity, or in another room, is another command."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r2"))
@@ -246,7 +241,7 @@ async def test_a_used_key_fails_alone(store: Store) -> None:
         append(f"r{n}", 3 if n == 4 else 2, used if n == 4 else CommandKey("ada", "new"))
         for n in range(10)
     ]
-    results = await asyncio.gather(*(outcome(store.append(one)) for one in appends))
+    results = await asyncio.gather(*(result_of(store.append(operation)) for operation in appends))
     assert isinstance(results[4], Duplicate)
     assert (results[4].first_v, results[4].last_v) == (3, 3)
     assert [one for n, one in enumerate(results) if n != 4] == [None] * 9
@@ -279,15 +274,13 @@ async def test_the_bus_key_is_made_once(store: Store) -> None:
 
 
 async def test_a_room_is_made_once(store: Store) -> None:
-    """A repeated (host, create_id) returns the room made before and makes none; concurrent calls
-    make one room.
-    """
+    """A repeated (host, create_id) returns the existing room; concurrent calls create one room."""
     assert await store.created_room("ada", "c1") is None
     results = await asyncio.gather(
         *(store.create_room(new_room(f"r{n}", "ada", "c1")) for n in range(8))
     )
     first = results.index(None)
-    assert [one for one in results if one is not None] == [f"r{first}"] * 7
+    assert [result for result in results if result is not None] == [f"r{first}"] * 7
     assert await store.create_room(new_room("r9", "ada", "c1")) == f"r{first}"
     assert await store.created_room("ada", "c1") == f"r{first}"
     assert await store.heads([f"r{n}" for n in range(10)]) == {f"r{first}": 2}
@@ -301,7 +294,7 @@ async def test_two_hosts_may_use_one_create_id(store: Store) -> None:
 
 
 async def test_a_room_id_is_never_used_twice(store: Store) -> None:
-    """If a random id repeats, the second room is refused as a whole and the first is unchanged."""
+    """A second room with an existing id is a Conflict and writes nothing."""
     await store.create_room(new_room("r1", "ada", "1"))
     with pytest.raises(Conflict):
         await store.create_room(new_room("r1", "ben", "1", projections=[listing("no")]))
@@ -333,7 +326,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
         None,
         None,
     )
-    assert [(one.room, one.summary) for one in await store.rooms(9)] == [
+    assert [(room.room, room.summary) for room in await store.rooms(9)] == [
         ("r1", listing("one").summary)
     ]
     thoughts = [Thought("m1", 4, 2, b"{}"), Thought("m1", 3, 1, b'{"score":3}')]
@@ -352,7 +345,7 @@ async def test_projections_change_with_their_events(store: Store) -> None:
     assert await store.thoughts("m2") == []
 
 
-async def test_all_or_nothing(store: Store) -> None:
+async def test_an_append_is_all_or_nothing(store: Store) -> None:
     """If one row of an append cannot be written, none is: no event, key, head or projection."""
     await store.create_room(new_room("r1", projections=[started("m1")]))
     rows: list[Projection] = [listing("no"), finished("m1"), started("m1")]
@@ -369,25 +362,24 @@ async def test_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """Rooms with the latest change first (a move is no change), at most `limit`, listed ones
-    only.
-    """
+    """`rooms` returns at most `limit` listed rooms, the last changed first; a move is no change."""
     for n in range(4):
         await store.create_room(
             new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)])
         )
     await store.append(append("r0", 2, at_ms=NOW_MS + 9, projections=[listing("0")]))
     await store.append(append("r1", 2, at_ms=NOW_MS + 99))
-    assert [(one.room, one.changed_ms) for one in await store.rooms(2)] == [
+    assert [(room.room, room.changed_ms) for room in await store.rooms(2)] == [
         ("r0", NOW_MS + 9),
         ("r3", NOW_MS + 3),
     ]
-    assert [one.room for one in await store.rooms(9)] == ["r0", "r3", "r1"]
+    assert [room.room for room in await store.rooms(9)] == ["r0", "r3", "r1"]
 
 
 async def test_matches_are_paged_by_cursor(store: Store) -> None:
-    """Finished public matches, newest first; equal times are ordered by id. No match is skipped or
-    repeated between pages, and new matches do not shift later pages.
+    """`matches` returns finished public matches, newest first, each once over all pages.
+
+    Matches that finish meanwhile do not shift later pages.
     """
     await store.create_room(new_room("r1", count=1))
     for n in range(9):
@@ -418,9 +410,7 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
 
 
 async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
-    """A room is taken over only if its wake-up is due and its node is dead; then it is the
-    taker's.
-    """
+    """A room whose wake-up is due and whose node is dead is taken over by the caller, once."""
     for node, alive_for_ms in (("alive", 60_000), ("dead", -1), ("me", 60_000)):
         await store.heartbeat(node, alive_for_ms)
     for room, node, due_ms in (
@@ -437,9 +427,10 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
     assert await store.due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
 
 
-async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) -> None:
-    """A wake-up that was due when the room's last event was written is due even if the taker's
-    clock is behind; any other waits for the clock.
+async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) -> None:
+    """A wake-up that was due at the room's last event is due even if the caller's clock is behind.
+
+    Any other wake-up depends on the caller's clock.
     """
     hour_ms = 3_600_000
     await store.create_room(
@@ -454,7 +445,7 @@ async def test_what_was_due_at_the_last_event_is_due_by_any_clock(store: Store) 
 
 
 async def test_the_nodes_that_are_alive(store: Store) -> None:
-    """Nodes whose heartbeat has expired are not alive, however long it was meant to hold."""
+    """`alive_nodes` returns the nodes whose last heartbeat has not expired."""
     assert await store.alive_nodes() == frozenset()
     for node, alive_for_ms in (("n1", 10_000), ("n2", 10_000), ("eternal", 10**9)):
         await store.heartbeat(node, alive_for_ms)
@@ -463,7 +454,7 @@ async def test_the_nodes_that_are_alive(store: Store) -> None:
     assert await store.alive_nodes() == {"n1", "eternal"}
 
 
-async def test_the_heads_of_very_many_rooms(store: Store) -> None:
+async def test_heads_of_40000_rooms(store: Store) -> None:
     """`heads` takes more ids than a driver accepts parameters."""
     await store.create_room(new_room("r1"))
     await store.create_room(new_room("r39999"))
@@ -471,7 +462,7 @@ async def test_the_heads_of_very_many_rooms(store: Store) -> None:
 
 
 async def test_a_heartbeat_returns_the_stores_time(store: Store) -> None:
-    """A heartbeat returns the store's clock in ms since 1970; here it is this machine's."""
+    """A heartbeat returns the store's clock, here this machine's, in ms since 1970."""
     before_ms = wall_clock_ms()
     times = [
         await store.heartbeat("n1", 1000),
@@ -487,11 +478,11 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
     for n in range(5):
         await store.create_room(new_room(f"r{n}", node="before", due_ms=NOW_MS))
     taken = [await store.due_rooms(NOW_MS, "me", all_nodes=True, limit=2) for _ in range(4)]
-    assert [len(one) for one in taken] == [2, 2, 1, 0]
+    assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
     assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
 
 
-async def test_a_due_room_is_taken_by_one(store: Store) -> None:
+async def test_one_node_takes_each_due_room(store: Store) -> None:
     """Of many nodes that take over at once, exactly one gets each room."""
     for n in range(30):
         await store.create_room(new_room(f"r{n}", node="dead", due_ms=NOW_MS))
@@ -504,7 +495,7 @@ async def test_a_due_room_is_taken_by_one(store: Store) -> None:
 
 
 async def test_taking_over_does_not_move_the_head(store: Store) -> None:
-    """The previous node may still append at the same v: the log decides, not the node."""
+    """After a takeover the previous node can still append at the same v."""
     await store.create_room(new_room("r1", node="slow", due_ms=NOW_MS))
     await store.due_rooms(NOW_MS, "me", all_nodes=False)
     await store.append(append("r1", 2, node="slow"))
@@ -515,9 +506,7 @@ async def test_taking_over_does_not_move_the_head(store: Store) -> None:
 
 
 async def test_identities_are_found_by_token(store: Store) -> None:
-    """Identities are found by token hash, under their latest name; an unknown token finds
-    nobody.
-    """
+    """An identity is found by its token's hash, with its latest name; unknown tokens give None."""
     await store.add_identity(Identity("a1", "Ada"), b"\x00hash\xff", NOW_MS)
     await store.add_identity(Identity("b1", "Ben"), b"other", NOW_MS)
     assert await store.identity_by_token(b"\x00hash\xff") == Identity("a1", "Ada", TODAY)
@@ -527,7 +516,7 @@ async def test_identities_are_found_by_token(store: Store) -> None:
     assert await store.identity_by_token(b"\x00hash") is None
 
 
-async def test_a_token_belongs_to_one(store: Store) -> None:
+async def test_a_token_belongs_to_one_identity(store: Store) -> None:
     """A second identity with the same token or id is refused."""
     await store.add_identity(Identity("a1", "Ada"), b"hash", NOW_MS)
     for identity, token_hash in ((Identity("b1", "Ben"), b"hash"), (Identity("a1", "Ben"), b"new")):
@@ -539,41 +528,40 @@ async def test_a_token_belongs_to_one(store: Store) -> None:
 
 # --- expiry ---------------------------------------------------------------------------------------
 
-#: A span whose `before_day` makes TODAY just old.
+#: A span in which rows that were last seen TODAY have just expired.
 SPAN = DaySpan(today=TODAY + 31, before_day=TODAY + 1)
 
 
 async def expire_guests(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
     """The identities that a full expiry round deletes."""
-    return await whole_round(store.expire_identities, span, limit)
+    return await run_full_round(store.expire_identities, span, limit)
 
 
 async def expire_rooms(store: Store, span: DaySpan = SPAN, limit: int = 500) -> list[str]:
     """The rooms that a full expiry round deletes."""
-    return await whole_round(store.expire_rooms, span, limit)
+    return await run_full_round(store.expire_rooms, span, limit)
 
 
-async def whole_round(
-    look: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int
+async def run_full_round(
+    expire: Callable[[str, DaySpan, int], Awaitable[Page]], span: DaySpan, limit: int
 ) -> list[str]:
-    gone: list[str] = []
+    """Expires page by page up to the last row; returns the deleted ids."""
+    deleted: list[str] = []
     after: str | None = ""
     while after is not None:
-        page = await look(after, span, limit)
+        page = await expire(after, span, limit)
         assert page.next is None or page.next > after
-        gone += page.deleted
+        deleted += page.deleted
         after = page.next
-    return gone
+    return deleted
 
 
 async def test_old_guests_who_never_sat_expire(store: Store) -> None:
-    """Guests last seen before the span expire, and their tokens find nobody; guests who sat or were
-    seen since stay.
-    """
+    """Guests last seen before the span expire with their tokens, unless they took a seat."""
     for name in ("gone", "sat", "seen"):
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
-    await store.mark_sat("sat")
-    await store.mark_sat("nobody")
+    await store.mark_permanent("sat")
+    await store.mark_permanent("nobody")
     assert await store.mark_identities_seen(["seen", "nobody"], TODAY + 1) == {"seen"}
     assert await expire_guests(store, DaySpan(TODAY + 30, TODAY)) == []
     assert await expire_guests(store) == ["gone"]
@@ -596,9 +584,7 @@ async def test_a_last_seen_day_never_decreases(store: Store) -> None:
 
 
 async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) -> None:
-    """A room without a match that was not seen for long is deleted with its log; a seen one stays,
-    and one that ever had a match stays for ever.
-    """
+    """A room last seen before the span is deleted with its log, unless it ever had a match."""
     for name in ("gone", "seen"):
         await store.create_room(new_room(name, projections=[listing(name)]))
     await store.create_room(new_room("played", projections=[started("m1"), finished("m1")]))
@@ -624,9 +610,7 @@ async def test_old_rooms_without_a_match_expire_with_their_logs(store: Store) ->
 
 
 async def test_rows_without_a_last_seen_day_count_from_today(store: Store) -> None:
-    """A room without a last seen day, as after a migration, expires a full period after the first
-    pass.
-    """
+    """A room without a last seen day expires a full period after the first expiry round."""
     await store.create_room(new_room("r1"))
     assert await expire_rooms(store) == []
     assert await store.head("r1") == RoomHead(2, "n1", None, SPAN.today)
@@ -634,13 +618,13 @@ async def test_rows_without_a_last_seen_day_count_from_today(store: Store) -> No
     assert await expire_rooms(store, DaySpan(SPAN.today + 8, SPAN.today + 1)) == ["r1"]
 
 
-async def test_a_round_goes_page_by_page(store: Store) -> None:
-    """A pass covers at most `limit` rows and a round all rows, for any page size."""
+async def test_a_round_of_the_expiry_has_pages(store: Store) -> None:
+    """An expiry page covers at most `limit` rows; a round covers all rows."""
     names = [f"n{number}" for number in range(7)]
     for name in names:
         await store.add_identity(Identity(name, name), name.encode(), NOW_MS)
         await store.create_room(new_room(name))
-    await store.mark_sat("n3")
+    await store.mark_permanent("n3")
     await store.mark_rooms_seen(names, TODAY)
     assert await store.expire_identities("", SPAN, 2) == Page(("n0", "n1"), "n1")
     assert await expire_guests(store, limit=2) == ["n2", "n4", "n5", "n6"]
@@ -649,8 +633,9 @@ async def test_a_round_goes_page_by_page(store: Store) -> None:
 
 
 async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
-    """Concurrent expiry, presence and appends: each row is deleted once, present ones stay, and
-    rooms and logs stay consistent.
+    """With concurrent expiry, marks and appends, each row is deleted once and marked rows stay.
+
+    Rooms and their logs stay consistent.
     """
     names = [f"n{number:02}" for number in range(30)]
     for name in names:
@@ -662,28 +647,26 @@ async def test_many_nodes_may_expire_rows_at_once(store: Store) -> None:
         asyncio.gather(*(expire_guests(store) for _ in range(4))),
         store.mark_rooms_seen(names[::2], SPAN.today),
         store.mark_identities_seen(names[1::2], SPAN.today),
-        asyncio.gather(*(outcome(store.append(append(name, 2))) for name in names)),
+        asyncio.gather(*(result_of(store.append(append(name, 2))) for name in names)),
     )
-    gone = sorted(itertools.chain(*rooms))
-    gone_guests = sorted(itertools.chain(*guests))
-    assert len(set(gone)) == len(gone)
-    assert len(set(gone_guests)) == len(gone_guests)
-    assert set(gone).isdisjoint(seen_rooms)
-    assert set(gone_guests).isdisjoint(seen_guests)
+    deleted_rooms = sorted(itertools.chain(*rooms))
+    deleted_guests = sorted(itertools.chain(*guests))
+    assert len(set(deleted_rooms)) == len(deleted_rooms)
+    assert len(set(deleted_guests)) == len(deleted_guests)
+    assert set(deleted_rooms).isdisjoint(seen_rooms)
+    assert set(deleted_guests).isdisjoint(seen_guests)
     heads = await store.heads(names)
-    assert heads.keys() == set(names) - set(gone)
-    for name, made in zip(names, appended, strict=True):
+    assert heads.keys() == set(names) - set(deleted_rooms)
+    for name, append_result in zip(names, appended, strict=True):
         assert len(await store.events(name, 0)) == heads.get(name, 0)
-        assert name not in heads or heads[name] == (3 if made is None else 2)
+        assert name not in heads or heads[name] == (3 if append_result is None else 2)
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 async def test_a_deletion_checks_its_rows_again(
     backend: str, request: pytest.FixtureRequest
 ) -> None:
-    """A row that changed after its page was read stays: a room that was seen, grew or began a
-    match, and a guest who was seen or sat.
-    """
+    """A row that changed after its page was read is not deleted."""
     async with open_backend(backend, request) as store:
         assert isinstance(store, SqlStore)
         names = ["seen", "grew", "played", "gone"]
@@ -693,15 +676,15 @@ async def test_a_deletion_checks_its_rows_again(
         await store.mark_rooms_seen(names, TODAY)
         await store.mark_rooms_seen(["seen"], SPAN.today)
         await store.mark_identities_seen(["seen"], SPAN.today)
-        await store.mark_sat("played")
+        await store.mark_permanent("played")
         await store.append(append("grew", 2))
         await store.append(append("played", 2, projections=[started("m1", 3)]))
         heads = dict.fromkeys(names, 2) | {"played": 3}
         assert await store._run_write(
-            lambda one: expiry.delete_rooms(one, heads, SPAN.before_day)
+            lambda connection: expiry.delete_rooms(connection, heads, SPAN.before_day)
         ) == ["gone"]
         assert await store.heads(names) == {"seen": 2, "grew": 3, "played": 3}
-        gone = await store._run_write(
-            lambda one: expiry.delete_identities(one, names, SPAN.before_day)
+        deleted = await store._run_write(
+            lambda connection: expiry.delete_identities(connection, names, SPAN.before_day)
         )
-        assert sorted(gone) == ["gone", "grew"]
+        assert sorted(deleted) == ["gone", "grew"]

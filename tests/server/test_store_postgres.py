@@ -1,4 +1,4 @@
-"""The PostgreSQL store beyond the contract: two nodes, locks, broken connections."""
+"""The PostgreSQL store beyond the contract: two nodes, locks and broken connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -47,14 +47,14 @@ async def test_two_nodes_race_for_the_same_rooms(
     postgres: Postgres, database: str, appends: int
 ) -> None:
     """Four writers on two nodes race for two rooms: v has no gap, and each command is in the
-    log once, at the v that its writer was told.
+    log once, at the v that its writer got.
     """
     url = postgres.url(database)
-    async with open_postgres(url) as one, open_postgres(url) as two:
+    async with open_postgres(url) as first, open_postgres(url) as second:
         rooms = ["r1", "r2"]
         for room in rooms:
-            await one.create_room(new_room(room, count=1))
-        told: dict[bytes, tuple[str, int]] = {}
+            await first.create_room(new_room(room, count=1))
+        acked: dict[bytes, tuple[str, int]] = {}
         conflicts = 0
 
         async def play(store: Store, name: str) -> None:
@@ -63,55 +63,59 @@ async def test_two_nodes_race_for_the_same_rooms(
                 room, body = rooms[n % 2], b'{"n":"%b %d"}' % (name.encode(), n)
                 lost, v = await insist(store, room, CommandKey(name, str(n)), body, 60)
                 conflicts += lost
-                told[body] = (room, v)
+                acked[body] = (room, v)
 
-        await asyncio.gather(play(one, "ada"), play(one, "ben"), play(two, "cyd"), play(two, "dan"))
+        await asyncio.gather(
+            play(first, "ada"), play(first, "ben"), play(second, "cyd"), play(second, "dan")
+        )
         for room in rooms:
-            events = await log(two, room)
+            events = await log(second, room)
             assert [event.v for event in events] == list(range(1, 2 * appends + 2))
             assert {event.body: (room, event.v) for event in events[1:]} == {
-                body: at for body, at in told.items() if at[0] == room
+                body: at for body, at in acked.items() if at[0] == room
             }
-        assert conflicts > appends // 5, "it is a race only if they are in each other's way"
+        assert conflicts > appends // 5, "the writers conflicted too rarely for a race"
 
 
 async def test_groups_of_two_nodes_that_overlap_do_not_deadlock(
     postgres: Postgres, database: str
 ) -> None:
-    """Groups over the same rooms in opposite orders, paused half-way: each waits for the other at
-    the first common room, so no deadlock needs detection.
+    """Groups over the same rooms in opposite orders, paused half-way, wait for
+    each other at the first common room, without a deadlock.
     """
-    url, patient = postgres.url(database), Limits(statement_s=20.0, lock_s=20.0)
+    url, long_limits = postgres.url(database), Limits(statement_s=20.0, lock_s=20.0)
     async with (
-        open_postgres(url, patient) as one,
-        open_postgres(url, patient) as two,
+        open_postgres(url, long_limits) as first,
+        open_postgres(url, long_limits) as second,
         postgres.session(database) as other,
         postgres.session(database) as session,
     ):
         rooms = [f"r{n:03}" for n in range(60)]
-        await asyncio.gather(*(one.create_room(new_room(room)) for room in rooms))
+        await asyncio.gather(*(first.create_room(new_room(room)) for room in rooms))
         async with other.transaction():
             await other.execute("SELECT FROM rooms WHERE id = 'r030' FOR UPDATE")
-            writes = [outcome(one.append(append(room, 2))) for room in rooms]
-            writes += [outcome(two.append(append(room, 2))) for room in reversed(rooms)]
+            writes = [outcome(first.append(append(room, 2))) for room in rooms]
+            writes += [outcome(second.append(append(room, 2))) for room in reversed(rooms)]
             writing = [asyncio.create_task(write) for write in writes]
             while await session.fetchval(WAITING) < 2:
                 assert not any(task.done() for task in writing)
         results = await asyncio.gather(*writing)
-        assert [type(one) for one in results].count(type(None)) == 60
-        assert [type(one) for one in results].count(Conflict) == 60
-        assert set((await two.heads(rooms)).values()) == {3}
+        assert [type(result) for result in results].count(type(None)) == 60
+        assert [type(result) for result in results].count(Conflict) == 60
+        assert set((await second.heads(rooms)).values()) == {3}
         assert await session.fetchval(DEADLOCKS) == 0
 
 
+#: The number of sessions that wait for a lock.
 WAITING = (
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
+#: The number of deadlocks in this database.
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
-async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, database: str) -> None:
+async def test_rooms_are_locked_in_the_order_of_the_rows(postgres: Postgres, database: str) -> None:
     """The query plan that prevents deadlocks locks rooms by index, one after the other."""
     async with postgres.session(database) as session:
         for name, value in pg.WRITER_SETTINGS.items():
@@ -124,6 +128,7 @@ async def test_the_order_of_locks_is_that_of_the_rows(postgres: Postgres, databa
         assert "Hash Join" not in plan
 
 
+#: Empty parameters of the append statement.
 NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
 
 
@@ -136,7 +141,7 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         for n in range(8):
             await store.create_room(new_room(f"r{n}", projections=[started(f"m{n}")]))
         await store.append(append("r1", 2, CommandKey("ada", "used"), count=2))
-        work = [
+        operations = [
             append("r0", 2, CommandKey("ada", "1")),
             append("r1", 4, CommandKey("ada", "used")),
             append("r2", 1, CommandKey("ada", "1")),
@@ -156,8 +161,10 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
                 projections=[listing("six"), started("n6"), finished("n6")],
             ),
         ]
-        results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
-        assert [type(one) for one in results] == [
+        results = await asyncio.gather(
+            *(outcome(store.append(operation)) for operation in operations)
+        )
+        assert [type(result) for result in results] == [
             type(None), Duplicate, Conflict, Conflict, StoreUnavailable, type(None), Conflict,
             type(None),
         ]  # fmt: skip
@@ -166,34 +173,36 @@ async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> 
         assert await store.heads([f"r{n}" for n in range(8)]) == dict(zip(
             [f"r{n}" for n in range(8)], [3, 4, 2, 2, 2, 3, 3, 2], strict=True
         ))  # fmt: skip
-        six = await store.match("n6")
-        assert six is not None
-        assert six.plies == 7
+        match = await store.match("n6")
+        assert match is not None
+        assert match.plies == 7
 
 
-async def test_a_group_with_losers_is_one_statement(
+async def test_a_group_with_conflicts_is_one_statement(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Conflicts and used keys, behind and ahead of the head, cost the group no second attempt."""
+    """A group with conflicts and used keys is committed by one statement."""
     groups: list[int] = []
 
-    async def counted(link: Any, some: list[Append], skip_locked: bool = False) -> Any:
-        groups.append(len(some))
-        return await commit_appends(link, some, skip_locked)
+    async def counted(link: Any, appends: list[Append], skip_locked: bool = False) -> Any:
+        groups.append(len(appends))
+        return await commit_appends(link, appends, skip_locked)
 
     monkeypatch.setattr(pg, "commit_appends", counted)
     async with open_postgres(postgres.url(database)) as store:
         await asyncio.gather(*(store.create_room(new_room(f"r{n}")) for n in range(6)))
         await store.append(append("r1", 2, CommandKey("ada", "used")))
-        work = [
+        operations = [
             append("r0", 2), append("r1", 3, CommandKey("ada", "used")), append("r2", 1),
             append("r3", 3),
             append("r4", 2, CommandKey("ada", "1")), append("r5", 0),
         ]  # fmt: skip
-        results = await asyncio.gather(*(outcome(store.append(one)) for one in work))
+        results = await asyncio.gather(
+            *(outcome(store.append(operation)) for operation in operations)
+        )
         assert groups == [1, 6]
         kinds = [type(None), Duplicate, Conflict, Conflict, type(None), Conflict]
-        assert [type(one) for one in results] == kinds
+        assert [type(result) for result in results] == kinds
         assert sorted((await store.heads([f"r{n}" for n in range(6)])).items()) == sorted(
             {"r0": 3, "r1": 3, "r2": 2, "r3": 2, "r4": 3, "r5": 2}.items()
         )
@@ -203,7 +212,7 @@ async def test_a_group_with_losers_is_one_statement(
 # --- locks and time-outs --------------------------------------------------------------------------
 
 
-async def test_a_locked_room_holds_up_no_other(postgres: Postgres, database: str) -> None:
+async def test_a_locked_room_delays_no_other(postgres: Postgres, database: str) -> None:
     """While another session holds a room's row, appends to it fail as StoreUnavailable within
     the lock timeout, and the rest of their group is committed; later appends succeed.
     """
@@ -248,7 +257,7 @@ async def test_a_locked_table_is_reported_in_time(postgres: Postgres, database: 
 
 
 async def test_a_slow_statement_is_reported(postgres: Postgres, database: str) -> None:
-    """A statement is cancelled at the statement timeout, on the server too."""
+    """A statement that reaches the statement timeout fails and is cancelled on the server."""
     limits = Limits(statement_s=0.2, lock_s=5.0)
     async with (
         open_postgres(postgres.url(database), limits) as store,
@@ -289,15 +298,15 @@ async def test_a_busy_pool_is_reported(postgres: Postgres, database: str) -> Non
 async def test_a_rolled_back_group_is_tried_again(
     postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deadlock or serialization failure is retried instead of reported; but not for ever."""
+    """A deadlock or serialization failure is retried a limited number of times."""
     import asyncpg
 
     errors: list[Exception] = []
 
-    async def failing(link: Any, some: list[Append], skip_locked: bool = False) -> Any:
+    async def failing(link: Any, appends: list[Append], skip_locked: bool = False) -> Any:
         if errors:
             raise errors.pop()
-        return await commit_appends(link, some, skip_locked)
+        return await commit_appends(link, appends, skip_locked)
 
     monkeypatch.setattr(pg, "commit_appends", failing)
     async with open_postgres(postgres.url(database)) as store:
@@ -331,8 +340,9 @@ async def over_proxy(
 async def test_a_commit_on_a_broken_connection_happens_once(
     postgres: Postgres, database: str
 ) -> None:
-    """Wherever the connection is cut, at every byte of request and answer, the append happens
-    once, and its writer learns so by success or by its key.
+    """Wherever the connection is cut during an append, it is committed once.
+
+    The append succeeds or raises Duplicate with its v.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.append(append("r1", 2, CommandKey("ada", "warm")))
@@ -347,14 +357,14 @@ async def test_a_commit_on_a_broken_connection_happens_once(
             ):
                 key = CommandKey("ada", f"{toward} {count}")
                 cut = proxy.cut_after(toward, count)
-                told = await outcome(store.append(append("r1", v, key)))
-                kinds.append(type(told).__name__)
+                result = await outcome(store.append(append("r1", v, key)))
+                kinds.append(type(result).__name__)
                 assert cut.is_set()
-                made = await store.find_command("r1", key)
-                assert made == (v + 1, v + 1), (toward, count, told)
-                if told is not None:
-                    assert isinstance(told, Duplicate), told
-                    assert (told.first_v, told.last_v) == made
+                v_range = await store.find_command("r1", key)
+                assert v_range == (v + 1, v + 1), (toward, count, result)
+                if result is not None:
+                    assert isinstance(result, Duplicate), result
+                    assert (result.first_v, result.last_v) == v_range
                 v += 1
         assert [event.v for event in await log(store, "r1")] == list(range(1, v + 1))
         assert set(kinds) == {"NoneType", "Duplicate"}, (
@@ -365,8 +375,9 @@ async def test_a_commit_on_a_broken_connection_happens_once(
 async def test_an_append_without_a_key_stays_unknown_after_a_cut(
     postgres: Postgres, database: str
 ) -> None:
-    """An append without a command key is never sent twice and fails as StoreUnavailable; those with
-    a key in its group succeed.
+    """After a cut, an append without a command key is not sent again and is StoreUnavailable.
+
+    Appends of its group that have a key are resolved by their keys.
     """
     async with over_proxy(postgres, database) as (store, proxy):
         await store.create_room(new_room("r2"))
@@ -386,9 +397,7 @@ async def test_an_append_without_a_key_stays_unknown_after_a_cut(
 async def test_a_room_is_made_once_on_a_broken_connection(
     postgres: Postgres, database: str
 ) -> None:
-    """Cut before or after the commit, the room exists with its events, and its maker gets a
-    success.
-    """
+    """If the connection is cut before or after the commit, create_room creates the room once."""
     async with over_proxy(postgres, database) as (store, proxy):
         for n, (toward, count) in enumerate(
             ((Toward.SERVER, 40), (Toward.CLIENT, 1), (Toward.SERVER, 300))
@@ -401,26 +410,24 @@ async def test_a_room_is_made_once_on_a_broken_connection(
             assert await store.events(f"new{n}", 0) == list(entries(1, 2))
 
 
-async def test_a_frozen_connection_is_given_up_in_time(postgres: Postgres, database: str) -> None:
-    """When a server stops answering, reads and writes fail as StoreUnavailable in time; then the
-    store reconnects.
-    """
+async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) -> None:
+    """Reads and writes on a frozen connection fail in time; then the store reconnects."""
     async with over_proxy(
         postgres, database, Limits(connect_s=0.5, statement_s=0.2, lock_s=0.1)
     ) as (store, proxy):
         await store.head("r1")
         proxy.freeze()
-        asked = [store.append(append("r1", 2, CommandKey("ada", "1"))), store.head("r1")]
+        operations = [store.append(append("r1", 2, CommandKey("ada", "1"))), store.head("r1")]
         async with stopped_clock() as clock:
-            asking = asyncio.gather(*(outcome(one) for one in asked))
-            await clock.until(asking.done, within_s=5)
-        assert [type(one) for one in await asking] == [StoreUnavailable] * 2
+            waiting = asyncio.gather(*(outcome(operation) for operation in operations))
+            await clock.until(waiting.done, within_s=5)
+        assert [type(result) for result in await waiting] == [StoreUnavailable] * 2
         assert await insist(store, "r1", CommandKey("ada", "1"), entries(3)[0].body) == (0, 3)
         assert await store.events("r1", 0) == list(entries(1, 3))
 
 
 async def test_reads_survive_closed_connections(postgres: Postgres, database: str) -> None:
-    """Connections that the server closed while idle or in the middle of a read cause no error."""
+    """Reads and writes succeed after the server has closed the store's idle connections."""
     async with open_postgres(postgres.url(database)) as store, postgres.session(database) as other:
         await store.create_room(new_room("r1"))
         for v in range(2, 5):
@@ -432,9 +439,7 @@ async def test_reads_survive_closed_connections(postgres: Postgres, database: st
 
 
 async def test_a_lost_answer_of_a_takeover_is_repeated(postgres: Postgres, database: str) -> None:
-    """If the answer to a takeover is lost, the next call returns those rooms: no other node would
-    wake them.
-    """
+    """If the answer to a takeover is lost, the next call returns its rooms again."""
     async with over_proxy(postgres, database) as (store, proxy):
         await store.heartbeat("me", 60_000)
         for n in range(3):

@@ -1,4 +1,4 @@
-"""The PostgreSQL store with servers that fail, and with servers that cannot be used."""
+"""The PostgreSQL store with servers that fail and with servers that it cannot use."""
 
 import asyncio
 import shutil
@@ -21,7 +21,7 @@ from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock
 from tests.support.log_entries import QUICK_TIMING, append, entries, insist, log, new_room, outcome
 
-# --- servers that go ------------------------------------------------------------------------------
+# --- servers that fail ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["kill", "fast", pytest.param("immediate", marks=pytest.mark.long)])
@@ -32,7 +32,7 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
     async with durable.database() as database, open_postgres(durable.url(database)) as store:
         rooms = [f"r{n}" for n in range(20)]
         await asyncio.gather(*(store.create_room(new_room(room, count=1)) for room in rooms))
-        stop, going = asyncio.Event(), asyncio.Event()
+        stop, is_under_load = asyncio.Event(), asyncio.Event()
         written: dict[str, list[int]] = {room: [] for room in rooms}
 
         async def play(room: str) -> None:
@@ -43,16 +43,16 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
                 )
                 n += 1
                 if n == 10:
-                    going.set()
+                    is_under_load.set()
 
         playing = [asyncio.create_task(play(room)) for room in rooms]
-        await going.wait()
+        await is_under_load.wait()
         await asyncio.to_thread(durable.kill if end == "kill" else lambda: durable.stop(end))
-        for asked in (store.append(append("nowhere", 0)), store.check()):
+        for operation in (store.append(append("nowhere", 0)), store.check()):
             async with stopped_clock() as clock:
-                asking = asyncio.create_task(outcome(asked))
-                await clock.until(asking.done, within_s=2)
-            assert isinstance(await asking, StoreUnavailable)
+                waiting = asyncio.create_task(outcome(operation))
+                await clock.until(waiting.done, within_s=2)
+            assert isinstance(await waiting, StoreUnavailable)
         await asyncio.to_thread(durable.start)
         stop.set()
         await asyncio.gather(*playing)
@@ -66,12 +66,8 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
 
 
 @pytest.mark.parametrize("turns", [1, pytest.param(20, marks=pytest.mark.long)])
-async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
-    durable: Postgres, turns: int
-) -> None:
-    """A database that freezes and resumes: writes and reads fail as StoreUnavailable in time,
-    and afterwards each command has happened once, also when it was sent again.
-    """
+async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, turns: int) -> None:
+    """Writes and reads of a frozen server fail in time; later each command is logged once."""
     limits = Limits(connect_s=0.5, statement_s=0.4, lock_s=0.2)
     async with (
         durable.database() as database,
@@ -91,16 +87,19 @@ async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
                 async with stopped_clock() as clock:
                     writes = asyncio.gather(*writing)
                     await clock.until(writes.done, within_s=2)
-                    assert {type(one) for one in await writes} <= {StoreUnavailable, type(None)}
+                    assert {type(write_) for write_ in await writes} <= {
+                        StoreUnavailable,
+                        type(None),
+                    }
                     reading = asyncio.create_task(outcome(store.head("r1")))
                     await clock.until(reading.done, within_s=2)
                     assert isinstance(await reading, StoreUnavailable)
             finally:
                 durable.resume()
-            made = await asyncio.gather(
+            results = await asyncio.gather(
                 *(insist(store, room, key, b'{"kind":"danced"}') for room in rooms)
             )
-            assert [v for _, v in made] == [turn + 2] * len(rooms)
+            assert [v for _, v in results] == [turn + 2] * len(rooms)
         assert set((await store.heads(rooms)).values()) == {turns + 1}
 
 
@@ -108,17 +107,17 @@ async def test_a_frozen_server_is_given_up_in_time_and_repeats_nothing(
 
 
 async def refusal(address: str, limits: Limits = QUICK_TIMING) -> str:
-    """The reason why a store cannot be opened; asserts that no part of it holds the password."""
+    """The message of a store that cannot be opened; asserts that no error contains a password."""
     with pytest.raises(StoreUnavailable) as caught:
         async with open_postgres(address, limits):
             raise AssertionError("it was opened")
     error: BaseException | None = caught.value
-    said = ""
+    texts = ""
     while error is not None:
-        said += f"{error!r} {error}"
+        texts += f"{error!r} {error}"
         error = error.__cause__ or error.__context__
     for secret in (PASSWORD, "a-secret", "wrong-secret"):
-        assert secret not in said
+        assert secret not in texts
     return str(caught.value)
 
 
@@ -137,9 +136,7 @@ async def test_an_unusable_database_is_reported(postgres: Postgres, database: st
     assert "SSL" in await refusal(postgres.url(database) + "?sslmode=require")
 
 
-async def test_of_several_hosts_the_one_that_takes_writes_is_used(
-    postgres: Postgres, database: str
-) -> None:
+async def test_the_writable_one_of_several_hosts_is_used(postgres: Postgres, database: str) -> None:
     """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
     async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_TIMING) as store:
@@ -147,7 +144,7 @@ async def test_of_several_hosts_the_one_that_takes_writes_is_used(
         assert await store.events("r1", 0) == list(entries(1, 2))
 
 
-async def test_tls_is_as_strict_as_the_address_says(tmp_path: Path) -> None:
+async def test_tls_follows_the_sslmode_of_the_address(tmp_path: Path) -> None:
     """verify-full accepts the right CA, and refuses another CA or another host's certificate."""
     for name in ("server", "other"):
         make_certificate(tmp_path, name)
@@ -238,7 +235,7 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
             await store.append(append("r1", 2))
 
 
-async def test_another_database_behind_the_same_address_is_noticed(
+async def test_another_database_at_the_same_address_is_noticed(
     postgres: Postgres, database: str
 ) -> None:
     """A database that was restored or recreated under a running node receives no writes, and the
@@ -268,10 +265,12 @@ async def test_long_dead_nodes_are_deleted(postgres: Postgres, database: str) ->
         ]
 
 
-async def test_one_epoch_for_all_who_open_at_once(postgres: Postgres, database: str) -> None:
+async def test_nodes_that_start_together_agree_on_one_epoch(
+    postgres: Postgres, database: str
+) -> None:
     """Nodes that start together agree on one epoch."""
     stores = [open_postgres(postgres.url(database)) for _ in range(4)]
-    opened = await asyncio.gather(*(store.__aenter__() for store in stores))
-    assert len({store.epoch for store in opened}) == 1
+    open_stores = await asyncio.gather(*(store.__aenter__() for store in stores))
+    assert len({store.epoch for store in open_stores}) == 1
     for store in stores:
         await store.__aexit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Two hubs over one store and a bad bus give a clean history."""
+"""Two nodes over one store and a lossy bus: the clients' history breaks no invariant."""
 
 import asyncio
 import itertools
@@ -31,9 +31,10 @@ GAMES = [
     ("connect-four", {}),
     ("sticks", {"rows": "1-3-5-7"}),
 ]
-#: Time after which a client that has not caught up never will.
-HANGS_S = 60.0
+#: Time limit for clients to catch up, in seconds.
+CATCH_UP_S = 60.0
 
+#: Settings of the nodes: short times, rare polls and no limits.
 QUICK = {
     "poll_s": 3600.0, "heartbeat_s": 0.2, "messages_per_s": 1e6, "messages_burst": 10**6,
     "rooms_burst": 10**6,
@@ -42,43 +43,44 @@ QUICK = {
 
 
 @dataclass
-class Crowd:
-    """The result of a run."""
+class RunResult:
+    """The history of a run, its rooms, and whether all clients caught up in time."""
 
     history: History
     rooms: list[str]
-    healed: bool
+    caught_up: bool
 
-    def count(self, t: str, way: str = "in", **fields: object) -> int:
+    def count(self, message_type: str, direction: str = "in", **fields: object) -> int:
         """The number of messages of a type that the players sent or received."""
         return sum(
-            one.way == way and one.client != READER and one.message.get("t") == t
-            and all(one.message.get(name) == value for name, value in fields.items())
-            for one in self.history.entries
+            entry.direction == direction and entry.client != READER
+            and entry.message.get("t") == message_type
+            and all(entry.message.get(name) == value for name, value in fields.items())
+            for entry in self.history.entries
         )  # fmt: skip
 
 
-async def hesitant(job: Job) -> str:
-    """An engine that takes a moment, so that nodes can die during a search."""
+async def slow_first_legal(job: Job) -> str:
+    """The first legal move after a delay, so that nodes can die during a search."""
     await asyncio.sleep(0.005)
     return await first_legal(job)
 
 
 @asynccontextmanager
 async def nodes(
-    world: FakeServer, urls: list[str], names: list[str]
+    fake: FakeServer, urls: list[str], names: list[str]
 ) -> AsyncIterator[list[AsyncExitStack]]:
-    """Starts a node for each name; its exit stack ends it."""
-    async with AsyncExitStack() as everything:
-        stacks = [await everything.enter_async_context(AsyncExitStack()) for _ in names]
+    """Starts a node for each name and sets its URL; yields the exit stacks that end the nodes."""
+    async with AsyncExitStack() as all_nodes:
+        stacks = [await all_nodes.enter_async_context(AsyncExitStack()) for _ in names]
         for number, (stack, name) in enumerate(zip(stacks, names, strict=True)):
-            urls[number] = await start(world, stack, name)
+            urls[number] = await start(fake, stack, name)
         yield stacks
 
 
-async def start(world: FakeServer, stack: AsyncExitStack, name: str) -> str:
-    """Starts a node; returns its WebSocket's address."""
-    node = await stack.enter_async_context(serve(world, name, **QUICK))
+async def start(fake: FakeServer, stack: AsyncExitStack, name: str) -> str:
+    """Starts a node; returns the URL of its WebSocket."""
+    node = await stack.enter_async_context(serve(fake, name, **QUICK))
     return f"ws://{node.host}/ws"
 
 
@@ -86,19 +88,20 @@ async def play(
     commands: int,
     seed: int = 1,
     store: Store | None = None,
-    world: FakeServer | None = None,
+    fake: FakeServer | None = None,
     restart: bool = True,
-    healed_s: float = HANGS_S,
-) -> Crowd:
-    """Plays four clients with a number of commands each over two nodes; one node dies half-way and
-    comes back.
+    catch_up_s: float = CATCH_UP_S,
+) -> RunResult:
+    """Plays four clients with `commands` commands each on two nodes.
+
+    With `restart`, one node is stopped half-way and started again.
     """
-    world = world or FakeServer(store=store)
+    fake = fake or FakeServer(store=store)
     bus = FaultyBus(seed, faults=0.2)
-    world.bus, world.engines.answer = bus, hesitant
+    fake.bus, fake.engines.answer = bus, slow_first_legal
     history, urls = History(), ["", ""]
     clients = [LoadClient(name, urls, history, seed) for name in NAMES]
-    async with nodes(world, urls, ["n1", "n2"]) as stacks:
+    async with nodes(fake, urls, ["n1", "n2"]) as stacks:
         rooms = await make_rooms(clients)
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
@@ -107,29 +110,30 @@ async def play(
             ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
-            urls[1] = await start(world, stacks[1], "n2 again")
+            urls[1] = await start(fake, stacks[1], "n2 again")
         await asyncio.gather(*playing)
         bus.faults = 0.0
-        healed = await heals(history, clients, healed_s)
+        caught_up = await catches_up(history, clients, catch_up_s)
         for client in clients:
             for link in client.links:
                 if link is not None and link.open:
                     await link.close()
         async with AsyncExitStack() as stack:
-            await read_everything(await start(world, stack, "n3"), rooms, history)
-    return Crowd(history, rooms, healed)
+            await read_everything(await start(fake, stack, "n3"), rooms, history)
+    return RunResult(history, rooms, caught_up)
 
 
 async def make_rooms(clients: list[LoadClient]) -> list[str]:
-    """Makes two rooms for each pair of clients and one against the AI for each client; every client
-    follows all of them on both nodes.
+    """Creates two rooms for each pair of clients, and one against the AI for each client.
+
+    Every client follows all rooms on both nodes. Returns the rooms' ids.
     """
-    made: list[str] = []
-    people: list[tuple[LoadClient, LoadClient | None]] = [
+    rooms: list[str] = []
+    pairs: list[tuple[LoadClient, LoadClient | None]] = [
         *((one, other) for one in clients for other in clients if one is not other),
         *((one, None) for one in clients),
     ]  # fmt: skip
-    for number, (host, guest) in enumerate(people):
+    for number, (host, guest) in enumerate(pairs):
         game, options = GAMES[number % len(GAMES)]
         second = {"who": "open"} if guest else {"who": "ai", "level": 1}
         create = {
@@ -139,52 +143,52 @@ async def make_rooms(clients: list[LoadClient]) -> list[str]:
             "options": options,
             "seats": [{"who": "me"}, second],
         }
-        answer = await insist(host, number % 2, create)
-        made.append(answer["room"])
+        answer = await repeat_until_acked(host, number % 2, create)
+        rooms.append(answer["room"])
         if guest is not None:
-            await insist(
+            await repeat_until_acked(
                 guest,
                 1 - number % 2,
-                {"t": "sit", "id": guest.new_id(), "room": made[-1], "seat": 1},
+                {"t": "sit", "id": guest.new_id(), "room": rooms[-1], "seat": 1},
             )
     for client in clients:
-        client.rooms = made
+        client.rooms = rooms
         for number in range(len(client.links)):
             link = await client.link(number)
-            await asyncio.gather(*(client.join(link, room, 0) for room in made))
-    return made
+            await asyncio.gather(*(client.join(link, room, 0) for room in rooms))
+    return rooms
 
 
-async def insist(client: LoadClient, number: int, message: Message) -> Message:
-    """Repeats a command until it is acknowledged."""
+async def repeat_until_acked(client: LoadClient, number: int, message: Message) -> Message:
+    """Sends a command again until it is acknowledged; returns the ack."""
     while True:
         answer = await (await client.link(number)).ask(message)
         if answer is not None and answer["t"] == "ack":
             return answer
 
 
-async def heals(history: History, clients: list[LoadClient], within_s: float) -> bool:
-    """Whether every connection catches up in time once the bus works again."""
+async def catches_up(history: History, clients: list[LoadClient], within_s: float) -> bool:
+    """Whether every connection sees the last event of each room in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
-            await everybody_at_the_tail(history, clients)
+            await until_all_caught_up(history, clients)
             return True
     return False
 
 
-async def everybody_at_the_tail(history: History, clients: list[LoadClient]) -> None:
+async def until_all_caught_up(history: History, clients: list[LoadClient]) -> None:
     while True:
         heads = Counter[str]()
-        for one in history.entries:
-            if one.way == "in" and one.message["t"] in ("event", "joined", "snapshot"):
-                heads[one.message["room"]] = max(heads[one.message["room"]], one.message["v"])
+        for entry in history.entries:
+            if entry.direction == "in" and entry.message["t"] in ("event", "joined", "snapshot"):
+                heads[entry.message["room"]] = max(heads[entry.message["room"]], entry.message["v"])
         if not any(client.behind(heads) for client in clients):
             return
         await asyncio.sleep(0.1)
 
 
 class ManyStores(FakeServer):
-    """A fake server in which each node has its own store over one database."""
+    """A fake server whose nodes have stores of their own over one database."""
 
     def __init__(self, *stores: Store) -> None:
         super().__init__(store=stores[0])
@@ -205,13 +209,12 @@ async def test_four_clients_with_a_thousand_commands_each(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Moves, repeated commands, broken connections, clients that change nodes, a
-    lossy bus and the death of a node give a clean history. The same holds over a store that fails
-    at times, sometimes after it has written, and when each node has its own connections to
-    PostgreSQL.
+    lossy bus and the death of a node break no invariant. The same holds over a store that fails at
+    times, also after it has written, and with separate connections to PostgreSQL for each node.
     """
     async with AsyncExitStack() as stack:
         store: Store | None = None
-        world: FakeServer | None = None
+        fake: FakeServer | None = None
         if backend == "sqlite":
             store = await stack.enter_async_context(open_sqlite(new_database(tmp_path)))
         elif backend == "unreliable":
@@ -219,18 +222,18 @@ async def test_four_clients_with_a_thousand_commands_each(
         elif backend == "postgres":
             postgres: Postgres = request.getfixturevalue("postgres")
             url = postgres.url(await stack.enter_async_context(postgres.database()))
-            world = ManyStores(
+            fake = ManyStores(
                 *[await stack.enter_async_context(open_postgres(url)) for _ in range(2)]
             )
-        crowd = await play(commands, store=store, world=world)
-    assert check(crowd.history) == []
-    assert crowd.healed, "I7: all are at the tail"
-    # The run must have been eventful. A short one may never meet the rarest kind.
-    assert crowd.count("ack") > 2 * commands
-    assert crowd.count("error") > commands // 2
-    assert crowd.count("event", kind="finished") > commands
-    assert (crowd.count("error", code="store.retry") > 10) == (backend == "unreliable")
-    messages = [one.message for one in crowd.history.entries]
+        result = await play(commands, store=store, fake=fake)
+    assert check(result.history) == []
+    assert result.caught_up, "I7: all clients catch up"
+    # Checks that the run covered enough. A short run may not contain the rarest event kind.
+    assert result.count("ack") > 2 * commands
+    assert result.count("error") > commands // 2
+    assert result.count("event", kind="finished") > commands
+    assert (result.count("error", code="store.retry") > 10) == (backend == "unreliable")
+    messages = [entry.message for entry in result.history.entries]
     kinds = {message["kind"] for message in messages if message.get("t") == "event"}
     assert kinds >= {"moved", "finished", "started", "said", "hidden", "offered"}
     assert commands < 300 or "declined" in kinds

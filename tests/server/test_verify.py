@@ -1,4 +1,4 @@
-"""`plyroom verify` finds every problem in a store, and none in a sound one."""
+"""`plyroom verify` finds planted problems in a store, and none in a correct one."""
 
 from pathlib import Path
 
@@ -28,6 +28,7 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
         assert report.events == 31
 
 
+#: Statements that damage a store, each with the invariant and the text of the problem.
 FAULTS = {
     # A gap, a wrong head, a time that goes back.
     "DELETE FROM events WHERE room = '{full}' AND v = 4": ("I3", "no entry 4"),
@@ -121,20 +122,22 @@ def store_file(sound_store: tuple[bytes, dict[str, str]], tmp_path: Path) -> Sql
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_what_is_wrong_is_found(
+async def test_each_planted_fault_is_found(
     store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], fault: str
 ) -> None:
-    """Each planted fault is found under its invariant, in its room."""
-    invariant, words = FAULTS[fault]
+    """Each planted fault is reported under its invariant with its text."""
+    invariant, text = FAULTS[fault]
     statement = fault.format(**sound_store[1])
     assert (
         await store_file.run(lambda connection: connection.exec_driver_sql(statement).rowcount) > 0
     )
     problems = (await check(store_file)).problems
-    assert any(one.check == invariant and words in one.problem for one in problems), problems
+    assert any(problem.check == invariant and text in problem.problem for problem in problems), (
+        problems
+    )
 
 
-async def test_what_cannot_be_judged_is_counted(store_file: SqliteDatabase) -> None:
+async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDatabase) -> None:
     """The moves of a missing game, or of rules that have changed, are not reported as illegal."""
 
     def without(game_id: str) -> Game:

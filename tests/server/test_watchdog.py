@@ -10,7 +10,7 @@ import structlog
 
 from server.process import watchdog
 
-HANGS = """
+BLOCKING_RULES = """
 NAME = "sleepy"
 RULES = "wait"
 MAX_MOVES = 1
@@ -24,25 +24,25 @@ def status(entered, wake):
 
 async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A blocked loop is reported once, with the game whose rules it is in."""
-    told = threading.Event()
+    reported = threading.Event()
     lines: list[dict[str, Any]] = []
 
     def error(event: str, **fields: Any) -> None:
         lines.append({"event": event, **fields})
-        told.set()
+        reported.set()
 
     monkeypatch.setattr(watchdog, "log", SimpleNamespace(error=error))
     rules: dict[str, Any] = {}
-    exec(compile(HANGS, "sleepy.py", "exec"), rules)
+    exec(compile(BLOCKING_RULES, "sleepy.py", "exec"), rules)
     with watchdog.watch_loop(limit_s=0.05):
-        rules["status"](threading.Event(), told)  # blocks this loop until the watchdog reports it
+        rules["status"](
+            threading.Event(), reported
+        )  # blocks this loop until the watchdog reports it
     assert [(line["event"], line["game"]) for line in lines] == [("event loop blocked", "sleepy")]
 
 
-async def test_a_loop_that_turns_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop that only waits is not reported, however long it waits, by a clock that advances only
-    while the loop turns.
-    """
+async def test_a_loop_that_only_waits_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that only waits is not reported, for any length of time."""
     beat_s, now_s = 0.01, [0.0]
     monkeypatch.setattr(watchdog, "HEARTBEAT_S", beat_s)
     monkeypatch.setattr(watchdog, "time", SimpleNamespace(monotonic=lambda: now_s[0]))

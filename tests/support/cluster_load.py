@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from server.deploy.cluster.running import Cluster, Member
-from tests.oracle.history import History, Message, Way, check
-from tests.server.test_two_nodes import heals, make_rooms
+from tests.oracle.history import Direction, History, Message, check
+from tests.server.test_two_nodes import catches_up, make_rooms
 from tests.support.load import LoadClient, read_everything
 
 #: Longest time in which clients catch up, in seconds; only a test that fails needs more.
@@ -36,13 +36,18 @@ class Recording(History):
         self._sent: set[str] = set()
 
     def add(
-        self, at_s: float, client: str, session: int, way: Way, message: Message | None = None
+        self,
+        at_s: float,
+        client: str,
+        session: int,
+        direction: Direction,
+        message: Message | None = None,
     ) -> None:
         kind = message["t"] if message else ""
         if kind in UNCHECKED:
             return
-        super().add(at_s, client, session, way, message)
-        if message and way == "out" and kind == "move":
+        super().add(at_s, client, session, direction, message)
+        if message and direction == "out" and kind == "move":
             self._sent.add(message["id"])
         elif message and kind == "ack" and message["id"] in self._sent:
             self._sent.discard(message["id"])
@@ -96,7 +101,7 @@ class ClusterLoad:
             *(client.play(client.commands + CHAPTER_COMMANDS) for client in clients)
         )
         if faults_are_over():
-            assert await heals(self._history, clients, CATCH_UP_S), (
+            assert await catches_up(self._history, clients, CATCH_UP_S), (
                 f"seed {seed}: I7: not at the tail {CATCH_UP_S:g} s later"
             )
         for client in clients:
@@ -134,7 +139,7 @@ class ClusterLoad:
         url = self.rng.choice(self._urls)
         highest = Counter[str]()
         for one in self._history.entries:
-            if one.way == "in" and one.message["t"] == "event":
+            if one.direction == "in" and one.message["t"] == "event":
                 highest[one.message["room"]] = max(highest[one.message["room"]], one.message["v"])
         scout = LoadClient("scout", [url], self._history, 0)
         link = await scout.link(0)

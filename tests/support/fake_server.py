@@ -23,8 +23,8 @@ from server.bus.base import (
     GapHandler,
     Heartbeat,
     MessagesLost,
-    Receive,
-    ReceiveNode,
+    NodeHandler,
+    RoomHandler,
 )
 from server.bus.local import LocalBus
 from server.limits import by_address as limits
@@ -177,8 +177,8 @@ class FaultyStore(MemoryStore):
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
         return await self._through("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
 
-    async def mark_sat(self, identity: str) -> None:
-        await self._through("mark_sat", super().mark_sat(identity))
+    async def mark_permanent(self, identity: str) -> None:
+        await self._through("mark_permanent", super().mark_permanent(identity))
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         return await self._through("expire_rooms", super().expire_rooms(after, span, limit))
@@ -198,13 +198,13 @@ class UnreliableStore(FaultyStore):
 
     def __init__(self, seed: int, rate: float, after: bool = True) -> None:
         super().__init__()
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._rate = rate
         self._after = after
 
     async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
-        if call not in ("add_identity", "heartbeat") and self._chance.random() < self._rate:
-            self.fail(call, Fault(after=self._after and self._chance.random() < 0.5))
+        if call not in ("add_identity", "heartbeat") and self._rng.random() < self._rate:
+            self.fail(call, Fault(after=self._after and self._rng.random() < 0.5))
         return await super()._through(call, work)
 
 
@@ -219,7 +219,7 @@ class FaultyBus:
     """
 
     def __init__(self, seed: int = 0, faults: float = 0.0, delay_s: float = 0.02) -> None:
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self.faults = faults
         self._delay_s = delay_s
         self._inner = LocalBus()
@@ -232,24 +232,24 @@ class FaultyBus:
     def publish(self, message: BusMessage) -> None:
         if self.cut:
             return
-        if self._chance.random() < self.faults:
+        if self._rng.random() < self.faults:
             self._missed.add(message.node)
             return
         if isinstance(message, Heartbeat) and message.node in self._missed:
             self._missed.remove(message.node)
             asyncio.get_running_loop().call_soon(self._inner.publish, MessagesLost(message.node))
-        copies = 2 if self._chance.random() < self.faults else 1
+        copies = 2 if self._rng.random() < self.faults else 1
         for _ in range(copies):
-            if self._chance.random() < self.faults:
-                delay_s = self._chance.random() * self._delay_s
+            if self._rng.random() < self.faults:
+                delay_s = self._rng.random() * self._delay_s
                 asyncio.get_running_loop().call_later(delay_s, self._inner.publish, message)
             else:
                 asyncio.get_running_loop().call_soon(self._inner.publish, message)
 
-    def subscribe(self, room: str, receive: Receive) -> Callable[[], None]:
+    def subscribe(self, room: str, receive: RoomHandler) -> Callable[[], None]:
         return self._inner.subscribe(room, receive)
 
-    def listen(self, receive: ReceiveNode) -> Callable[[], None]:
+    def listen(self, receive: NodeHandler) -> Callable[[], None]:
         return self._inner.listen(receive)
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from tests.oracle.history import READER, History, Message
-from tests.oracle.referee import Referee, referee
+from tests.oracle.referee import Referee, new_referee
 
 #: Seconds to wait for an answer or a connection.
 WAIT_S = 15.0
@@ -85,7 +85,7 @@ class KnownRoom:
 
     def _start(self, match: str) -> None:
         self.match, self.over, self.plies = match, False, 0
-        self.referee = referee(self.game, self.options)
+        self.referee = new_referee(self.game, self.options)
 
     def _move(self, token: str) -> None:
         self.plies += 1
@@ -378,7 +378,7 @@ class LoadClient:
 
     def _token(self, known: KnownRoom) -> str:
         """A first move of this game, legal now or not."""
-        fresh = referee(known.game, known.options)
+        fresh = new_referee(known.game, known.options)
         return self.rng.choice(fresh.moves())
 
     # --- the end

@@ -25,7 +25,7 @@ class MqttProxy:
         self.doubled = 0
         self.reordered = 0
         self._upstream_port = upstream_port
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._double_rate = doubled
         self._reorder_rate = reordered
 
@@ -56,17 +56,17 @@ class MqttProxy:
                         writer.write(packet)
                     if len(held) < WINDOW:
                         continue
-                self._chance.shuffle(held)
+                self._rng.shuffle(held)
                 writer.write(b"".join(held))
                 held.clear()
 
     def _hold(self, packet: bytes, held: list[bytes]) -> None:
-        if self._chance.random() < self._double_rate:
+        if self._rng.random() < self._double_rate:
             self.doubled += 1
             held.append(without_id(packet))
-        if self._chance.random() < self._reorder_rate:
+        if self._rng.random() < self._reorder_rate:
             self.reordered += 1
-            held.insert(self._chance.randrange(len(held) + 1), packet)
+            held.insert(self._rng.randrange(len(held) + 1), packet)
         else:
             held.append(packet)
 

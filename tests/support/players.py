@@ -37,7 +37,7 @@ LONG_STICKS = {"rows": "9-9-9-9"}
 class Player:
     """A player that follows a room and plays its seat, match after match.
 
-    It stops after `enough` is set and the last match is over. The host offers each rematch, the
+    It stops after `stop` is set and the last match is over. The host offers each rematch, the
     guest accepts.
     """
 
@@ -47,20 +47,20 @@ class Player:
         room: str,
         journal: Journal,
         seed: int,
-        enough: asyncio.Event,
+        stop: asyncio.Event,
         host: bool,
     ) -> None:
         self.model = Model(room=room, me=connection.identity)
         self._connection = connection
         self._journal = journal
         self._random = random.Random(seed)
-        self._enough = enough
+        self._stop = stop
         self._host = host
         self._answered = ("", -1)
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
-        """Plays; returns for a host when `enough` is set, and never for a guest."""
+        """Plays; returns for a host when `stop` is set, and never for a guest."""
         seen = self._journal.seen[self.model.room, f"{self._connection.identity}#{id(self)}"]
         async for message in self._connection.follow(self.model.room):
             if isinstance(message, Snapshot):
@@ -71,7 +71,7 @@ class Player:
             async with self._changed:
                 self._changed.notify_all()
             if isinstance(message, Snapshot | LoggedEvent) and self._is_over:
-                if self._host and self._enough.is_set() and not self.model.offers:
+                if self._host and self._stop.is_set() and not self.model.offers:
                     return
                 await self._go_on()
             await self._move()
@@ -114,7 +114,7 @@ class Player:
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
             raise
-        self._journal.acked(self._connection.identity, command, ack.v)
+        self._journal.record_ack(self._connection.identity, command, ack.v)
 
 
 async def make_room(
@@ -137,14 +137,14 @@ async def two_people(
     options: dict[str, str],
     journal: Journal,
     seed: int,
-    enough: asyncio.Event,
+    stop: asyncio.Event,
     timing: Timing = QUICK_TIMING,
 ) -> Model:
-    """Lets two clients play each other until `enough` is set; returns the final model of both."""
+    """Lets two clients play each other until `stop` is set; returns the final model of both."""
     async with connect(url, timing=timing) as ada, connect(url, timing=timing) as bob:
         room = await make_room(ada, game, options)
-        host = Player(ada, room, journal, seed, enough, host=True)
-        guest = Player(bob, room, journal, seed + 1, enough, host=False)
+        host = Player(ada, room, journal, seed, stop, host=True)
+        guest = Player(bob, room, journal, seed + 1, stop, host=False)
         await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
         async with asyncio.TaskGroup() as playing:
             guests = playing.create_task(guest.run())
@@ -162,12 +162,12 @@ async def person_and_ai(
     level: int,
     journal: Journal,
     seed: int,
-    enough: asyncio.Event,
+    stop: asyncio.Event,
 ) -> Model:
-    """Lets a client play the AI until `enough` is set; returns the final model."""
+    """Lets a client play the AI until `stop` is set; returns the final model."""
     async with connect(url, timing=QUICK_TIMING) as ada:
         room = await make_room(ada, game, options, (MySeat(), AiSeat(level=level)))
-        host = Player(ada, room, journal, seed, enough, host=True)
+        host = Player(ada, room, journal, seed, stop, host=True)
         await host.run()
         return host.model
 
@@ -178,11 +178,11 @@ async def ai_and_ai(
     options: dict[str, str],
     level: int,
     journal: Journal,
-    enough: asyncio.Event,
+    stop: asyncio.Event,
 ) -> Model:
-    """Lets the AI play itself until `enough` is set; returns a spectator's final model."""
+    """Lets the AI play itself until `stop` is set; returns a spectator's final model."""
     async with connect(url, timing=QUICK_TIMING) as ada:
         room = await make_room(ada, game, options, (AiSeat(level=level), AiSeat(level=level)))
-        host = Player(ada, room, journal, 0, enough, host=True)
+        host = Player(ada, room, journal, 0, stop, host=True)
         await host.run()
         return host.model

@@ -59,15 +59,15 @@ def test_the_game_of_the_page_is_found_and_passes_the_kit() -> None:
 @pytest.mark.usefixtures("installed")
 async def test_the_game_of_the_page_is_played_against_the_ai(tmp_path: Path) -> None:
     """Plays a whole match on a server process, by clicks and tokens alone; all see its end."""
-    journal, enough = Journal(), asyncio.Event()
-    enough.set()
+    journal, stop = Journal(), asyncio.Event()
+    stop.set()
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0, **NO_RATE_LIMITS) as server,
         connect(server.url, timing=QUICK_TIMING) as ada,
         asyncio.timeout(90),
     ):
         room = await make_room(ada, GAME, None, (MySeat(), AiSeat(level=2)))
-        host = Player(ada, room, journal, 1, enough, host=True)
+        host = Player(ada, room, journal, 1, stop, host=True)
         await host.run()
         match = host.model.match
         assert match is not None

@@ -31,10 +31,10 @@ async def chromium() -> AsyncIterator[Browser]:
 def some_match(game: str, least: int, seed: int = 0) -> list[Position]:
     """The positions of a match of random moves that a player wins after at least `least` moves."""
     while True:
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         positions = [load_game(game).start()]
         while moves := positions[-1].moves():
-            positions.append(positions[-1].play(chance.choice(moves)))
+            positions.append(positions[-1].play(rng.choice(moves)))
         outcome = positions[-1].outcome()
         if len(positions) > least and outcome is not None and outcome.winner is not None:
             return positions
@@ -90,7 +90,7 @@ async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses
         assert_no_traceback(server)
 
 
-async def play_to_the_end(person: Person, columns: str, chance: random.Random) -> None:
+async def play_to_the_end(person: Person, columns: str, rng: random.Random) -> None:
     """Plays random moves in these columns against the AI until the match is over."""
     over = person.page.locator(".state.over")
     while True:
@@ -100,7 +100,7 @@ async def play_to_the_end(person: Person, columns: str, chance: random.Random) -
         free = await person.page.locator("ply-board .cell.next").evaluate_all(
             "cells => cells.map(cell => cell.dataset.cell)"
         )
-        await person.play(chance.choice([cell for cell in free if cell[0] in columns]))
+        await person.play(rng.choice([cell for cell in free if cell[0] in columns]))
 
 
 async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(

@@ -46,7 +46,7 @@ async def test_a_database_outage_under_load_costs_no_move(
     store.retry and no connection ends; after its return all matches continue. No acknowledged move
     is missing or doubled (I1, I3, I9), and no password is in any log.
     """
-    journal, enough = Journal(), asyncio.Event()
+    journal, stop = Journal(), asyncio.Event()
     lost: list[State] = []
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(durable.database())
@@ -73,21 +73,21 @@ async def test_a_database_outage_under_load_costs_no_move(
                         LONG_STICKS,
                         journal,
                         2 * n,
-                        enough,
+                        stop,
                         PATIENT_TIMING,
                     )
                 )
                 for n in range(MATCHES)
             ]
             for n, end in enumerate(ends):
-                await journal.more_acks(50)
+                await journal.wait_for_acks(50)
                 await asyncio.to_thread(durable.kill if end == "kill" else _stopping(durable, end))
                 await asyncio.gather(*(_assert_retry(raw, room, f"r{n}") for raw in raws))
                 await asyncio.to_thread(durable.start)
                 async with asyncio.timeout(SETTLED_S):
                     await asyncio.gather(*(_send_until_acked(raw, room, f"r{n}") for raw in raws))
-                    await journal.more_acks(2 * MATCHES)
-            enough.set()
+                    await journal.wait_for_acks(2 * MATCHES)
+            stop.set()
         models: list[Model] = [match.result() for match in matches]
         logs = await read_postgres_logs(durable, database)
         assert lost == [State.CONNECTED], "no connection ended"

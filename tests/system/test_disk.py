@@ -101,7 +101,7 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
             stopped_at = read_logs(data)[duel].head
             ballast.unlink()
             async with asyncio.timeout(60):
-                journal.acked(ada.identity, move, (await moving).v)
+                journal.record_ack(ada.identity, move, (await moving).v)
             for chat in chats:
                 raw.say(chat)
                 assert (await answer(raw, chat.id))["t"] == "ack"

@@ -1,4 +1,4 @@
-"""One node gets SIGKILL exactly before an append, after it, and before its ack."""
+"""A node that is killed just before an append, after it, or before its ack loses no command."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.process.failpoint import PLACES, kill_at, no_failpoint
+from server.process.failpoint import PLACES, make_failpoint, no_failpoint
 from server.settings import SettingError
 from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
@@ -20,28 +20,28 @@ KILLS = 2
     "kills", [KILLS, pytest.param(200, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
+async def test_a_node_that_dies_at_a_failpoint_loses_and_duplicates_nothing(
     tmp_path: Path, place: str, kills: int
 ) -> None:
-    """Crashes at a failpoint lose and double nothing, however many.
+    """Repeated crashes at a failpoint lose no command and duplicate none.
 
     An acknowledged command is in the log once, a resend is acknowledged with the same v, only
     committed events are shown, and all players play on.
     """
-    chance = random.Random(f"{place} {kills}")
-    journal, enough = Journal(), asyncio.Event()
+    rng = random.Random(f"{place} {kills}")
+    journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with asyncio.TaskGroup() as tasks:
             for n in range(5):
-                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
-            await journal.more_acks(20)
+                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, stop))
+            await journal.wait_for_acks(20)
             await server.kill()
             for _ in range(kills):
-                await die_at(server, f"{place}:{chance.randrange(1, 60)}")
+                await die_at(server, f"{place}:{rng.randrange(1, 60)}")
                 assert journal.violations(read_logs(server.data)) == []
             await server.start()
-            await journal.more_acks(20)
-            enough.set()
+            await journal.wait_for_acks(20)
+            stop.set()
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert journal.refused == []
@@ -49,7 +49,7 @@ async def test_a_node_that_dies_at_a_failpoint_loses_and_doubles_nothing(
 
 
 async def die_at(server: ServerProcess, spec: str) -> None:
-    """Runs the server until its failpoint ends it."""
+    """Runs the server until its failpoint kills it."""
     await server.start(failpoint=spec)
     assert await server.wait() == -9
 
@@ -57,8 +57,8 @@ async def die_at(server: ServerProcess, spec: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["after", "after_append", "after_append:0", "after_append:x", "nowhere:1", ":1"]
 )
-def test_an_unknown_failpoint_is_refused(spec: str) -> None:
-    """The refusal lists the existing failpoints."""
+def test_an_invalid_failpoint_is_refused(spec: str) -> None:
+    """The error lists the existing failpoints; an empty setting means none."""
     with pytest.raises(SettingError, match="before_append, after_append, before_ack"):
-        kill_at(spec)
-    assert kill_at("") is no_failpoint
+        make_failpoint(spec)
+    assert make_failpoint("") is no_failpoint

@@ -46,19 +46,19 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     in rooms without clients, and all clients finish their matches without noticing. No process of a
     killed server remains.
     """
-    chance = random.Random(seed)
-    journal, enough = Journal(), asyncio.Event()
+    rng = random.Random(seed)
+    journal, stop = Journal(), asyncio.Event()
     async with serving(
         tmp_path / "data", workers=2, ai_pace_ms=0, ai_duel_pace_ms=0, **NO_RATE_LIMITS
     ) as server:
         unwatched = await _unwatched_rooms(server)
         async with asyncio.TaskGroup() as tasks:
-            made = tasks.create_task(_rooms_again_and_again(server.url, enough))
+            made = tasks.create_task(_rooms_again_and_again(server.url, stop))
             matches = [
-                tasks.create_task(match) for match in _matches(server.url, journal, seed, enough)
+                tasks.create_task(match) for match in _matches(server.url, journal, seed, stop)
             ]
             for _ in range(ROUNDS):
-                await journal.more_acks(chance.randrange(100, 400))
+                await journal.wait_for_acks(rng.randrange(100, 400))
                 helpers = server.descendants()
                 await server.kill()
                 assert psutil.wait_procs(helpers, timeout=60)[1] == []
@@ -66,7 +66,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
                 assert journal.violations(logs) == []
                 await server.start()
                 await _ai_seats_move_on(server, {room: logs[room] for room in unwatched})
-            enough.set()
+            stop.set()
         models = [match.result() for match in matches]
         assert await server.stop() == 0
     logs = read_logs(server.data)
@@ -82,7 +82,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
 
 
 def _matches(
-    url: str, journal: Journal, seed: int, enough: asyncio.Event
+    url: str, journal: Journal, seed: int, stop: asyncio.Event
 ) -> list[Coroutine[None, None, Model]]:
     """44 matches: people against each other, people against the AI, the AI against itself."""
     games: list[tuple[str, dict[str, str]]] = [
@@ -90,11 +90,11 @@ def _matches(
         ("connect-four", {}),
         ("tic-tac-toe", {}),
     ]
-    people = [two_people(url, *games[n % 3], journal, seed + 2 * n, enough) for n in range(30)]
+    people = [two_people(url, *games[n % 3], journal, seed + 2 * n, stop) for n in range(30)]
     mixed = [
-        person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, enough) for n in range(10)
+        person_and_ai(url, *games[n % 3], 1 + n % 2, journal, seed + n, stop) for n in range(10)
     ]
-    engines = [ai_and_ai(url, *games[n % 3], 1, journal, enough) for n in range(4)]
+    engines = [ai_and_ai(url, *games[n % 3], 1, journal, stop) for n in range(4)]
     return [*people, *mixed, *engines]
 
 
@@ -102,11 +102,11 @@ def _created_by(host: str) -> Created:
     return Created("tic-tac-toe", {}, "public", host)
 
 
-async def _rooms_again_and_again(url: str, enough: asyncio.Event) -> tuple[str, list[str]]:
+async def _rooms_again_and_again(url: str, stop: asyncio.Event) -> tuple[str, list[str]]:
     """Creates rooms in sequence; returns the host's identity and the acknowledged rooms."""
     async with connect(url, timing=QUICK_TIMING) as host:
         rooms = []
-        while not enough.is_set():
+        while not stop.is_set():
             rooms.append(await make_room(host, "tic-tac-toe"))
         return host.identity, rooms
 
@@ -134,7 +134,7 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
 
 async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
     """After a machine was suspended in the middle of matches, clients reconnect and play on."""
-    journal, enough = Journal(), asyncio.Event()
+    journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         states: asyncio.Queue[State] = asyncio.Queue()
         async with connect(server.url, timing=QUICK_TIMING, on_state=states.put_nowait):
@@ -142,15 +142,15 @@ async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) ->
             async with asyncio.TaskGroup() as tasks:
                 for n in range(5):
                     tasks.create_task(
-                        two_people(server.url, "sticks", LONG_STICKS, journal, n, enough)
+                        two_people(server.url, "sticks", LONG_STICKS, journal, n, stop)
                     )
-                await journal.more_acks(100)
+                await journal.wait_for_acks(100)
                 server.send_signal(signal.SIGSTOP)
                 assert await states.get() is State.LOST
                 server.send_signal(signal.SIGCONT)
                 assert await states.get() is State.CONNECTED
-                await journal.more_acks(100)
-                enough.set()
+                await journal.wait_for_acks(100)
+                stop.set()
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert journal.refused == []

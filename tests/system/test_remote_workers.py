@@ -172,9 +172,9 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         open_link(broker.address, "liar", work.worker_topic("liar")) as link,
         connect(server.url) as ada,
     ):
-        liar = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
-        adverts = asyncio.create_task(advertise_repeatedly(liar))
-        liar.news = lambda order: [
+        bad_worker = ScriptedWorker(link, 64, {game.id: ReadyGame(game.digest, 10**9)})
+        adverts = asyncio.create_task(advertise_repeatedly(bad_worker))
+        bad_worker.script = lambda order: [
             work.Answered(order.id, order.attempt, Result(poison, Info(1, 0, 1, 1, 1, (poison,))))
         ]
         known = [f'"worker": "{name}"' for name in (good.id, "liar")]
@@ -189,7 +189,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             for _ in range(2):
                 await person.move()
                 await person.until(is_move)
-        assert len(liar.orders) == 1
+        assert len(bad_worker.commands) == 1
         await good.kill()
         async with aclosing(ada.follow(second)) as messages:
             person = Opponent(ada, second, messages)
@@ -205,7 +205,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
             )
         adverts.cancel()
         assert await server.stop() == 0
-    assert server.errors.count("worker not asked any more") == len(liar.orders) == 1
+    assert server.errors.count("worker not asked any more") == len(bad_worker.commands) == 1
     assert poison not in server.errors
     assert_no_traceback(server)
 
@@ -228,7 +228,7 @@ class Adverts:
         self.changed.set()
 
     async def busy(
-        self, workers: list[WorkerProcess], chance: random.Random, duels: "list[asyncio.Task[None]]"
+        self, workers: list[WorkerProcess], rng: random.Random, duels: "list[asyncio.Task[None]]"
     ) -> WorkerProcess | None:
         """Returns one of the workers that is searching; None when a duel is over."""
         async with asyncio.timeout(60):
@@ -236,7 +236,7 @@ class Adverts:
                 found = [one for one in workers if one.is_running and one.id in self.by_name]
                 found = [one for one in found if self.by_name[one.id].running]
                 if found:
-                    return chance.choice(found)
+                    return rng.choice(found)
                 self.changed.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.changed.wait(), 0.1)
@@ -309,7 +309,7 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
     starting: list[asyncio.Task[None]] = []
     kills_s: list[float] = []
     slow: list[tuple[float, int]] = []
-    chance, adverts = random.Random(11), Adverts()
+    rng, adverts = random.Random(11), Adverts()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         server = await stack.enter_async_context(
@@ -328,10 +328,10 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         while len(kills_s) < kills:
             past += [one for one in duels if one[1].done()]
             duels = [await duel(ada, stack) if one[1].done() else one for one in duels]
-            victim = await adverts.busy(workers, chance, [task for _, task in duels])
+            victim = await adverts.busy(workers, rng, [task for _, task in duels])
             if victim is None:
                 continue
-            await asyncio.sleep(chance.random() * 0.3)
+            await asyncio.sleep(rng.random() * 0.3)
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))

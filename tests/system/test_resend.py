@@ -49,10 +49,10 @@ class Duel:
     v: int
     ply: int = 0
 
-    def next_move(self, chance: random.Random) -> str:
+    def next_move(self, rng: random.Random) -> str:
         """Takes one stick, so that the match lasts."""
         singles = [token for token in self.position.tokens() if token.endswith("x1")]
-        token = chance.choice(singles or self.position.tokens())
+        token = rng.choice(singles or self.position.tokens())
         self.position = self.position.replay(token)
         self.ply += 1
         self.v += 1
@@ -88,17 +88,17 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
 
     The client sends the command again by itself and gets an ack with the v of the move in the log.
     """
-    journal, chance = Journal(), random.Random(1)
+    journal, rng = Journal(), random.Random(1)
     async with (
         serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
         fault_proxy(server.port) as proxy,
     ):
         async with two_clients(server, proxy) as (ada, bob):
             duel = await start_duel(ada, bob)
-            frame, ack = await _bytes_of_a_move(duel, ada, proxy, journal, chance)
+            frame, ack = await _bytes_of_a_move(duel, ada, proxy, journal, rng)
             assert frame > 80
             assert ack > 20
-            await _move(duel, bob, journal, chance)
+            await _move(duel, bob, journal, rng)
             cuts = [(Toward.SERVER, n) for n in range(frame + 1)] + [
                 (Toward.CLIENT, n) for n in range(ack + 1)
             ]
@@ -106,32 +106,32 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
                 if duel.is_over:
                     duel = await start_duel(ada, bob)
                 cut = proxy.cut_after(toward, count)
-                await _move(duel, ada, journal, chance)
+                await _move(duel, ada, journal, rng)
                 assert cut.is_set(), "the cut came before the ack that counted"
                 if not duel.is_over:
-                    await _move(duel, bob, journal, chance)
+                    await _move(duel, bob, journal, rng)
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert_no_traceback(server)
 
 
 async def _bytes_of_a_move(
-    duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, chance: random.Random
+    duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, rng: random.Random
 ) -> tuple[int, int]:
     """The size of a move on the wire and of its answer, in bytes."""
     before = dict(proxy.passed)
-    await _move(duel, ada, journal, chance)
+    await _move(duel, ada, journal, rng)
     return tuple(proxy.passed[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT))  # type: ignore[return-value]
 
 
-async def _move(duel: Duel, who: Connection, journal: Journal, chance: random.Random) -> None:
+async def _move(duel: Duel, who: Connection, journal: Journal, rng: random.Random) -> None:
     """Plays a move; its ack names the v that it must have."""
     ply = duel.ply
-    command = Move(id=who.new_id(), room=duel.room, ply=ply, move=duel.next_move(chance))
+    command = Move(id=who.new_id(), room=duel.room, ply=ply, move=duel.next_move(rng))
     duel.v += duel.is_over
     ack = await who.command(command)
     assert ack.v == duel.v, f"ply {ply}"
-    journal.acked(who.identity, command, ack.v)
+    journal.record_ack(who.identity, command, ack.v)
 
 
 async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_once(
@@ -164,7 +164,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                         command = Chat(id=ada.new_id(), room=room, text=f"line {lines}")
                         ack = await ada.command(command)
                         assert ack.v == 2 + lines
-                        journal.acked(ada.identity, command, ack.v)
+                        journal.record_ack(ada.identity, command, ack.v)
                 async with asyncio.timeout(60):
                     while not (isinstance(seen[-1], LoggedEvent) and seen[-1].v == 2 + lines):
                         received.clear()
@@ -273,15 +273,15 @@ async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_pat
             connect(server.url, timing=STILL) as bob,
         ):
             duel = await start_duel(ada, bob)
-            journal, chance = Journal(), random.Random(1)
+            journal, rng = Journal(), random.Random(1)
             for directions in ((), (Toward.SERVER,), (Toward.CLIENT,)):
                 made = proxy.made
                 proxy.freeze(*directions)
-                await _move(duel, ada, journal, chance)
+                await _move(duel, ada, journal, rng)
                 assert proxy.made > made, "over a new connection"
-                await _move(duel, bob, journal, chance)
+                await _move(duel, bob, journal, rng)
             proxy.thaw()
-            await _move(duel, ada, journal, chance)
+            await _move(duel, ada, journal, rng)
         assert states == [State.CONNECTED, *[State.LOST, State.CONNECTED] * 3]
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []

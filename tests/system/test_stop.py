@@ -27,7 +27,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     process remains, and sockets are closed with 1012. All acknowledged commands are in the log, and
     after the next start the clients play on.
     """
-    journal, enough = Journal(), asyncio.Event()
+    journal, stop = Journal(), asyncio.Event()
     async with (
         serving(tmp_path / "data", workers=1, **NO_RATE_LIMITS) as server,
         AsyncExitStack() as sockets,
@@ -39,15 +39,15 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
         await watcher.hello()
         async with asyncio.TaskGroup() as tasks:
             for n in range(10):
-                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, enough))
+                tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, stop))
             top = load_game("breakthrough").levels  # the top level searches from the first move on
             searched = [
                 tasks.create_task(
-                    person_and_ai(server.url, "breakthrough", {}, top, journal, 1, enough)
+                    person_and_ai(server.url, "breakthrough", {}, top, journal, 1, stop)
                 ),
-                tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, enough)),
+                tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, stop)),
             ]
-            await journal.more_acks(200)
+            await journal.wait_for_acks(200)
             helpers = server.descendants()
             server.send_signal_to_all(number)
             assert await server.wait() == 0
@@ -59,8 +59,8 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
             )
             assert journal.violations(read_logs(server.data)) == []
             await server.start()
-            await journal.more_acks(50)
-            enough.set()
+            await journal.wait_for_acks(50)
+            stop.set()
             for match in searched:
                 match.cancel()
         assert await server.stop() == 0

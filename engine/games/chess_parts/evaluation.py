@@ -131,7 +131,7 @@ FULL_PHASE, HALF_PHASE = 22, 11
 SCALE = 64
 #: The squares for which `space` counts.
 ROWS_2_TO_4, MIDDLE_FILES = U(0xFFFFFF00), U(0x3C3C3C3C3C3C3C3C)
-#: The rows of outposts.
+#: The ranks of outposts.
 ROWS_4_TO_6 = U(0xFFFFFF000000)
 #: Masks for `mirrored`.
 EVEN_ROWS, EVEN_ROW_PAIRS = U(0x00FF00FF00FF00FF), U(0x0000FFFF0000FFFF)
@@ -141,7 +141,7 @@ SEVEN, NINE, SIXTEEN, THIRTY_TWO = U(7), U(9), U(16), U(32)
 
 @rule
 def mirrored(x: np.uint64) -> np.uint64:
-    """The board flipped vertically: row 1 exchanged with row 8, 2 with 7, and so on."""
+    """The board flipped vertically: rank 1 exchanged with rank 8, 2 with 7, and so on."""
     x = (x >> EIGHT) & EVEN_ROWS | (x & EVEN_ROWS) << EIGHT
     x = (x >> SIXTEEN) & EVEN_ROW_PAIRS | (x & EVEN_ROW_PAIRS) << SIXTEEN
     return x >> THIRTY_TWO | x << THIRTY_TWO
@@ -215,7 +215,7 @@ def pawn_terms(
 
 @rule
 def shelter_terms(pawns: np.uint64, enemies: np.uint64, king: int, data: Any) -> int:
-    """Pawn shelter and storm: each side's nearest pawn before the king on three files, by row."""
+    """Pawn shelter and storm: each side's nearest pawn before the king on three files, by rank."""
     total = NO_TERMS
     file = min(max(king & 7, 1), 6) - 1
     ahead = ALL_SQUARES << U(king & 56)

@@ -21,9 +21,7 @@ from engine.games.chess_parts.board import (
     in_check,
     turn,
 )
-from engine.games.chess_parts.movement import (
-    en_passant_origins,
-)
+from engine.games.chess_parts.movement import en_passant_origins
 from engine.jit import U
 
 #: The name of each square, by number.
@@ -62,9 +60,9 @@ def piece_map(s: State) -> dict[int, int]:
 
 
 def _state(
-    pieces: Mapping[int, int], side: int, rights: int, en_passant: int, clock: int, number: int
+    pieces: Mapping[int, int], side: int, rights: int, en_passant: int, clock: int, move_number: int
 ) -> State:
-    """The state with these pieces; the en passant square is set only if such a capture is legal."""
+    """The state with these pieces; it has the en passant square only if such a capture is legal."""
     bits = [0] * 12
     key = int(ZOBRIST_KEYS[RIGHTS_KEYS + rights]) ^ (int(BLACK_KEY) if side else 0)
     for square, piece in pieces.items():
@@ -75,7 +73,7 @@ def _state(
         bits[kind] | bits[kind + 6] for kind in range(6)
     )
     boards = (black, white) if side else (white, black)
-    misc = rights | side << 10 | clock << 16 | number << 32
+    misc = rights | side << 10 | clock << 16 | move_number << 32
     words = [*boards, pawns, knights, bishops | queens, rooks | queens, kings, misc, key]
     state = tuple(U(word % 2**64) for word in words)
     with_en_passant = (
@@ -100,33 +98,33 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     rights = _parse_rights(fields[2], pieces)
     en_passant = _parse_en_passant(fields[3], pieces, side)
     clock = _parse_number(fields[4], "the halfmove clock", 0, DRAW_PLIES)
-    number = _parse_number(fields[5], "the number of the move", 1, MAX_MOVE_NUMBER)
-    other = _state(pieces, 1 - side, rights, 0, clock, number)
-    if in_check(other):
+    move_number = _parse_number(fields[5], "the move number", 1, MAX_MOVE_NUMBER)
+    opponent_to_move = _state(pieces, 1 - side, rights, 0, clock, move_number)
+    if in_check(opponent_to_move):
         raise ValueError("the side that is not to move is in check")
-    return _state(pieces, side, rights, en_passant, clock, number)
+    return _state(pieces, side, rights, en_passant, clock, move_number)
 
 
 def _parse_pieces(text: str) -> dict[int, int]:
-    rows = text.split("/")
-    if len(rows) != 8:
-        raise ValueError("the pieces are eight rows with / between them, row 8 first")
+    ranks = text.split("/")
+    if len(ranks) != 8:
+        raise ValueError("the pieces are eight ranks with / between them, rank 8 first")
     pieces = {}
-    for rank, row in zip(range(7, -1, -1), rows, strict=True):
-        if not re.fullmatch(f"(?:[1-8](?![1-8])|[{LETTERS}])+", row):
+    for rank, rank_text in zip(range(7, -1, -1), ranks, strict=True):
+        if not re.fullmatch(f"(?:[1-8](?![1-8])|[{LETTERS}])+", rank_text):
             raise ValueError(
-                f"row {rank + 1} is written with {LETTERS} and single digits for empty squares"
+                f"rank {rank + 1} is written with {LETTERS} and single digits for empty squares"
             )
-        squares = re.sub("[1-8]", lambda digit: "." * int(digit[0]), row)
+        squares = re.sub("[1-8]", lambda digit: "." * int(digit[0]), rank_text)
         if len(squares) != 8:
-            raise ValueError(f"row {rank + 1} has {len(squares)} squares instead of 8")
+            raise ValueError(f"rank {rank + 1} has {len(squares)} squares instead of 8")
         pieces.update(
             {rank * 8 + file: LETTERS.index(c) for file, c in enumerate(squares) if c != "."}
         )
     for side, name in enumerate(("White", "Black")):
         _check_pieces(name, [piece - 6 * side for piece in pieces.values() if piece // 6 == side])
     if any(piece % 6 == PAWN and square // 8 in (0, 7) for square, piece in pieces.items()):
-        raise ValueError("no pawn stands on the first or last row")
+        raise ValueError("no pawn stands on the first or last rank")
     return pieces
 
 
@@ -150,7 +148,8 @@ def _parse_rights(text: str, pieces: Mapping[int, int]) -> int:
         side = 0 if letter.isupper() else 6
         if letter in text and (pieces.get(king) != KING + side or pieces.get(rook) != ROOK + side):
             raise ValueError(
-                f"the right {letter} needs a king on {CELLS[king]} and a rook on {CELLS[rook]}"
+                f"the castling right {letter} needs a king on {CELLS[king]}"
+                f" and a rook on {CELLS[rook]}"
             )
     return sum(1 << "KQkq".index(letter) for letter in text if letter != "-")
 
@@ -160,7 +159,7 @@ def _parse_en_passant(text: str, pieces: Mapping[int, int], side: int) -> int:
     if text == "-":
         return 0
     if text not in CELLS[40:48] + CELLS[16:24] or text[1] != "63"[side]:
-        raise ValueError(f"the en passant square is - or on row {'63'[side]}")
+        raise ValueError(f"the en passant square is - or on rank {'63'[side]}")
     square = CELLS.index(text)
     forward = -8 if side == 0 else 8
     if (
@@ -179,11 +178,11 @@ def _parse_number(text: str, name: str, low: int, high: int) -> int:
 
 def format_position(s: State) -> str:
     pieces = piece_map(s)
-    rows = (
+    ranks = (
         "".join(LETTERS[pieces[rank + i]] if rank + i in pieces else "." for i in range(8))
         for rank in range(56, -1, -8)
     )
-    board_text = re.sub(r"\.+", lambda empty: str(len(empty[0])), "/".join(rows))
+    board_text = re.sub(r"\.+", lambda empty: str(len(empty[0])), "/".join(ranks))
     misc = int(s[MISC])
     rights = "".join(letter for i, letter in enumerate("KQkq") if misc >> i & 1) or "-"
     en_passant = CELLS[misc >> 4 & 63] if misc >> 4 & 63 else "-"

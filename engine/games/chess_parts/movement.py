@@ -172,7 +172,7 @@ def pawn_targets(s: State, pinned: np.uint64) -> tuple[np.uint64, np.uint64, np.
 def en_passant_origins(s: State) -> np.uint64:
     """The pawns that may capture en passant.
 
-    Each capture is tested on its own, since two pawns may leave the row of the king at once.
+    Each capture is tested on its own, since two pawns may leave the rank of the king at once.
     """
     side = side_of(s)
     target = en_passant_square(s)

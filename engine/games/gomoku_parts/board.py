@@ -6,17 +6,23 @@ import numpy as np
 
 from engine.jit import U, rule
 
-#: A set of intersections: four rows a word.
+#: A set of intersections as four words, each of four rows of 16 bits.
 Quad: TypeAlias = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 
 #: The number of lines in each direction.
 SIZE = 15
+#: One and zero as words.
 ONE, NONE = U(1), U(0)
-#: Word 8 of a state: exactly five wins; the last stone has won; one stone.
-EXACT, HAS_WON, STONE = U(1), U(2), U(1 << 8)
-#: Word 8 with a stone on every intersection.
+#: The bit of a state's word 8 that is set if six or more in a row do not win.
+EXACT = U(1)
+#: The bit of word 8 that is set when the last stone has won.
+HAS_WON = U(2)
+#: The unit of the count of stones in word 8.
+STONE = U(1 << 8)
+#: The count of stones in word 8 when the board is full.
 ALL_STONES = U(SIZE * SIZE << 8)
-STEPS = (1, 15, 16, 17)  # across, up to the left, up, up to the right
+#: The distances in bits to the next intersection: right, up left, up, up right.
+STEPS = (1, 15, 16, 17)
 #: All intersections.
 BOARD = (*(U(0x7FFF7FFF7FFF7FFF),) * 3, U(0x7FFF7FFF7FFF))
 

@@ -1,6 +1,6 @@
 import { ApiError } from "/client/web/api.js";
 import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/connection.js";
-import { assert, assertEqual, settled, test } from "./promises.js";
+import { assert, assertEqual, flushPromises, test } from "./promises.js";
 
 const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };
 
@@ -75,7 +75,7 @@ class FakeServer {
             delete this.timers[this.timers.indexOf(due)];
             this.now_ms = Math.max(this.now_ms, due.at_ms);
             due.callback();
-            await settled();
+            await flushPromises();
         }
         this.now_ms = end_ms;
     }
@@ -83,7 +83,7 @@ class FakeServer {
     /** Starts the connection and welcomes it. */
     async connect() {
         this.connection.start();
-        await settled();
+        await flushPromises();
         this.welcome();
     }
 
@@ -103,7 +103,7 @@ test("the connection sends hello first, and commands after the welcome", async (
     const server = new FakeServer();
     void server.connection.command({ t: "resign", room: "r" });
     server.connection.start();
-    await settled();
+    await flushPromises();
     server.socket.onopen();
     assertEqual(
         server.socket.sent.map((message) => message.t),
@@ -133,7 +133,7 @@ test(
         }
         server.send({ t: "ack", id, v: 5 });
         server.send({ t: "ack", id, v: 5 });
-        await settled();
+        await flushPromises();
         assertEqual(answers, [5]);
         server.socket.onclose({ code: 1006 });
         await server.advance(MAX_BACKOFF_MS);
@@ -247,7 +247,7 @@ test("a socket that is silent for 9 s is dropped, and one with pongs is kept", a
 test("a socket without a welcome is dropped after 9 s", async () => {
     const server = new FakeServer();
     server.connection.start();
-    await settled();
+    await flushPromises();
     await server.advance(SILENCE_MS + PING_MS);
     assert(server.sockets[0].closed, "the socket was closed");
 });
@@ -273,7 +273,7 @@ test("without a server the status is 'lost', and the connection keeps trying", a
     const server = new FakeServer();
     server.identifyError = new Error("no server");
     server.connection.start();
-    await settled();
+    await flushPromises();
     await server.advance(60_000);
     assertEqual([server.sockets.length, server.state], [0, "lost"]);
     assert(server.identifyCalls >= 15, "it kept trying");
@@ -286,7 +286,7 @@ test("without a server the status is 'lost', and the connection keeps trying", a
 test("after `token.unknown` the connection requests the guest's cookie again", async () => {
     const server = new FakeServer();
     server.connection.start();
-    await settled();
+    await flushPromises();
     server.socket.onopen();
     server.send({ t: "error", id: null, code: "token.unknown", message: "nobody has that token" });
     await server.advance(MAX_BACKOFF_MS);
@@ -301,7 +301,7 @@ test("the cookie of a guest that no longer exists is renewed with one more socke
     assertEqual(server.identifyCalls, 1);
     server.socket.onopen();
     server.send({ ...WELCOME, identity: "new", token: "not in the cookie" });
-    await settled();
+    await flushPromises();
     assertEqual([server.identifyCalls, server.sockets.length, server.state], [2, 3, "connecting"]);
     assertEqual(server.delivered, ["welcome"]);
     server.welcome();
@@ -311,11 +311,11 @@ test("the cookie of a guest that no longer exists is renewed with one more socke
 test("a browser that stores no cookies can connect and reconnect", async () => {
     const server = new FakeServer();
     server.connection.start();
-    await settled();
+    await flushPromises();
     for (let times = 0; times < 3; times++) {
         server.socket.onopen();
         server.send({ ...WELCOME, token: "once" });
-        await settled();
+        await flushPromises();
         if (server.state !== "open") {
             server.socket.onopen();
             server.send({ ...WELCOME, token: "once more" });
@@ -330,7 +330,7 @@ test("the status has the reason for which the server creates no guest, until it 
     const server = new FakeServer();
     server.identifyError = new ApiError("rate.exceeded", "too many; try again in 5 s");
     server.connection.start();
-    await settled();
+    await flushPromises();
     assertEqual([server.state, server.statuses.at(-1).reason], ["lost", "too many; try again in 5 s"]);
     server.identifyError = null;
     await server.advance(MAX_BACKOFF_MS);
@@ -342,29 +342,29 @@ test("the status has the server's reason for refusing the socket, and none if th
     const server = new FakeServer();
     server.reason = "your address has 2000 connections open; try again in 10 s";
     server.connection.start();
-    await settled();
+    await flushPromises();
     for (let times = 0; times < 3; times++) {
         server.socket.onclose({ code: 1006 });
-        await settled();
+        await flushPromises();
         assertEqual([server.state, server.statuses.at(-1).reason], ["lost", server.reason]);
         await server.advance(MAX_BACKOFF_MS);
     }
     server.reason = null;
     server.socket.onclose({ code: 1006 });
-    await settled();
+    await flushPromises();
     assertEqual([server.state, server.statuses.at(-1).reason], ["lost", null]);
     await server.advance(MAX_BACKOFF_MS);
     server.welcome();
     server.reason = "requested although the socket was open";
     server.socket.onclose({ code: 1006 });
-    await settled();
+    await flushPromises();
     assertEqual(server.statuses.at(-1).reason, null);
 });
 
 test("the status has the reason for a refused hello", async () => {
     const server = new FakeServer();
     server.connection.start();
-    await settled();
+    await flushPromises();
     server.socket.onopen();
     server.send({ t: "error", id: null, code: "rate.exceeded", message: "too many guests; try again in 3 s" });
     assertEqual([server.state, server.statuses.at(-1).reason], ["lost", "too many guests; try again in 3 s"]);
@@ -377,7 +377,7 @@ test("a replaced connection reconnects only when the user asks for it", async ()
     await server.advance(60_000);
     assertEqual([server.sockets.length, server.state], [1, "replaced"]);
     server.connection.retry();
-    await settled();
+    await flushPromises();
     assertEqual(server.sockets.length, 2);
 });
 

@@ -24,7 +24,7 @@ export function assert(condition, statement) {
     if (!condition) throw new Error(`not true: ${statement}`);
 }
 
-/** Resolves after the promises that are settled already have run their callbacks. */
-export function settled() {
+/** Resolves after all queued promise callbacks have run. */
+export function flushPromises() {
     return new Promise((resolve) => setTimeout(resolve));
 }

@@ -1,5 +1,5 @@
 import { Session } from "/client/web/session.js";
-import { assertEqual, settled, test } from "./promises.js";
+import { assertEqual, flushPromises, test } from "./promises.js";
 
 const ROOM = "r7Kq2";
 
@@ -49,7 +49,7 @@ class FakeServer {
 
     async connect() {
         this.session.start();
-        await settled();
+        await flushPromises();
         this.socket.onopen();
         await this.sendGolden("server-welcome");
     }
@@ -57,7 +57,7 @@ class FakeServer {
     async reconnect(welcome = {}) {
         this.socket.onclose({ code: 1006 });
         this.timers.findLast((timer) => timer).call();
-        await settled();
+        await flushPromises();
         this.socket.onopen();
         this.send({ ...(await golden("server-welcome")), token: null, ...welcome });
     }

@@ -1,1 +1,1 @@
-"""What is particular to each game."""
+"""Tests of single games."""

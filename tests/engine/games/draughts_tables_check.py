@@ -1,11 +1,11 @@
 """An independent check of the endgame tables of draughts, compiled with the rules.
 
-It sets up every position, and compares the result of `probe` with those of the position's
-successors. If all positions agree with their successors, the tables are right: among the positions
-with a wrong entry, the one that is nearest to the end of the game disagrees with a successor.
+The check sets up every position and compares its table entry with the entries of its successors. If
+every position agrees with its successors, the tables are right: of the positions with a wrong
+entry, the one nearest to the end of the game would disagree with a successor.
 
-G is the game's data with the tables, V holds counters and a word for each entry, A is a buffer for
-moves.
+`G` is the game's data with the tables, `V` holds the counters and a word for each entry, and `A` is
+a buffer for moves.
 """
 
 from typing import Any
@@ -20,11 +20,13 @@ U = np.uint64
 ZERO, ONE = U(0), U(1)
 MAX_MOVES = 1
 REPEATS = 0
+#: Rules of the game that the check calls.
 MORE_HOOKS = ("table_index", "probe")
+#: Moves from this number on are captures.
 JUMP = 1 << 12
-ROOM = 128
-#: The first words of V: counters, and the bitboards of one wrong position.
+#: The first words of `V`: counters, and from EXAMPLE the four words of a wrong position.
 WRONG, SEEN, WINS, LOSSES, DRAWS, LONGEST, EXAMPLE = range(7)
+#: The index in `V` of the word of the first entry.
 ENTRIES_AT = 16
 
 SIGNATURES = {
@@ -67,24 +69,24 @@ def play(s: State, m: int) -> State:
 
 
 def value(s: State, G: Any) -> int:
-    """The entry of a position, with the draw counter at 0; a side without pieces has lost."""
+    """Returns a position's entry with the draw counter at 0; a side without pieces has lost."""
     return LOST if s[0] == ZERO else probe((s[0], s[1], s[2], s[3] & ONE), G)
 
 
 def expected(s: State, G: Any, A: Any) -> int:
-    """The value of a position, from the values of its successors."""
+    """Returns the value of a position, computed from the entries of its successors."""
     n = moves(s, A)
     fastest = -1
     slowest = -1
     drawn = 0
     for t in range(n):
-        found = value(play(s, A[t]), G)
-        plies = found >> 2
-        if found & 3 == LOST and (fastest < 0 or plies < fastest):
+        entry = value(play(s, A[t]), G)
+        plies = entry >> 2
+        if entry & 3 == LOST and (fastest < 0 or plies < fastest):
             fastest = plies
-        elif found & 3 == DRAWN:
+        elif entry & 3 == DRAWN:
             drawn = 1
-        elif found & 3 == WON:
+        elif entry & 3 == WON:
             slowest = max(slowest, plies)
     if fastest >= 0:
         return WON + 4 * (fastest + 1)
@@ -94,52 +96,52 @@ def expected(s: State, G: Any, A: Any) -> int:
 
 
 def look(s: State, G: Any, V: Any, A: Any) -> None:
-    """Compares one position with its successors and counts it."""
-    found = value(s, G)
-    if found != expected(s, G, A):
+    """Compares the entry of one position with those of its successors and updates the counters."""
+    entry = value(s, G)
+    if entry != expected(s, G, A):
         V[WRONG] += 1
         V[EXAMPLE], V[EXAMPLE + 1], V[EXAMPLE + 2] = np.int64(s[0]), np.int64(s[1]), np.int64(s[2])
         V[EXAMPLE + 3] = np.int64(s[3])
     V[SEEN] += 1
-    V[WINS] += int(found & 3 == WON)
-    V[LOSSES] += int(found & 3 == LOST)
-    V[DRAWS] += int(found & 3 == DRAWN)
-    V[LONGEST] = max(V[LONGEST], found >> 2)
+    V[WINS] += int(entry & 3 == WON)
+    V[LOSSES] += int(entry & 3 == LOST)
+    V[DRAWS] += int(entry & 3 == DRAWN)
+    V[LONGEST] = max(V[LONGEST], entry >> 2)
     V[ENTRIES_AT + table_index(s)] += 1
 
 
 def place(s: State, squares: np.uint64, left: int, G: Any, V: Any, A: Any) -> None:
-    """Adds `left` more pieces in every way, and compares each position with its successors."""
+    """Places `left` more pieces in every possible way and checks each position."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
             look(s, G, V, A)
         return
     while squares:
-        here = ONE << U(lsb(squares))
-        squares ^= here
+        square = ONE << U(lsb(squares))
+        squares ^= square
         black = s[1] if s[3] & ONE else s[0]
         white = s[0] if s[3] & ONE else s[1]
         for kind in range(4):
-            if (kind == 0 and here & LAST_ROW) or (kind == 2 and here & FIRST_ROW):
+            if (kind == 0 and square & LAST_ROW) or (kind == 2 and square & FIRST_ROW):
                 continue
-            b = black | here if kind < 2 else black
-            w = white if kind < 2 else white | here
-            kings = s[2] | here if kind & 1 else s[2]
+            b = black | square if kind < 2 else black
+            w = white if kind < 2 else white | square
+            kings = s[2] | square if kind & 1 else s[2]
             child = (w, b, kings, s[3]) if s[3] & ONE else (b, w, kings, s[3])
             place(child, squares, left - 1, G, V, A)
 
 
 def check(pieces: int, G: Any, V: Any, A: Any) -> int:
-    """Checks all positions of `pieces` pieces, either side to move; returns how many are wrong."""
+    """Checks all positions with `pieces` pieces and either side to move; counts the wrong ones."""
     place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, G, V, A)
     place((ZERO, ZERO, ZERO, ONE), BOARD, pieces, G, V, A)
     return int(V[WRONG])
 
 
 def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run of plies without progress from s, when the winner plays its fastest moves.
+    """Returns the longest run of plies without progress from s, with the winner's fastest moves.
 
-    V has the runs of all positions that are nearer to the end.
+    `V` holds the runs of all positions that are nearer to the end.
     """
     longest = 0
     wins = plies & 1
@@ -157,34 +159,37 @@ def run_of(s: State, plies: int, G: Any, V: Any, A: Any) -> int:
 
 
 def run_look(s: State, plies: int, G: Any, V: Any, A: Any) -> None:
-    found = value(s, G)
-    if found & 3 != DRAWN and found >> 2 == plies:
+    """Stores the run of a position that is decided in `plies` plies; ignores other positions."""
+    entry = value(s, G)
+    if entry & 3 != DRAWN and entry >> 2 == plies:
         run = run_of(s, plies, G, V, A)
         V[ENTRIES_AT + table_index(s)] = run
         V[LONGEST] = max(V[LONGEST], run)
 
 
 def run_place(s: State, squares: np.uint64, left: int, plies: int, G: Any, V: Any, A: Any) -> None:
-    """`place` for runs, with Black to move."""
+    """Stores the runs of all positions with `left` more pieces and Black to move."""
     if left == 0:
         if s[0] != ZERO and s[1] != ZERO:
             run_look(s, plies, G, V, A)
         return
     while squares:
-        here = ONE << U(lsb(squares))
-        squares ^= here
+        square = ONE << U(lsb(squares))
+        squares ^= square
         for kind in range(4):
-            if (kind == 0 and here & LAST_ROW) or (kind == 2 and here & FIRST_ROW):
+            if (kind == 0 and square & LAST_ROW) or (kind == 2 and square & FIRST_ROW):
                 continue
-            kings = s[2] | here if kind & 1 else s[2]
+            kings = s[2] | square if kind & 1 else s[2]
             child = (
-                (s[0] | here, s[1], kings, ZERO) if kind < 2 else (s[0], s[1] | here, kings, ZERO)
+                (s[0] | square, s[1], kings, ZERO)
+                if kind < 2
+                else (s[0], s[1] | square, kings, ZERO)
             )
             run_place(child, squares, left - 1, plies, G, V, A)
 
 
 def quiet_runs(pieces: int, longest_win: int, G: Any, V: Any, A: Any) -> int:
-    """The longest run without a capture or a man's move in a win against the best defence."""
+    """Returns the longest run of plies without a capture or a man's move in any won position."""
     V[LONGEST] = 0
     for plies in range(longest_win + 1):
         run_place((ZERO, ZERO, ZERO, ZERO), BOARD, pieces, plies, G, V, A)

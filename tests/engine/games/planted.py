@@ -11,16 +11,16 @@ from engine.rules.registry import load_game
 
 
 def planted(game_id: str, right: str, wrong: str) -> Game:
-    """The game with one piece of its source text replaced; its rules run uncompiled only."""
+    """Returns the game with one piece of its source text replaced; its rules cannot be compiled."""
     rules: Any = load_game(game_id).module
     files = files_of(rules)
     sources = {file: Path(str(file.__file__)).read_text("utf-8") for file in files}
     count = sum(source.count(right) for source in sources.values())
-    assert count == 1, f"{game_id} has changed: plant this fault anew: {right}"
+    assert count == 1, f"the source of {game_id} has this text {count} times, not once: {right}"
     try:
         for file, source in sources.items():  # parts come before the files that import from them
             module = ModuleType(file.__name__)
-            module.__file__ = file.__file__  # its DATA are beside it
+            module.__file__ = file.__file__  # the DATA files are in its folder
             _install(file.__name__, module)
             exec(
                 compile(source.replace(right, wrong), f"planted {file.__name__}", "exec"),
@@ -33,7 +33,7 @@ def planted(game_id: str, right: str, wrong: str) -> Game:
 
 
 def _install(name: str, module: ModuleType) -> None:
-    """Makes imports of that name find the module."""
+    """Makes imports of `name` return the module."""
     package, _, leaf = name.rpartition(".")
     sys.modules[name] = module
     setattr(sys.modules[package], leaf, module)

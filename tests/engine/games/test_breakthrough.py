@@ -1,4 +1,4 @@
-"""Breakthrough: rules compared with OpenSpiel, and ends, races, texts and views."""
+"""Breakthrough: rules compared with OpenSpiel; endings, races, position texts and views."""
 
 import random
 from collections.abc import Callable
@@ -13,28 +13,29 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 from tests.engine.games.planted import planted
 
+#: The start of a match.
 START = "BBBBBBBB/BBBBBBBB/......../......../......../......../WWWWWWWW/WWWWWWWW white"
 
 
 def referee_moves(referee: pyspiel.State) -> dict[str, int]:
-    """OpenSpiel's legal actions by our tokens.
+    """Returns OpenSpiel's legal actions by our tokens.
 
-    OpenSpiel marks a capture with an asterisk; its Black begins, from the top.
+    OpenSpiel marks a capture with an asterisk; its Black moves first, from the top.
     """
     return {
-        turned(referee.action_to_string(action).rstrip("*")): action
+        flip_rows(referee.action_to_string(action).rstrip("*")): action
         for action in referee.legal_actions()
     }
 
 
-def turned(squares: str) -> str:
-    """The same squares on the board turned upside down."""
+def flip_rows(squares: str) -> str:
+    """Returns the squares of a move with the board turned upside down."""
     return "".join(str(9 - int(c)) if c.isdigit() else c for c in squares)
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both programs and compares them; the number of positions."""
-    chance = random.Random(seed)
+    """Compares random matches with OpenSpiel; returns the number of positions."""
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position, referee = game.start(), pyspiel.load_game("breakthrough").new_initial_state()
@@ -43,7 +44,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert sorted(position.tokens()) == sorted(moves), position.text()
             assert position.turn == referee.current_player(), position.text()
             compared += 1
-            token = chance.choice(sorted(moves))
+            token = rng.choice(sorted(moves))
             position = position.play(position.parse_move(token))
             referee.apply_action(moves[token])
         outcome = position.outcome()
@@ -52,7 +53,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
     return compared
 
 
-def test_rules_are_those_of_openspiel() -> None:
+def test_rules_match_openspiel() -> None:
     """On 10,000 random positions, moves, sides and results equal those of OpenSpiel."""
     assert compare(load_game("breakthrough"), matches=175, seed=1) >= 10_000
 
@@ -78,8 +79,8 @@ def test_rules_are_those_of_openspiel() -> None:
     ids=[
         "around the edge",
         "straight captures",
-        "a corner is no goal",
-        "captures nothing",
+        "a corner does not count",
+        "the captured man stays",
         "black around the edge",
     ],
 )
@@ -90,53 +91,55 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def upside_down(text: str) -> str:
-    """The position with the colours swapped and the board upside down."""
+    """Returns the position text with the colours swapped and the board upside down."""
     rows, side = text.split()
     swapped = rows.translate(str.maketrans("WB", "BW")).split("/")
     return f"{'/'.join(swapped[::-1])} {'black' if side == 'white' else 'white'}"
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
-    found = []
+    """Returns the unfinished positions of some random matches."""
+    rng = random.Random(seed)
+    positions = []
     for _ in range(matches):
         position = load_game("breakthrough").start()
         while moves := position.moves():
-            found.append(position)
-            position = position.play(chance.choice(moves))
-    return found
+            positions.append(position)
+            position = position.play(rng.choice(moves))
+    return positions
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
-def test_evaluation_knows_no_colour() -> None:
+def test_evaluation_is_the_same_for_both_colours() -> None:
     """A position has the same value with the colours swapped and the board upside down."""
     for position in random_positions(seed=4, matches=15):
         other = position.game.position(upside_down(position.text()))
         assert value(position) == value(other), position.text()
 
 
-def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
-    """If the evaluation calls a race surely won, a search of that length finds the win."""
-    sure = [
+def test_a_decided_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
+    """If the evaluation counts a race as won, a search of the race's length finds the win."""
+    decided = [
         position
         for position in random_positions(seed=5, matches=60)
         if abs(value(position)) > 14_000
     ]
-    tried = random.Random(6).sample(sure, 8)
-    for position in tried:
-        away = 15_000 - abs(value(position))
-        limit = Limit(depth=2 * away, nodes=3_000_000)
+    chosen = random.Random(6).sample(decided, 8)
+    for position in chosen:
+        moves_left = 15_000 - abs(value(position))
+        limit = Limit(depth=2 * moves_left, nodes=3_000_000)
         report = searcher_of("breakthrough").search(position, limit, Table(18), Control())
         assert report.score * value(position) > 0, position.text()
         assert abs(report.score) > 14_000, position.text()
-    assert any(value(position) < 0 for position in tried)
+    assert any(value(position) < 0 for position in chosen)
 
 
 @pytest.mark.parametrize(
-    ("text", "move", "outcome"),
+    ("text", "move", "expected"),
     [
         (
             "......../W......./......../......../......../......../B......./........ white",
@@ -155,13 +158,13 @@ def test_a_sure_race_is_won(searcher_of: Callable[[str], Searcher]) -> None:
         ),
     ],
 )
-def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:
+def test_endings(text: str, move: str, expected: tuple[int, str]) -> None:
     """Reaching the far row wins for either side, and so does capturing the last man."""
     position = load_game("breakthrough").position(text)
     ended = position.play(position.parse_move(move))
-    found = ended.outcome()
-    assert isinstance(found, Outcome)
-    assert (found.winner, outcome[1] in found.reason) == (outcome[0], True)
+    outcome = ended.outcome()
+    assert isinstance(outcome, Outcome)
+    assert (outcome.winner, expected[1] in outcome.reason) == (expected[0], True)
     assert ended.view().turn is None
 
 
@@ -178,13 +181,13 @@ def test_ends(text: str, move: str, outcome: tuple[int, str]) -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Texts with too many men, an earlier win or an empty board are refused."""
+    """A text with too many men, an earlier win or an empty board is refused."""
     with pytest.raises(PositionError):
         load_game("breakthrough").position(text)
 
 
 def test_clicks() -> None:
-    """A move is two clicks; a capture shows the captured man."""
+    """A move is two clicks, and a capture also names the captured man's square."""
     position = load_game("breakthrough").position(START).play(8 | 17 << 6)
     assert position.text().endswith("black")
     captures = load_game("breakthrough").position(

@@ -1,4 +1,4 @@
-"""Chess: rules compared with python-chess, refused texts, draws to the ply, and views."""
+"""Chess: rules compared with python-chess; refused texts, draw counts, and views."""
 
 import os
 import random
@@ -27,10 +27,13 @@ from tests.engine.games.planted import planted
 from tests.engine.test_games import NODES, check_perft, perft_cases
 
 START = chess.STARTING_FEN
+#: A perft position with many kinds of moves.
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+#: Both sides may castle on both sides.
 CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+#: Both sides have pawns that can promote.
 PROMOTIONS = "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N w - - 0 1"
-#: Positions for matches to the end.
+#: Starting positions of the random matches.
 STARTS = [
     START,
     START,
@@ -43,13 +46,13 @@ STARTS = [
     "4k3/8/8/2Q3Q1/8/8/8/Q2K2Q1 w - - 140 90",
     "1n2k1n1/8/8/8/8/8/8/1N2K1N1 w - - 130 90",
 ]
-#: Positions with first moves, played for a few plies, several times.
+#: Positions and their first moves; each is played for a few plies, several times.
 THEMES = [
     (CASTLES, ""),
-    (CASTLES, "a1a8"),  # no right without its rook
+    (CASTLES, "a1a8"),  # the rook's capture ends the castling right
     ("4k3/8/8/8/8/8/4r3/R3K2R w KQ - 0 1", ""),  # no castling out of check
-    ("r3k3/8/8/8/8/8/8/RN2K3 w Qq - 0 1", ""),  # nor over a piece beside the rook
-    ("4k3/2p5/8/KP5r/8/8/8/8 b - - 0 1", "c7c5"),  # two pawns would leave the row at once
+    ("r3k3/8/8/8/8/8/8/RN2K3 w Qq - 0 1", ""),  # no castling over a piece beside the rook
+    ("4k3/2p5/8/KP5r/8/8/8/8 b - - 0 1", "c7c5"),  # en passant would expose the king on its row
     ("4k3/8/8/8/1p6/8/2P5/4K3 w - - 0 1", "c2c4 b4c3"),
     ("3qk3/8/8/8/4N3/8/8/K3R3 w - - 0 1", "e4f6"),  # double check
     ("4k3/8/8/8/7b/4p3/5P2/4K3 w - - 0 1", ""),  # a pinned pawn
@@ -61,6 +64,7 @@ THEMES = [
     ("4k3/8/8/8/8/8/8/R3K3 w - - 147 90", ""),
 ]
 
+#: python-chess's tests of our reasons for the end of a match.
 ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
     "stalemate": chess.Board.is_stalemate,
@@ -71,10 +75,12 @@ ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
 
 
 def position_of(text: str) -> Position:
+    """Returns the position with this text."""
     return load_game("chess").position(text)
 
 
 def after(position: Position, *moves: str) -> Position:
+    """Returns the position after these moves."""
     for move in moves:
         position = position.play(position.parse_move(move))
     return position
@@ -83,73 +89,75 @@ def after(position: Position, *moves: str) -> Position:
 # --- comparison with python-chess
 
 
-def shuffled_move(position: Position, board: chess.Board, chance: random.Random) -> int:
-    """A random move, often back to the square of origin, so that positions repeat."""
-    if len(board.move_stack) >= 2 and chance.random() < 0.8:
+def repeating_move(position: Position, board: chess.Board, rng: random.Random) -> int:
+    """Returns a random move, often one that goes back, so that positions repeat."""
+    if len(board.move_stack) >= 2 and rng.random() < 0.8:
         last = board.move_stack[-2]
         back = chess.Move(last.to_square, last.from_square)
         if board.is_legal(back):
             return position.parse_move(back.uci())
-    return chance.choice(position.moves())
+    return rng.choice(position.moves())
 
 
 def compare_position(position: Position, board: chess.Board) -> Outcome | None:
-    """Asserts that text, moves, checks, claims and ends equal those of python-chess."""
-    where = board.fen()
-    assert position.text() == where
+    """Asserts that text, moves, checks, claims and outcome equal those of python-chess."""
+    fen = board.fen()
+    assert position.text() == fen
     outcome, expected = position.outcome(), board.outcome()
     view = position.view()
-    assert (outcome is None) == (expected is None), where
-    assert ("check" in view.marks) == board.is_check(), where
+    assert (outcome is None) == (expected is None), fen
+    assert ("check" in view.marks) == board.is_check(), fen
     if outcome is None:
-        assert sorted(position.tokens()) == sorted(move.uci() for move in board.legal_moves), where
+        assert sorted(position.tokens()) == sorted(move.uci() for move in board.legal_moves), fen
         assert (position.claim() is not None) == (
             board.is_repetition(3) or board.is_fifty_moves()
-        ), where
+        ), fen
         return None
     assert expected is not None
-    assert outcome.winner == (None if expected.winner is None else int(not expected.winner)), where
-    assert ENDINGS[outcome.reason](board), where
+    assert outcome.winner == (None if expected.winner is None else int(not expected.winner)), fen
+    assert ENDINGS[outcome.reason](board), fen
     assert (
         outcome.winner is None
         or not position.game.rules.drawn
         or not position.game.rules.drawn(position.state)
-    ), where
+    ), fen
     assert view.turn is None
     return outcome
 
 
 def compare(
-    game: Game, text: str, chance: random.Random, plies: int, first: str = ""
+    game: Game, text: str, rng: random.Random, plies: int, first: str = ""
 ) -> Iterator[str]:
-    """Plays a random match in both programs and compares them; yields each ending, or ""."""
+    """Compares a random match with python-chess; yields each position's ending, or ""."""
     position, board = game.position(text), chess.Board(text)
-    find_cycles = chance.random() < 0.3
+    seeks_repetition = rng.random() < 0.3
     script = iter(first.split())
     for _ in range(plies):
         outcome = compare_position(position, board)
         yield outcome.reason if outcome else ""
         if outcome:
             return
-        if chance.random() < 0.05:
+        if rng.random() < 0.05:
             compare_notation(position, board)
         if scripted := next(script, None):
             move = position.parse_move(scripted)
         else:
             move = (
-                shuffled_move(position, board, chance)
-                if find_cycles
-                else chance.choice(position.moves())
+                repeating_move(position, board, rng)
+                if seeks_repetition
+                else rng.choice(position.moves())
             )
         played = board.parse_uci(position.format_move(move))
         position = position.play(move)
         written = board.san_and_push(played)
         assert position.view().played == written
-        assert game.position(position.text()) == position, "hash and score are kept up to date"
+        assert game.position(position.text()) == position, (
+            "the updated hash and score equal those of the text"
+        )
 
 
 def compare_notation(position: Position, board: chess.Board) -> None:
-    """Asserts that notation equals that of python-chess, and that its variants are read."""
+    """Asserts that notation equals python-chess's and that its variants are parsed."""
     for move in position.moves():
         written = position.notation(move)
         assert written == board.san(board.parse_uci(position.format_move(move))), board.fen()
@@ -163,33 +171,34 @@ def compare_notation(position: Position, board: chess.Board) -> None:
 
 
 def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
-    """Compares `count` positions of random matches from various starts; counts the endings."""
-    chance = random.Random(seed)
-    seen: Counter[str] = Counter()
+    """Compares `count` positions of random matches; returns the counts of the endings."""
+    rng = random.Random(seed)
+    endings: Counter[str] = Counter()
     for text, first in 6 * THEMES:
-        seen.update(compare(game, text, chance, plies=8, first=first))
-    while seen.total() < count:
+        endings.update(compare(game, text, rng, plies=8, first=first))
+    while endings.total() < count:
         for text in STARTS:
-            seen.update(compare(game, text, chance, plies=400))
-    return seen
+            endings.update(compare(game, text, rng, plies=400))
+    return endings
 
 
-def test_rules_are_those_of_python_chess() -> None:
-    """On 10,000 positions of random matches everything equals python-chess.
+def test_rules_match_python_chess() -> None:
+    """10,000 positions of random matches are the same in our rules and in python-chess.
 
-    Compared are moves, texts, notation, check, claims and each kind of ending.
+    The comparison covers moves, texts, notation, check, claims and each kind of ending.
     """
-    seen = compare_many(load_game("chess"), 10_000, seed=1)
-    assert seen.keys() == {*ENDINGS, ""}, seen
+    endings = compare_many(load_game("chess"), 10_000, seed=1)
+    assert endings.keys() == {*ENDINGS, ""}, endings
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_rules_are_those_of_python_chess_on_many_positions() -> None:
-    """The same on 200,000 positions."""
+def test_rules_match_python_chess_on_many_positions() -> None:
+    """200,000 positions of random matches are the same in our rules and in python-chess."""
     compare_many(load_game("chess"), 200_000, seed=2)
 
 
+#: Name, source text, faulty text.
 FAULTS = [
     ("castling through check", "        if not safe & (king << ONE):\n", "        if False:\n"),
     (
@@ -209,12 +218,12 @@ FAULTS = [
         "misc & RIGHTS & KEPT_RIGHTS[origin]",
     ),
     (
-        "two pawns leave the row",
+        "en passant exposes the king",
         "occupied_after ^ pawn, s[THEIRS] ^ captured",
         "occupied_after ^ captured, s[THEIRS] ^ captured",
     ),
     (
-        "en passant noted always",
+        "en passant square always kept",
         "            if en_passant_origins(after):\n",
         "            if True:\n",
     ),
@@ -224,18 +233,22 @@ FAULTS = [
         "sevens = pawns",
     ),
     (
-        "pinned slider leaves",
+        "pinned slider leaves its line",
         "& check_mask\n        if piece & pinned:\n",
         "& check_mask\n        if piece & pinned & s[DIAGONALS]:\n",
     ),
-    ("captures twice", "np.int64(targets & ~occupied)", "np.int64(targets & ~s[OWN])"),
     (
-        "king hides in its own shadow",
+        "captures listed as quiet moves",
+        "np.int64(targets & ~occupied)",
+        "np.int64(targets & ~s[OWN])",
+    ),
+    (
+        "king blocks the ray behind it",
         "lsb(target), occupied ^ king, s[THEIRS]",
         "lsb(target), occupied, s[THEIRS]",
     ),
     (
-        "double check answered",
+        "double check blocked",
         "    if checkers & (checkers - ONE):\n        return ZERO",
         "    if False:\n        return ZERO",
     ),
@@ -246,11 +259,11 @@ FAULTS = [
         "        key ^= ZOBRIST_KEYS[corner] ^ ZOBRIST_KEYS[rook_target]\n",
         "",
     ),
-    ("distinction by row first", "if all(rival[0] != origin[0]", "if all(rival[0] < origin[0]"),
-    ("mate goes last", "and (not in_check(s) or count_moves(s) > 0) else 0", "else 0"),
-    ("one knight mates", "popcount(s[KNIGHTS]) == 1", "popcount(s[KNIGHTS]) == 0"),
+    ("disambiguation by row first", "if all(rival[0] != origin[0]", "if all(rival[0] < origin[0]"),
+    ("a draw before mate", "and (not in_check(s) or count_moves(s) > 0) else 0", "else 0"),
+    ("one knight suffices", "popcount(s[KNIGHTS]) == 1", "popcount(s[KNIGHTS]) == 0"),
     (
-        "bishops of two colours",
+        "bishops of two colours do not suffice",
         "s[DIAGONALS] & DARK == ZERO or s[DIAGONALS] & ~DARK == ZERO",
         "True",
     ),
@@ -267,7 +280,7 @@ FAULTS = [
     ("draw at the fourth time", "REPETITION = 5", "REPETITION = 4"),
     ("claim at the second time", "CLAIM_REPETITION = 3", "CLAIM_REPETITION = 2"),
     (
-        "repetition blind to castling",
+        "repetition ignores castling rights",
         "    return s[HASH]\n",
         "    return s[6] ^ s[STRAIGHTS] ^ s[PAWNS] ^ s[0]\n",
     ),
@@ -287,7 +300,8 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
         compare_many(game, 5_000, seed=1)
 
 
-SINGLE: list[tuple[str, str, str | None]] = [
+#: Position, moves, and the expected reason for the end.
+DRAW_COUNTS: list[tuple[str, str, str | None]] = [
     # Mate with the 150th ply wins; any other 150th ply draws.
     ("7k/8/6K1/8/8/8/8/R7 w - - 149 100", "a1a8", "checkmate"),
     (
@@ -309,26 +323,27 @@ SINGLE: list[tuple[str, str, str | None]] = [
 ]
 
 
-def check_single(game: Game, text: str, moves: str, expected: str | None) -> None:
+def check_outcome(game: Game, text: str, moves: str, expected: str | None) -> None:
+    """Asserts that a match ends after these moves for the expected reason, or not at all."""
     position = after(game.position(text), *moves.split())
     outcome = position.outcome()
     assert (outcome.reason if outcome else None) == expected
 
 
-@pytest.mark.parametrize(("text", "moves", "expected"), SINGLE)
-def test_draws_to_the_ply(text: str, moves: str, expected: str | None) -> None:
-    """A count ends the match exactly when it is reached, and mate takes precedence."""
-    check_single(load_game("chess"), text, moves, expected)
+@pytest.mark.parametrize(("text", "moves", "expected"), DRAW_COUNTS)
+def test_draw_counts(text: str, moves: str, expected: str | None) -> None:
+    """A draw count ends the match at exactly its ply, and mate takes precedence."""
+    check_outcome(load_game("chess"), text, moves, expected)
 
 
-# --- further perft suites, if there are any
+# --- further perft suites in a folder of the tester
 
 
 def suite_cases() -> Iterator[tuple[str, int, int]]:
-    """The cases of the files chess*.epd in the folder that PLYROOM_SUITES names."""
+    """Yields the cases of the files chess*.epd in the folder that PLYROOM_SUITES names."""
     folder = os.environ.get("PLYROOM_SUITES")
     if not folder:
-        pytest.skip("PLYROOM_SUITES names no folder of further tables")
+        pytest.skip("PLYROOM_SUITES names no folder with perft suites")
     files = sorted(Path(folder).glob("chess*.epd"))
     assert files, f"there is no chess*.epd in {folder}"
     for file in files:
@@ -336,18 +351,18 @@ def suite_cases() -> Iterator[tuple[str, int, int]]:
 
 
 def test_perft_suite(searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the counts of up to 5 million."""
+    """The compiled rules reach the suite's counts of up to 5 million."""
     check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] <= NODES))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
-    """The compiled rules reach the larger counts."""
+def test_perft_suite_with_large_counts(searcher_of: Callable[[str], Searcher]) -> None:
+    """The compiled rules reach the suite's larger counts."""
     check_perft(searcher_of("chess"), (case for case in suite_cases() if case[2] > NODES))
 
 
-# --- texts
+# --- position texts and moves
 
 
 @pytest.mark.parametrize(
@@ -356,15 +371,15 @@ def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
         ("", "six fields"),
         (START + " ", "six fields"),
         (START.replace(" w ", "  w "), "six fields"),
-        ("8/8/8/8/8/8/8 w - - 0 1", "eight rows"),
-        ("4k3/8/8/8/8/8/8/4K4 w - - 0 1", "row 1 has 9 squares"),
-        ("4k2/8/8/8/8/8/8/4K3 w - - 0 1", "row 8 has 7 squares"),
-        ("4k3/44/8/8/8/8/8/4K3 w - - 0 1", "row 7"),
-        ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "row 1"),
+        ("8/8/8/8/8/8/8 w - - 0 1", "eight ranks"),
+        ("4k3/8/8/8/8/8/8/4K4 w - - 0 1", "rank 1 has 9 squares"),
+        ("4k2/8/8/8/8/8/8/4K3 w - - 0 1", "rank 8 has 7 squares"),
+        ("4k3/44/8/8/8/8/8/4K3 w - - 0 1", "rank 7"),
+        ("4k3/8/8/8/8/8/8/4X3 w - - 0 1", "rank 1"),
         ("8/8/8/8/8/8/8/4K3 w - - 0 1", "Black has exactly one king, not 0"),
         ("4k3/8/8/8/8/8/8/K3K3 w - - 0 1", "White has exactly one king, not 2"),
-        ("P3k3/8/8/8/8/8/8/4K3 w - - 0 1", "first or last row"),
-        ("4k3/8/8/8/8/8/8/p3K3 w - - 0 1", "first or last row"),
+        ("P3k3/8/8/8/8/8/8/4K3 w - - 0 1", "first or last rank"),
+        ("4k3/8/8/8/8/8/8/p3K3 w - - 0 1", "first or last rank"),
         ("4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1", "White has more pieces"),
         ("4k3/8/8/8/8/QQ6/PPPPPPPP/4K3 w - - 0 1", "White has more pieces"),
         ("4k3/nnnnnnnn/nnn5/8/8/8/8/4K3 w - - 0 1", "Black has more pieces"),
@@ -376,16 +391,16 @@ def test_perft_suite_deeper(searcher_of: Callable[[str], Searcher]) -> None:
         (START.replace("KQkq", "KK"), "in this order"),
         (START.replace("KQkq", ""), "in this order"),
         (START.replace(" - 0", " e6 0"), "no pawn can just have passed e6"),
-        (START.replace(" - 0", " e3 0"), "on row 6"),
+        (START.replace(" - 0", " e3 0"), "on rank 6"),
         ("4k3/4p3/8/4pP2/8/8/8/4K3 w - e6 0 1", "no pawn can just have passed e6"),
         ("4k3/8/4n3/4pP2/8/8/8/4K3 w - e6 0 1", "no pawn can just have passed e6"),
-        (START.replace(" - 0", " i6 0"), "on row 6"),
+        (START.replace(" - 0", " i6 0"), "on rank 6"),
         (START.replace(" 0 1", " 151 1"), "halfmove clock is 0 to 150"),
         (START.replace(" 0 1", " 00 1"), "halfmove clock"),
         (START.replace(" 0 1", " -1 1"), "halfmove clock"),
-        (START.replace(" 0 1", " 0 0"), "number of the move is 1"),
-        (START.replace(" 0 1", " 0 1000000"), "number of the move"),
-        (START.replace(" 0 1", " 0 ٣"), "number of the move"),
+        (START.replace(" 0 1", " 0 0"), "the move number is 1"),
+        (START.replace(" 0 1", " 0 1000000"), "the move number"),
+        (START.replace(" 0 1", " 0 ٣"), "the move number"),
         ("4k3/8/8/8/8/8/8/K3R3 w - - 0 1", "not to move is in check"),
         ("8/8/8/8/8/8/4k3/4K3 w - - 0 1", "not to move is in check"),
     ],
@@ -396,8 +411,8 @@ def test_impossible_positions(text: str, expected: str) -> None:
         position_of(text)
 
 
-def test_en_passant_square_only_where_it_counts() -> None:
-    """The en passant square is read after each double step and kept only if a capture is legal."""
+def test_the_en_passant_square_is_kept_only_for_a_legal_capture() -> None:
+    """A FEN may have an en passant square after any double step; it stays if a capture is legal."""
     assert (
         position_of("4k3/8/8/8/4P3/8/8/4K3 b - e3 0 1").text() == "4k3/8/8/8/4P3/8/8/4K3 b - - 0 1"
     )
@@ -408,7 +423,7 @@ def test_en_passant_square_only_where_it_counts() -> None:
     assert after(position_of("4k3/8/8/8/5p2/8/4P3/4K3 w - - 0 1"), "e2e4").text().split()[3] == "e3"
 
 
-def test_most_moves() -> None:
+def test_the_position_with_the_most_moves() -> None:
     """The known position with the most moves has 218."""
     position = position_of("R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1")
     assert len(position.moves()) == 218
@@ -439,8 +454,8 @@ def test_most_moves() -> None:
         ("4k3/8/8/8/8/8/4K3/R6R w - - 0 1", "O-O", None),
     ],
 )
-def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> None:
-    """Coordinates and SAN are read, with or without marks; other moves are illegal."""
+def test_parsed_notations(text: str, written: str, token: str | None) -> None:
+    """Coordinates and SAN are parsed, with or without x, + and #; a wrong move is illegal."""
     position = position_of(text)
     if token is None:
         with pytest.raises(IllegalMove):
@@ -452,8 +467,8 @@ def test_ways_to_write_a_move(text: str, written: str, token: str | None) -> Non
 @pytest.mark.parametrize(
     "text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"]
 )
-def test_no_move_at_all(text: str) -> None:
-    """Other texts are malformed, as is a text that fits several moves."""
+def test_malformed_moves(text: str) -> None:
+    """A text that is no move or fits several moves is malformed."""
     with pytest.raises(MalformedMove, match="written like"):
         position_of("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").parse_move(text)
 
@@ -462,7 +477,7 @@ def test_no_move_at_all(text: str) -> None:
 
 
 def test_a_match_of_the_ai_with_itself(searcher_of: Callable[[str], Searcher]) -> None:
-    """Level 1 plays a whole match, to an end that python-chess confirms."""
+    """Level 1 plays a whole match to an outcome that python-chess confirms."""
     game, searcher = load_game("chess"), searcher_of("chess")
     position, board = game.start(), chess.Board()
     while position.outcome() is None:
@@ -484,11 +499,11 @@ def test_check_and_mate_are_shown() -> None:
     assert mate.outcome() == Outcome(1, "checkmate")
     assert (mate.view().text, mate.view().turn) == ("Black wins by checkmate", None)
     assert mate.view().marks["check"] == ("e1",)
-    stale = position_of("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")
-    assert stale.outcome() == Outcome(None, "stalemate")
-    assert stale.view().text == "Draw by stalemate"
-    bare = position_of("7k/8/8/8/8/8/8/KN6 b - - 0 1")
-    assert bare.view().text == "Draw: not enough pieces to mate"
+    stalemate = position_of("7k/5Q2/8/8/8/8/8/K7 b - - 0 1")
+    assert stalemate.outcome() == Outcome(None, "stalemate")
+    assert stalemate.view().text == "Draw by stalemate"
+    insufficient = position_of("7k/8/8/8/8/8/8/KN6 b - - 0 1")
+    assert insufficient.view().text == "Draw: not enough pieces to mate"
 
 
 def test_clicks() -> None:
@@ -502,14 +517,14 @@ def test_clicks() -> None:
     ]
     assert [click.choice for click in promotions] == ["queen", "rook", "bishop", "knight"]
     assert promotions[3].ghost == ("b8", "N")
-    passing = {
+    en_passant = {
         click.id: click for click in position_of("8/8/8/8/k3Pp2/8/8/4K3 b - e3 0 1").move_views()
     }
-    assert passing["f4e3"].affects == ("e4",)
-    assert passing["f4e3"].ghost == ("e3", "p")
+    assert en_passant["f4e3"].affects == ("e4",)
+    assert en_passant["f4e3"].ghost == ("e3", "p")
 
 
-def test_claims_say_why() -> None:
+def test_draw_claims_have_a_reason() -> None:
     """After 50 moves each, or at the third occurrence, the player to move may claim a draw."""
     rooks = after(position_of("4k3/8/8/8/8/8/8/R3K3 w - - 98 60"), "a1a2")
     assert rooks.claim() is None

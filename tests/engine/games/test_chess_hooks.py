@@ -1,6 +1,6 @@
-"""The search hooks of chess compared with slower code.
+"""The search hooks of chess compared with python-chess and with slower code.
 
-The hooks are tactical moves, unstable positions, the order of captures, and passing.
+The hooks are tactical moves, unstable positions, the ranks of captures, and the null move.
 """
 
 import random
@@ -16,6 +16,7 @@ from engine.games.chess_parts.exchange import EXCHANGE_VALUES
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: Starting positions of the random games.
 STARTS = [
     chess.STARTING_FEN,
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -25,36 +26,36 @@ STARTS = [
 ]
 
 
-def boards(count: int, seed: int) -> Iterator[chess.Board]:
-    """Positions of random games with more captures than pure chance gives."""
-    chance = random.Random(seed)
+def random_boards(count: int, seed: int) -> Iterator[chess.Board]:
+    """Yields positions of random games with more captures than uniformly random moves give."""
+    rng = random.Random(seed)
     while count:
-        board = chess.Board(chance.choice(STARTS))
+        board = chess.Board(rng.choice(STARTS))
         while not board.is_game_over() and count:
             yield board
             count -= 1
             captures = list(board.generate_legal_captures())
-            wanted = captures if captures and chance.random() < 0.2 else list(board.legal_moves)
-            board.push(chance.choice(wanted))
+            choices = captures if captures and rng.random() < 0.2 else list(board.legal_moves)
+            board.push(rng.choice(choices))
 
 
 def check_hooks(game: Game, count: int) -> int:
     """Compares the hooks with python-chess; returns the number of tactical moves seen."""
     rules: Any = game.module
     seen = 0
-    for board in boards(count, seed=1):
+    for board in random_boards(count, seed=1):
         position = game.position(board.fen())
         buffer = [0] * rules.MAX_MOVES
-        noise = {
+        tactical = {
             rules.format_move(position.state, move)
             for move in buffer[: rules.tactical(position.state, buffer)]
         }
-        loud = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
-        assert noise == loud, board.fen()
-        seen += len(noise)
+        expected = {m.uci() for m in board.legal_moves if board.is_capture(m) or m.promotion}
+        assert tactical == expected, board.fen()
+        seen += len(tactical)
         assert bool(rules.unstable(position.state)) == board.is_check(), board.fen()
-        officers = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
-        assert bool(rules.may_pass(position.state)) == (bool(officers) and not board.is_check()), (
+        non_pawns = board.occupied_co[board.turn] & ~(board.pawns | board.kings)
+        assert bool(rules.may_pass(position.state)) == (bool(non_pawns) and not board.is_check()), (
             board.fen()
         )
         if rules.may_pass(position.state):
@@ -84,7 +85,10 @@ def test_tactical_unstable_and_passing() -> None:
 
 
 def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
-    """The most that a side gains on a square when both capture with their least piece, or stop."""
+    """Returns the most that a side gains on a square.
+
+    Both sides capture with their least valuable piece, or stop.
+    """
     pieces = [
         (EXCHANGE_VALUES[(board.piece_type_at(origin) or 0) - 1], origin)
         for origin in board.attackers(side, square)
@@ -102,7 +106,8 @@ def best_exchange(board: chess.BaseBoard, square: int, side: bool) -> int:
     return max(0, EXCHANGE_VALUES[victim - 1] - best_exchange(after, square, not side))
 
 
-def loses_by_trying(board: chess.Board, move: chess.Move) -> bool:
+def loses_exchange(board: chess.Board, move: chess.Move) -> bool:
+    """Returns whether a move loses material when the exchange is played out."""
     victim = board.piece_type_at(move.to_square)
     after = chess.BaseBoard(board.board_fen())
     piece = after.remove_piece_at(move.from_square)
@@ -115,12 +120,12 @@ def check_exchanges(game: Game, count: int) -> int:
     """Compares `loses` with playing the exchange out; returns the number of losing moves."""
     rules: Any = game.module
     losing = 0
-    for board in boards(count, seed=2):
+    for board in random_boards(count, seed=2):
         state = game.position(board.fen()).state
         for move in board.legal_moves:
             if move.promotion or board.is_en_passant(move) or board.is_castling(move):
                 continue
-            expected = loses_by_trying(board, move)
+            expected = loses_exchange(board, move)
             assert (
                 rules.exchange.loses(state, rules.parse_move(state, move.uci())) != 0
             ) == expected, (
@@ -139,18 +144,19 @@ def test_exchanges() -> None:
 @pytest.mark.parametrize(
     ("text", "order"),
     [
-        ("4k3/8/8/3q1r2/4P3/8/8/4K3 w - - 0 1", "e4d5 e4f5 | "),  # the more valuable one first
-        ("4k3/8/8/3q4/4P3/3Q4/8/4K3 w - - 0 1", "e4d5 d3d5 | "),  # with the less valuable one first
+        ("4k3/8/8/3q1r2/4P3/8/8/4K3 w - - 0 1", "e4d5 e4f5 | "),  # the more valuable victim first
+        ("4k3/8/8/3q4/4P3/3Q4/8/4K3 w - - 0 1", "e4d5 d3d5 | "),  # the less valuable attacker first
         ("4k3/8/4p3/3p4/8/1N1Q4/8/4K3 w - - 0 1", " | d3d5"),  # a guarded pawn is not worth a queen
-        ("4k3/8/8/3p4/8/1N1Q4/8/4K3 w - - 0 1", "d3d5 | "),  # one without a guard is
-        ("3rk3/8/8/3p4/8/8/3R4/3RK3 w - - 0 1", "d2d5 | "),  # two behind each other against one
-        ("3qk3/3r4/8/3p4/8/8/3R4/3RK3 w - - 0 1", " | d2d5"),  # against two
+        ("4k3/8/8/3p4/8/1N1Q4/8/4K3 w - - 0 1", "d3d5 | "),  # an unguarded pawn is
+        ("3rk3/8/8/3p4/8/8/3R4/3RK3 w - - 0 1", "d2d5 | "),  # two rooks in line against one guard
+        # two rooks in line against two guards
+        ("3qk3/3r4/8/3p4/8/8/3R4/3RK3 w - - 0 1", " | d2d5"),
         ("8/P7/8/8/8/8/8/k1K5 w - - 0 1", "a7a8q | a7a8r a7a8b a7a8n"),
         ("4k3/8/8/3Pp3/8/8/8/4K3 w - e6 0 1", "d5e6 | "),
     ],
 )
-def test_order(text: str, order: str) -> None:
-    """The moves before the bar come before the quiet moves in this order, the others after them."""
+def test_ranks(text: str, order: str) -> None:
+    """Moves left of the bar rank above the quiet moves, in this order; those right of it below."""
     game = load_game("chess")
     rules: Any = game.module
     position = game.position(text)
@@ -159,10 +165,11 @@ def test_order(text: str, order: str) -> None:
     }
     first = sorted((move for move in ranks if ranks[move] > 0), key=lambda move: -ranks[move])
     last = [move for move in ranks if ranks[move] < 0]
-    before, behind = (part.split() for part in order.split("|"))
-    assert (first, last) == (before, behind)
+    high, low = (part.split() for part in order.split("|"))
+    assert (first, last) == (high, low)
 
 
+#: Name, source text, faulty text.
 FAULTS = [
     ("captures without promotions", "pushes & check_mask & LAST_RANKS, sevens", "ZERO, sevens"),
     (
@@ -186,7 +193,7 @@ FAULTS = [
         "        occupied ^= bit\n        side = ~side",
         "        side = ~side",
     ),
-    ("kings are cheap", "500, 950, 20_000)", "500, 950, 2)"),
+    ("the king is worth little", "500, 950, 20_000)", "500, 950, 2)"),
     (
         "exchange of equals",
         "        if at_stake < wanted or mine == ZERO:",

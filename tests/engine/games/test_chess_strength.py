@@ -1,4 +1,4 @@
-"""The evaluation of chess, and what the search finds with it: endings, mates and tactics."""
+"""The evaluation of chess, and searches that use it: endings, mates and tactics."""
 
 import random
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from engine.search.job import MATE, Limit
 from engine.search.report import Report
 from tests.engine.games.planted import planted
 
+#: Starting positions of the random games.
 STARTS = (
     chess.STARTING_FEN,
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -26,6 +27,7 @@ STARTS = (
 
 
 def value(text: str, data: Any = None) -> int:
+    """Returns the evaluation of the position with this text for the side to move."""
     game = load_game("chess")
     with np.errstate(over="ignore"):
         return int(
@@ -35,8 +37,8 @@ def value(text: str, data: Any = None) -> int:
         )
 
 
-def test_rows_are_those_of_the_layout() -> None:
-    """The DATA file has the rows of LAYOUT in order, for the middlegame and then the endgame."""
+def test_rows_match_the_layout() -> None:
+    """The DATA file has the rows of LAYOUT in order, first for the middlegame, then the endgame."""
     (file,) = number_files(load_game("chess"))
     rows = [(row.name, len(row.numbers)) for row in file.rows]
     merged: dict[str, int] = {}
@@ -48,9 +50,9 @@ def test_rows_are_those_of_the_layout() -> None:
     assert list(merged) == [f"{phase} {name}" for phase in ("mid", "end") for name in LAYOUT]
 
 
-def test_every_row_counts() -> None:
+def test_every_row_has_an_effect() -> None:
     """Each row of weights changes the value of some position."""
-    game, chance = load_game("chess"), random.Random(7)
+    game, rng = load_game("chess"), random.Random(7)
     data = load_data(game)
     states = []
     starts = (
@@ -66,8 +68,8 @@ def test_every_row_counts() -> None:
         board = chess.Board(text)
         while not board.is_game_over() and board.ply() < 100:
             states.append(game.position(board.fen()).state)
-            board.push(chance.choice(list(board.legal_moves)))
-    chance.shuffle(states)
+            board.push(rng.choice(list(board.legal_moves)))
+    rng.shuffle(states)
     first = 0
     with np.errstate(over="ignore"):
         before = [int(game.rules.evaluate(state, data)) for state in states]
@@ -76,16 +78,16 @@ def test_every_row_counts() -> None:
                 changed = data.copy()
                 changed[first : first + count] += 300 * np.arange(1, count + 1)
                 first += count
-                seen = (
+                differences = (
                     game.rules.evaluate(state, changed) != old
                     for state, old in zip(states, before, strict=True)
                 )
-                assert any(seen), f"{phase} {name}"
+                assert any(differences), f"{phase} {name}"
 
 
 def check_sides(game: Game) -> set[int]:
     """Asserts that colours do not matter and that extra pieces help; returns the values seen."""
-    chance, data = random.Random(3), load_data(game)
+    rng, data = random.Random(3), load_data(game)
     values = set()
     for text in STARTS:
         board = chess.Board(text)
@@ -93,8 +95,8 @@ def check_sides(game: Game) -> set[int]:
             if board.is_game_over():
                 break
             less = board.copy(stack=False)
-            if theirs(board):
-                less.remove_piece_at(chance.choice(theirs(board)))
+            if opponent_pieces(board):
+                less.remove_piece_at(rng.choice(opponent_pieces(board)))
             boards = (board, board.mirror(), less if less.is_valid() else board)
             mine, mirrored, more = (
                 int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards
@@ -106,7 +108,7 @@ def check_sides(game: Game) -> set[int]:
             )
             check_passing(game, board, mine, data)
             values.add(mine)
-            board.push(chance.choice(list(board.legal_moves)))
+            board.push(rng.choice(list(board.legal_moves)))
     return values
 
 
@@ -124,17 +126,17 @@ def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
         ), board.fen()
 
 
-def theirs(board: chess.Board) -> list[int]:
-    """The squares of the knights, bishops, rooks and queens of the other side."""
+def opponent_pieces(board: chess.Board) -> list[int]:
+    """Returns the squares of the opponent's knights, bishops, rooks and queens."""
     return list(chess.SquareSet(board.occupied_co[not board.turn] & ~(board.kings | board.pawns)))
 
 
 def check_pawns(game: Game) -> None:
-    """Asserts that a passed pawn is worth more the further it is, for either side."""
+    """Asserts that a passed pawn is worth more on each further row, for either side."""
     data = load_data(game)
-    for side, ways in (("w", (3, 5, 6, 7)), ("b", (6, 4, 3, 2))):
+    for side, rows in (("w", (3, 5, 6, 7)), ("b", (6, 4, 3, 2))):
         values = []
-        for row in ways:
+        for row in rows:
             board = chess.Board("7k/8/8/8/8/8/8/7K w - - 0 1")
             board.turn = side == "w"
             board.set_piece_at(chess.square(1, row - 1), chess.Piece(chess.PAWN, board.turn))
@@ -143,12 +145,13 @@ def check_pawns(game: Game) -> None:
 
 
 def check_values(game: Game) -> None:
+    """Asserts the properties of the evaluation that a fault would break."""
     check_pawns(game)
     assert len(check_sides(game)) > 100
 
 
-def test_evaluation_does_not_depend_on_the_side() -> None:
-    """White and Black are evaluated alike, more pieces are better, and the start is about even."""
+def test_evaluation_is_the_same_for_both_sides() -> None:
+    """White and Black have the same values, more pieces are better, and the start is about even."""
     with np.errstate(over="ignore"):
         check_values(load_game("chess"))
     assert abs(value(chess.STARTING_FEN)) < 50
@@ -187,33 +190,33 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "most"),
+    ("text", "max_value"),
     [
         ("8/8/4k3/8/8/3NNK2/8/8 w - - 0 1", 80),  # two knights do not mate
         ("8/8/4k3/4b3/8/3RK3/8/8 w - - 0 1", 80),  # a rook hardly beats a bishop
         ("8/8/4k3/4r3/8/3RKN2/8/8 w - - 0 1", 80),
     ],
 )
-def test_drawish_endings(text: str, most: int) -> None:
-    """A lead that cannot be turned into mate counts little."""
-    assert 0 <= value(text) <= most
+def test_drawish_endings(text: str, max_value: int) -> None:
+    """Extra material that cannot force mate counts little."""
+    assert 0 <= value(text) <= max_value
 
 
-def test_bishops_that_never_meet() -> None:
+def test_opposite_coloured_bishops() -> None:
     """An extra pawn is worth less with bishops of opposite colours."""
     opposite, same = "8/5kpp/4b3/8/8/4B3/4KPPP/8 w - - 0 1", "8/5kpp/3b4/8/8/4B3/4KPPP/8 w - - 0 1"
     assert 0 < value(opposite) < value(same) * 3 // 4
 
 
 def test_a_bare_king_is_driven_to_the_edge() -> None:
-    """The score grows as the bare king goes to a corner, and as the other king comes near."""
+    """The value grows as the bare king nears a corner and as the other king nears it."""
     middle, corner = "8/8/8/3k4/8/8/R7/K7 w - - 0 1", "8/8/8/8/8/8/R7/K6k w - - 0 1"
     near = "8/8/8/8/8/5K2/R7/7k w - - 0 1"
     assert value(middle) < value(corner) < value(near)
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "by"),
+    ("better", "worse", "margin"),
     [
         # a hanging knight
         ("4k3/5ppp/8/3n4/8/8/5PPP/3RK3 w - - 0 1", "4k3/5pp1/4p3/3n4/8/8/5PPP/3RK3 w - - 0 1", 10),
@@ -225,30 +228,30 @@ def test_a_bare_king_is_driven_to_the_edge() -> None:
         ),
     ],
 )
-def test_contact_terms(better: str, worse: str, by: int) -> None:
-    """Squares that one side attacks and the other does not have value."""
-    assert value(better) >= value(worse) + by
+def test_contact_terms(better: str, worse: str, margin: int) -> None:
+    """A square that only one side attacks adds to that side's value."""
+    assert value(better) >= value(worse) + margin
 
 
-# --- what the search finds
+# --- searches
 
+#: Position, best move, plies to mate.
 MATES = [
     ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "a1a8", 1),
     ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "a1a6", 3),  # Paul Morphy's problem
     ("5rk1/5Npp/8/8/2Q5/8/8/6K1 w - - 0 1", "f7h6", 5),  # Philidor's legacy
 ]
+#: Position, best move, least score.
 TACTICS = [
     ("r3k3/8/8/1N6/8/8/5PPP/6K1 w q - 0 1", "b5c7", 300),  # a fork
     ("8/2P5/8/8/3r4/8/2K5/k7 w - - 0 1", "c7c8r", 400),  # Saavedra: a queen would be stalemate
-    (
-        "7K/8/k1P5/7p/8/8/8/8 w - - 0 1",
-        "h8g7",
-        -50,
-    ),  # Réti: the king goes two ways at once, and draws
+    # Réti: the king has two aims and draws.
+    ("7K/8/k1P5/7p/8/8/8/8 w - - 0 1", "h8g7", -50),
 ]
 
 
 def search(searcher: Searcher, text: str, nodes: int) -> Report:
+    """Searches the position with this text to a number of nodes."""
     position = load_game("chess").position(text)
     return searcher.search(position, Limit(nodes=nodes), Table(16), Control())
 
@@ -261,19 +264,21 @@ def test_mates(searcher_of: Callable[[str], Searcher], text: str, move: str, pli
     assert report.score == MATE - plies
 
 
-@pytest.mark.parametrize(("text", "move", "least"), TACTICS)
-def test_tactics(searcher_of: Callable[[str], Searcher], text: str, move: str, least: int) -> None:
+@pytest.mark.parametrize(("text", "move", "min_score"), TACTICS)
+def test_tactics(
+    searcher_of: Callable[[str], Searcher], text: str, move: str, min_score: int
+) -> None:
     """The search finds the move that wins or saves, and its value, within 300,000 nodes."""
     report = search(searcher_of("chess"), text, 300_000)
     assert load_game("chess").position(text).format_move(report.line[0]) == move
-    assert report.score >= least
+    assert report.score >= min_score
 
 
 @pytest.mark.parametrize(
     "text", ["8/8/8/3k4/8/8/8/R3K3 w - - 0 1", "8/8/8/3k4/8/8/8/Q3K3 w - - 0 1"]
 )
-def test_a_won_ending_is_won(searcher_of: Callable[[str], Searcher], text: str) -> None:
-    """A rook or a queen mates the bare king at 5,000 nodes a move against an equal defence."""
+def test_basic_endings_are_won(searcher_of: Callable[[str], Searcher], text: str) -> None:
+    """With 5,000 nodes a move for both sides, a rook or a queen mates the bare king."""
     position = load_game("chess").position(text)
     for _ in range(70):
         if position.outcome() is not None:

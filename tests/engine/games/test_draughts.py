@@ -1,4 +1,4 @@
-"""Draughts: rules compared with OpenSpiel and pydraughts, and draws, texts and clicks."""
+"""Draughts: rules compared with OpenSpiel and pydraughts; draws, position texts and clicks."""
 
 import random
 from collections.abc import Iterator
@@ -21,29 +21,32 @@ from engine.game import (
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
-#: Our letters for OpenSpiel's: its first side stands at the bottom, as ours does.
+#: Our letters by OpenSpiel's; in both, the side that moves first is at the bottom.
 PIECES = {"o": "b", "8": "B", "+": "w", "*": "W"}
 
 
 def position_of(text: str) -> Position:
+    """Returns the position with this text."""
     return load_game("draughts").position(text)
 
 
 def after(position: Position, *tokens: str) -> Position:
+    """Returns the position after these moves."""
     for token in tokens:
         position = position.play(position.parse_move(token))
     return position
 
 
-# --- OpenSpiel: all rules but the draws (it has another: 40 plies without a capture)
+# --- OpenSpiel: all rules but the draws (its draw is 40 plies without a capture)
 
 
 def number(cell: str) -> int:
-    """The number of the square of a cell such as a1, as the first side sees the board."""
+    """Returns our number of OpenSpiel's square, such as a1."""
     return 4 * (int(cell[1]) - 1) + 4 - (ord(cell[0]) - ord("a")) // 2
 
 
 def referee_pieces(state: pyspiel.State) -> dict[str, str]:
+    """Returns OpenSpiel's pieces by our squares."""
     rows = [line for line in str(state).splitlines() if line[:1].isdigit() and len(line) == 9]
     cells = {f"{chr(97 + i)}{row[0]}": piece for row in rows for i, piece in enumerate(row[1:])}
     return {str(number(cell)): PIECES[piece] for cell, piece in cells.items() if piece in PIECES}
@@ -52,7 +55,7 @@ def referee_pieces(state: pyspiel.State) -> dict[str, str]:
 def referee_turns(
     state: pyspiel.State, path: tuple[int, ...] = ()
 ) -> Iterator[tuple[str, pyspiel.State]]:
-    """The tokens of all moves and their positions; in OpenSpiel each jump is its own action."""
+    """Yields the token of each move and the state after it; OpenSpiel plays jumps one by one."""
     for action in state.legal_actions():
         words = state.action_to_string(action)
         start, end = number(words[:2]), number(words[2:4])
@@ -66,9 +69,9 @@ def referee_turns(
 
 
 def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
-    """Plays random matches in both programs and compares them; counts the kinds of positions."""
-    chance = random.Random(seed)
-    seen = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
+    """Compares random matches with OpenSpiel; returns the counts of the kinds of positions."""
+    rng = random.Random(seed)
+    counts = {"positions": 0, "with kings": 0, "long captures": 0, "wins": 0}
     for _ in range(matches):
         position = game.start()
         referee = pyspiel.load_game("checkers").new_initial_state()
@@ -77,36 +80,35 @@ def compare(game: Game, matches: int, seed: int) -> dict[str, int]:
             assert sorted(position.tokens()) == sorted(turns), position.text()
             assert position.turn == referee.current_player(), position.text()
             assert position.view().pieces == referee_pieces(referee), position.text()
-            seen["positions"] += 1
-            seen["with kings"] += "K" in position.text()
-            seen["long captures"] += any(token.count("x") > 1 for token in turns)
-            token = chance.choice(sorted(turns))
+            counts["positions"] += 1
+            counts["with kings"] += "K" in position.text()
+            counts["long captures"] += any(token.count("x") > 1 for token in turns)
+            token = rng.choice(sorted(turns))
             played = position.play(position.parse_move(token))
-            position = Position(
-                game, played.options, played.state
-            )  # OpenSpiel does not count repetitions
+            # Without its past: OpenSpiel does not count repetitions.
+            position = Position(game, played.options, played.state)
             referee = turns[token]
         if referee.returns()[0]:
-            seen["wins"] += 1
+            counts["wins"] += 1
             outcome = position.outcome()
             assert outcome is not None, position.text()
             assert outcome.winner == int(referee.returns()[0] < 0), position.text()
-    return seen
+    return counts
 
 
-def test_rules_are_those_of_openspiel() -> None:
+def test_rules_match_openspiel() -> None:
     """On 10,000 random positions, moves, boards, sides and losses equal those of OpenSpiel."""
-    seen = compare(load_game("draughts"), matches=190, seed=1)
-    assert seen["positions"] >= 10_000
-    assert seen["with kings"] >= 3_000
-    assert seen["long captures"] >= 400
-    assert seen["wins"] >= 50
+    counts = compare(load_game("draughts"), matches=190, seed=1)
+    assert counts["positions"] >= 10_000
+    assert counts["with kings"] >= 3_000
+    assert counts["long captures"] >= 400
+    assert counts["wins"] >= 50
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_rules_are_those_of_openspiel_on_many_positions() -> None:
-    """The same on 100,000 positions."""
+def test_rules_match_openspiel_on_many_positions() -> None:
+    """On 100,000 random positions, moves, boards, sides and losses equal those of OpenSpiel."""
     assert compare(load_game("draughts"), matches=2_000, seed=2)["positions"] >= 100_000
 
 
@@ -142,10 +144,10 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
     ],
     ids=[
         "a capture is not compulsory",
-        "a new king goes on",
+        "a new king continues its capture",
         "a piece is jumped over twice",
         "a capture may stop early",
-        "no way back over one's own square",
+        "the square of origin stays occupied",
         "kings capture forward only",
         "a square beside the board",
         "kings are men again",
@@ -164,13 +166,13 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def compare_sample(matches: int, seed: int, each: int) -> int:
-    """Compares every `each`-th position of random matches: moves with all squares, and notation."""
-    chance = random.Random(seed)
+    """Compares moves and notation of one position in `each`; returns the number compared."""
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = load_game("draughts").start()
         while moves := position.moves():
-            if chance.randrange(each) == 0:
+            if rng.randrange(each) == 0:
                 compared += 1
                 board = draughts.Board(variant="english", fen=position.text().rpartition(":")[0])
                 theirs = {
@@ -181,19 +183,19 @@ def compare_sample(matches: int, seed: int, each: int) -> int:
                 assert {position.notation(move) for move in moves} >= {
                     m.pdn_move for m in board.legal_moves() if not m.ambiguous
                 }, position.text()
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
     return compared
 
 
-def test_rules_are_those_of_pydraughts() -> None:
+def test_rules_match_pydraughts() -> None:
     """On 100 random positions the moves and their notation equal those of pydraughts."""
     assert compare_sample(matches=20, seed=3, each=14) >= 100
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_rules_are_those_of_pydraughts_on_many_positions() -> None:
-    """The same on 10,000 positions."""
+def test_rules_match_pydraughts_on_many_positions() -> None:
+    """On 10,000 random positions the moves and their notation equal those of pydraughts."""
     assert compare_sample(matches=200, seed=4, each=1) >= 10_000
 
 
@@ -211,8 +213,8 @@ def test_forty_moves_without_progress_are_a_draw() -> None:
     assert after(position_of("B:WK32,6:BK1:H79"), "1x10").text() == "W:WK32:BK10:H0"
 
 
-def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
-    """A side without a move loses even when the count of plies ends."""
+def test_a_blocked_side_loses_even_at_the_fortieth_move() -> None:
+    """A side without a move loses even when the draw count is reached."""
     assert position_of("B:W9,14:B5:H80").outcome() == Outcome(1, "no move is left")
     assert position_of("B:W9:B:H80").outcome() == Outcome(1, "no piece is left")
     assert position_of("B:W9:B5,1:H80").outcome() == Outcome(
@@ -220,31 +222,31 @@ def test_who_is_blocked_has_lost_even_at_the_fortieth_move() -> None:
     )
 
 
-def test_the_third_time_is_a_draw() -> None:
+def test_third_repetition_is_a_draw() -> None:
     """The third occurrence of a position with the same side to move ends the match."""
     position = position_of("B:WK32:BK1:H0")
-    dance = ("1-6", "32-28", "6-1", "28-32")
-    assert after(position, *dance).outcome() is None
-    assert after(position, *dance, *dance).outcome() == Outcome(None, "the same position 3 times")
+    cycle = ("1-6", "32-28", "6-1", "28-32")
+    assert after(position, *cycle).outcome() is None
+    assert after(position, *cycle, *cycle).outcome() == Outcome(None, "the same position 3 times")
 
 
-def test_captures_by_two_ways() -> None:
+def test_captures_by_two_paths() -> None:
     """Two paths between the same squares are two moves; a king may return to its origin."""
-    ways = position_of("W:W22:B17,18,9,10:H0")
-    assert sorted(ways.tokens()) == ["22x13x6", "22x15x6"]
-    assert [ways.notation(move) for move in ways.moves()] == ways.tokens()
+    two_paths = position_of("W:W22:B17,18,9,10:H0")
+    assert sorted(two_paths.tokens()) == ["22x13x6", "22x15x6"]
+    assert [two_paths.notation(move) for move in two_paths.moves()] == two_paths.tokens()
     with pytest.raises(MalformedMove):
-        ways.parse_move("22x6")
-    ring = position_of("B:W6,7,14,15:BK2:H0")
-    assert sorted(ring.tokens()) == ["2x11x18x9x2", "2x9x18x11x2"]
-    assert after(ring, "2x9x18x11x2").text() == "W:W:BK2:H0"
-    for click in ring.move_views():
+        two_paths.parse_move("22x6")
+    closed_path = position_of("B:W6,7,14,15:BK2:H0")
+    assert sorted(closed_path.tokens()) == ["2x11x18x9x2", "2x9x18x11x2"]
+    assert after(closed_path, "2x9x18x11x2").text() == "W:W:BK2:H0"
+    for click in closed_path.move_views():
         assert click.path == tuple(click.id.split("x"))
         assert set(click.affects) == {"6", "7", "14", "15"}
 
 
-def test_short_captures_are_read() -> None:
-    """If only one capture joins two squares, these are enough to write it."""
+def test_short_captures_are_parsed() -> None:
+    """The first and the last square are enough to name a capture if only one has both."""
     position = position_of("B:W6,7,14,15:BK1:H0")
     assert sorted(position.tokens()) == ["1x10x17", "1x10x19", "1x10x3"]
     assert position.format_move(position.parse_move("1x17")) == "1x10x17"
@@ -253,14 +255,14 @@ def test_short_captures_are_read() -> None:
 
 @pytest.mark.parametrize("token", ["33-37", "0-4", "1_5", "1-5-9", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """Texts that are no draughts moves are malformed."""
+    """A text that is no draughts move is malformed."""
     with pytest.raises(MalformedMove):
         load_game("draughts").start().parse_move(token)
 
 
 @pytest.mark.parametrize("token", ["1-5", "12-8", "9x18", "9-13-", "9x17", "1-32", "21-17"])
 def test_illegal_moves(token: str) -> None:
-    """Well-formed moves that do not fit the position are illegal."""
+    """A well-formed move that does not fit the position is illegal."""
     with pytest.raises((IllegalMove, MalformedMove)) as caught:
         load_game("draughts").start().parse_move(token)
     assert (caught.type is MalformedMove) == token.endswith("-")
@@ -283,28 +285,29 @@ def test_illegal_moves(token: str) -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """Texts with a square twice, a man on its last row, 13 pieces or a wrong count are refused."""
+    """A text with a repeated square, a man on its last row or a wrong count is refused."""
     with pytest.raises(PositionError):
         load_game("draughts").position(bad)
 
 
-def trails(
+def count_captures(
     square: tuple[int, int], used: frozenset[tuple[int, int]], blocked: frozenset[tuple[int, int]]
 ) -> int:
-    """The number of captures that end behind a square, if all pieces to jump over are there."""
-    found = 0
+    """Returns the number of captures from a square if all squares but the blocked have victims."""
+    count = 0
     for down, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         over = square[0] + down, square[1] + right
         end = over[0] + down, over[1] + right
         if end in SQUARES - blocked and over not in used:
-            found += trails(end, used | {over}, blocked)
-    return found or int(bool(used))
+            count += count_captures(end, used | {over}, blocked)
+    return count or int(bool(used))
 
 
+#: Row and column of the dark squares.
 SQUARES = frozenset((row, column) for row in range(8) for column in range(8) if (row + column) % 2)
 
 
-def test_no_position_has_more_captures_than_fit() -> None:
+def test_max_moves_covers_every_position() -> None:
     """MAX_MOVES has room for the captures of any kings in each group of eight squares."""
     total = 0
     for rows, part in product(range(2), repeat=2):
@@ -313,9 +316,9 @@ def test_no_position_has_more_captures_than_fit() -> None:
             for square in SQUARES
             if square[0] % 2 == rows and (square[0] // 2 + square[1] // 2) % 2 == part
         ]
-        places = chain.from_iterable(combinations(group, count) for count in range(1, 9))
+        placements = chain.from_iterable(combinations(group, count) for count in range(1, 9))
         total += max(
-            sum(trails(king, frozenset(), frozenset(kings) - {king}) for king in kings)
-            for kings in places
+            sum(count_captures(king, frozenset(), frozenset(kings) - {king}) for king in kings)
+            for kings in placements
         )
     assert total == load_game("draughts").rules.MAX_MOVES

@@ -1,4 +1,4 @@
-"""Search hooks and evaluations of both kinds of draughts, compared with plain code on squares."""
+"""Search hooks and evaluations of both draughts games, compared with plain code on squares."""
 
 import random
 from collections.abc import Iterable
@@ -12,77 +12,78 @@ from engine.game import Game, Position
 from engine.rules.data import load_data, number_files
 from engine.rules.registry import load_game
 
-KINDS = ("draughts", "international-draughts")
+#: Both draughts games.
+GAMES = ("draughts", "international-draughts")
 
 
 def positions(game: Game, seed: int, matches: int) -> list[Position]:
-    """The positions of some random matches."""
-    chance = random.Random(seed)
-    found = []
+    """Returns the unfinished positions of some random matches."""
+    rng = random.Random(seed)
+    unfinished = []
     for _ in range(matches):
         position = game.start()
         while moves := position.moves():
-            found.append(position)
-            position = position.play(chance.choice(moves))
-    return found
+            unfinished.append(position)
+            position = position.play(rng.choice(moves))
+    return unfinished
 
 
 def promotes(position: Position, move: int) -> bool:
-    """True if a move makes a king and captures nothing."""
+    """Returns whether a move makes a king and captures nothing."""
     after = position.play(move).state
     before = position.state
     kings = bin(int(after[1] & after[2])).count("1") - bin(int(before[0] & before[2])).count("1")
     return kings == 1 and after[0] == before[1]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_hooks_agree_with_the_moves(kind: str) -> None:
-    """A position is unstable if its moves are captures; else its promotions are tactical.
+@pytest.mark.parametrize("game_id", GAMES)
+def test_hooks_match_the_moves(game_id: str) -> None:
+    """A position is unstable if its moves are captures; otherwise its promotions are tactical.
 
-    Only captures and promotions have a rank.
+    Only captures and promotions have a positive rank.
     """
-    game = load_game(kind)
+    game = load_game(game_id)
     rules: Any = game.module
     buffer = [0] * int(rules.MAX_MOVES)
-    unstable = crowned = 0
+    unstable = promotions = 0
     for position in positions(game, seed=3, matches=20):
         moves = position.moves()
-        captures = "x" in position.format_move(moves[0])
-        crowning = [move for move in moves if promotes(position, move)]
-        assert bool(rules.unstable(position.state)) == captures, position.text()
+        is_capture = "x" in position.format_move(moves[0])
+        promoting = [move for move in moves if promotes(position, move)]
+        assert bool(rules.unstable(position.state)) == is_capture, position.text()
         tactical = buffer[: rules.tactical(position.state, buffer)]
-        assert sorted(tactical) == sorted([] if captures else crowning), position.text()
+        assert sorted(tactical) == sorted([] if is_capture else promoting), position.text()
         ranked = [move for move in moves if rules.rank(position.state, move) > 0]
-        assert ranked == (moves if captures else crowning), position.text()
-        unstable += captures
-        crowned += len(crowning)
+        assert ranked == (moves if is_capture else promoting), position.text()
+        unstable += is_capture
+        promotions += len(promoting)
     assert unstable > 100
-    assert crowned > 20
+    assert promotions > 20
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_both_sides_see_the_same(kind: str) -> None:
-    """A position turned round with the colours swapped has the same value."""
-    game = load_game(kind)
+@pytest.mark.parametrize("game_id", GAMES)
+def test_evaluation_is_the_same_for_both_sides(game_id: str) -> None:
+    """A position rotated by 180 degrees with the colours swapped has the same value."""
+    game = load_game(game_id)
     rules: Any = game.module
     numbers = random_numbers(game, seed=4)
-    turned = rules.evaluation.reversed_board
+    rotated = rules.evaluation.reversed_board
     for position in positions(game, seed=4, matches=5):
         mine, other, kings, last = position.state
-        same = (turned(mine), turned(other), turned(kings), last ^ np.uint64(1))
-        assert rules.evaluate(same, numbers) == rules.evaluate(position.state, numbers), (
+        swapped = (rotated(mine), rotated(other), rotated(kings), last ^ np.uint64(1))
+        assert rules.evaluate(swapped, numbers) == rules.evaluate(position.state, numbers), (
             position.text()
         )
 
 
 def random_numbers(game: Game, seed: int) -> Any:
-    """Random weights in place of those of the evaluation."""
+    """Returns random weights in place of those of the evaluation."""
     numbers = load_data(game).copy()
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for file in number_files(game):
         for row in file.rows:
             if row.name != "tables":
-                numbers[row.first : row.first + len(row.numbers)] = chance.integers(
+                numbers[row.first : row.first + len(row.numbers)] = rng.integers(
                     -99, 100, len(row.numbers)
                 )
     return numbers
@@ -96,62 +97,66 @@ Square = tuple[int, int]
 
 
 def sides(position: Position) -> list[dict[Square, str]]:
-    """The pieces of the side to move and of the other side, as the side to move sees them."""
+    """Returns the pieces of the side to move and of the opponent, as the former sees them."""
     view = position.view().pieces
-    found: list[dict[Square, str]] = [{}, {}]
+    both: list[dict[Square, str]] = [{}, {}]
     for name, piece in view.items():
         row, x = divmod(int(name) - 1, 5)
         column = 2 * x + 1 - row % 2
         square = (row, column) if position.turn == 1 else (9 - row, 9 - column)
-        found["wb".index(piece.lower()) ^ position.turn][square] = (
+        both["wb".index(piece.lower()) ^ position.turn][square] = (
             "man" if piece.islower() else "king"
         )
-    return found
+    return both
 
 
-def turned_round(pieces: dict[Square, str]) -> dict[Square, str]:
+def rotate_board(pieces: dict[Square, str]) -> dict[Square, str]:
+    """Returns the pieces on the board rotated by 180 degrees."""
     return {(9 - row, 9 - column): piece for (row, column), piece in pieces.items()}
 
 
 def men(pieces: dict[Square, str]) -> set[Square]:
+    """Returns the squares of the men."""
     return {square for square, piece in pieces.items() if piece == "man"}
 
 
 def number_of(row: int, column: int) -> int:
+    """Returns the number of a square from its row and column."""
     return 5 * row + column // 2
 
 
-def set_of(squares: Iterable[Square], pair: int) -> int:
+def bits_of_rows(squares: Iterable[Square], pair: int) -> int:
+    """Returns the set of the squares in a pair of rows as ten bits."""
     return sum(
         1 << number_of(row, column) - 10 * pair for row, column in squares if row // 2 == pair
     )
 
 
 def region_index(mine: set[Square], other: set[Square], pair: int, left: int) -> int:
-    """The men on the squares left and left + 1 of four rows, as a number to base three."""
-    eight = [
+    """Returns the men on the squares left and left + 1 of four rows as a number in base three."""
+    squares = [
         (row, 2 * x + 1 - row % 2)
         for row in range(2 * pair, 2 * pair + 4)
         for x in (left, left + 1)
     ]
     return sum(
         3**i * (1 if square in mine else 2 if square in other else 0)
-        for i, square in enumerate(eight)
+        for i, square in enumerate(squares)
     )
 
 
 def terms_of_side(
     rows: dict[str, list[int]], mine: dict[Square, str], other: dict[Square, str]
 ) -> tuple[int, int, int]:
-    """The terms of one side: for the full board, for the empty board, and for both."""
+    """Returns one side's terms for the full board, for the empty board, and for both."""
     free = (
         {(r, c) for r in range(10) for c in range(10) if (r + c) % 2 == 1}
         - mine.keys()
         - other.keys()
     )
     own, kings = men(mine), mine.keys() - men(mine)
-    first = sum(rows["men_first"][1024 * pair + set_of(own, pair)] for pair in range(5))
-    last = sum(rows["men_last"][1024 * pair + set_of(own, pair)] for pair in range(5))
+    first = sum(rows["men_first"][1024 * pair + bits_of_rows(own, pair)] for pair in range(5))
+    last = sum(rows["men_last"][1024 * pair + bits_of_rows(own, pair)] for pair in range(5))
     for side in (-1, 1):  # a square that two men can reach counts twice
         moves = len({(row + 1, column + side) for row, column in own} & free)
         first += moves * rows["mobility_first"][0]
@@ -162,35 +167,35 @@ def terms_of_side(
     always += rows["only_kings"][0] if kings and not other.keys() - men(other) else 0
     for pair in range(2):
         for left in range(4):
-            way = region_index(own, men(other), pair, left)
-            always += rows["region"][6561 * (4 * pair + left) + way]
+            index = region_index(own, men(other), pair, left)
+            always += rows["region"][6561 * (4 * pair + left) + index]
     wing = abs(sum((column // 2 < 2) - (column // 2 > 2) for _, column in own))
     return first, last, always + rows["balance"][wing]
 
 
 def threats(mine: dict[Square, str], other: dict[Square, str]) -> int:
-    """The number of pieces that can capture an adjacent piece."""
-    able = 0
+    """Returns the number of pieces that can capture an adjacent piece."""
+    count = 0
     for row, column in mine:
-        ways = [
+        jumps = [
             (row + a, column + b, row + 2 * a, column + 2 * b) for a in (-1, 1) for b in (-1, 1)
         ]
-        able += any(
+        count += any(
             (r1, c1) in other
             and 0 <= r2 < 10
             and 0 <= c2 < 10
             and (r2, c2) not in mine
             and (r2, c2) not in other
-            for r1, c1, r2, c2 in ways
+            for r1, c1, r2, c2 in jumps
         )
-    return able
+    return count
 
 
 def plain_evaluation(position: Position, rows: dict[str, list[int]]) -> int:
-    """The evaluation of international draughts, computed from squares."""
+    """Returns the evaluation of international draughts, computed from squares."""
     mine, other = sides(position)
     ours = terms_of_side(rows, mine, other)
-    theirs = terms_of_side(rows, turned_round(other), turned_round(mine))
+    theirs = terms_of_side(rows, rotate_board(other), rotate_board(mine))
     first, last, always = (a - b for a, b in zip(ours, theirs, strict=True))
     first += threats(other, mine) * rows["threat_first"][0] + rows["turn_first"][0]
     last += threats(other, mine) * rows["threat_last"][0] + rows["turn_last"][0]
@@ -198,8 +203,8 @@ def plain_evaluation(position: Position, rows: dict[str, list[int]]) -> int:
         always += rows["to_capture"][0]
     count = len(mine) + len(other)
     value = always + (first * count + last * (40 - count)) // 40
-    for one, against in ((mine, other), (other, mine)):
-        if list(against.values()) == ["king"] and len(one) <= 3 and "king" in one.values():
+    for side, opponent in ((mine, other), (other, mine)):
+        if list(opponent.values()) == ["king"] and len(side) <= 3 and "king" in side.values():
             return value // 10
     return value
 

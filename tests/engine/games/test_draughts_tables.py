@@ -1,4 +1,4 @@
-"""The endgame tables of draughts: entries agree with their successors, and their moves win."""
+"""The endgame tables of draughts: every entry is consistent, and play by the tables wins."""
 
 import random
 from collections.abc import Callable
@@ -30,7 +30,9 @@ from engine.solvers.draughts_files import (
 )
 from tests.engine.games import draughts_tables_check as checker
 
-ROOM = 256
+#: Size of the buffer for moves.
+MOVE_BUFFER = 256
+#: The numbers of the squares.
 SQUARES = range(1, 33)
 
 
@@ -45,6 +47,7 @@ def rules() -> Any:
 
 @cache
 def tables() -> Any:
+    """Returns the tables of all positions with up to four pieces."""
     return load_or_make_tables(game())
 
 
@@ -55,57 +58,58 @@ def solver() -> DraughtsSolver:
 
 @cache
 def compiled_check() -> NativeGame:
+    """Returns the check, compiled with the rules."""
     return compile_game(game(), checker)
 
 
 def run_check(function: str, words: Any, pieces: int, *numbers: int) -> Any:
-    """The counters of a check, followed by the number of probes of each entry."""
+    """Returns the counters of a check, followed by the word of each entry."""
     counts = np.zeros(checker.ENTRIES_AT + rules().TABLE_BYTES, np.int64)
     data = np.concatenate([np.zeros(rules().TABLES_OFFSET, np.int64), words])
-    room = np.zeros(ROOM, np.int64)
+    moves = np.zeros(MOVE_BUFFER, np.int64)
     compiled_check().function(function)(
-        pieces, *numbers, Memory(data), Memory(counts), Memory(room)
+        pieces, *numbers, Memory(data), Memory(counts), Memory(moves)
     )
     return counts
 
 
 def score_of(position: Position) -> int:
-    """The plies to the end, positive for a win and negative for a loss."""
+    """Returns the plies to the end, positive for a win and negative for a loss."""
     score = solver().solve_batch([position], Limit(), None).scores[0]
     assert score is not None, position.text()
     return score
 
 
 def random_positions(number: int, pieces: int, seed: int) -> list[Position]:
-    """Random positions of `pieces` pieces with a legal move."""
-    chance = random.Random(seed)
-    found: list[Position] = []
-    while len(found) < number:
-        squares = chance.sample(SQUARES, pieces)
-        first = chance.randrange(1, pieces)
+    """Returns random positions with `pieces` pieces and a legal move."""
+    rng = random.Random(seed)
+    positions: list[Position] = []
+    while len(positions) < number:
+        squares = rng.sample(SQUARES, pieces)
+        first = rng.randrange(1, pieces)
         white, black = squares[:first], squares[first:]
         texts = [
             ",".join(
-                f"K{square}" if square in crowned or chance.random() < 0.5 else f"{square}"
+                f"K{square}" if square in crowned or rng.random() < 0.5 else f"{square}"
                 for square in side
             )
             for side, crowned in ((white, range(1, 5)), (black, range(29, 33)))
         ]
-        position = game().position(f"{chance.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
+        position = game().position(f"{rng.choice('BW')}:W{texts[0]}:B{texts[1]}:H0")
         if position.moves():
-            found.append(position)
-    return found
+            positions.append(position)
+    return positions
 
 
 def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
-    """Random positions of `pieces` pieces that are won for the side to move."""
-    found = [
+    """Returns random positions with `pieces` pieces that the side to move wins."""
+    won = [
         position
         for position in random_positions(5 * number, pieces, seed)
         if score_of(position) > 0
     ]
-    assert len(found) >= number
-    return found[:number]
+    assert len(won) >= number
+    return won[:number]
 
 
 # --- the tables
@@ -113,14 +117,11 @@ def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
 
 @pytest.mark.parametrize("pieces", [2, 3, pytest.param(4, marks=pytest.mark.long)])
 def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
-    """A check that knows only the rules finds every entry consistent with its successors."""
+    """Every entry is consistent with the entries of its successors by the rules."""
     counts = run_check("check", tables(), pieces)
     assert counts[checker.WRONG] == 0, counts[checker.EXAMPLE :][:4]
-    sizes = {
-        2: 6_972,
-        3: 261_224,
-        4: 7_092_774,
-    }  # Schaeffer, One Jump Ahead: the positions with a number of pieces of both sides
+    # Schaeffer, One Jump Ahead: the positions by the number of pieces.
+    sizes = {2: 6_972, 3: 261_224, 4: 7_092_774}
     one_sided = 2 * sum(comb(28, men) * comb(32 - men, pieces - men) for men in range(pieces + 1))
     assert counts[checker.SEEN] == 2 * (sizes[pieces] - one_sided)  # with either side to move
     assert (
@@ -130,29 +131,29 @@ def test_every_entry_agrees_with_its_successors(pieces: int) -> None:
 
 
 def test_a_wrong_entry_is_found() -> None:
-    """The check finds an entry that is a draw instead of a win, or a ply too long, anywhere."""
-    chance = random.Random(5)
+    """The check finds any entry that is wrong by its result or by one ply."""
+    rng = random.Random(5)
     entries = int(rules().SLICES[2 * 64 + 2 * 4])  # where four pieces begin
     for _ in range(10):
         wrong = tables().copy()
         values = wrong[1:].view(np.uint8)
-        place = chance.randrange(150_000)
-        values[place] = (
-            chance.choice([0, values[place] + 2]) if values[place] else chance.choice([1, 2, 9])
+        index = rng.randrange(150_000)
+        values[index] = (
+            rng.choice([0, values[index] + 2]) if values[index] else rng.choice([1, 2, 9])
         )
         assert (
             run_check("check", wrong, 2)[checker.WRONG]
             + run_check("check", wrong, 3)[checker.WRONG]
-        ), place
+        ), index
     assert entries > 150_000
 
 
-def test_every_position_has_an_entry_of_its_own() -> None:
-    """Each entry of up to three pieces belongs to one position of each side to move."""
-    asked = run_check("check", tables(), 2) + run_check("check", tables(), 3)
-    entries = int(asked[checker.SEEN]) // 2
-    assert (asked[checker.ENTRIES_AT :][:entries] == 2).all()
-    assert not asked[checker.ENTRIES_AT :][entries:].any()
+def test_every_position_has_its_own_entry() -> None:
+    """Each entry of up to three pieces belongs to exactly one position per side to move."""
+    counts = run_check("check", tables(), 2) + run_check("check", tables(), 3)
+    entries = int(counts[checker.SEEN]) // 2
+    assert (counts[checker.ENTRIES_AT :][:entries] == 2).all()
+    assert not counts[checker.ENTRIES_AT :][entries:].any()
 
 
 def test_king_against_king_is_as_published() -> None:
@@ -160,8 +161,8 @@ def test_king_against_king_is_as_published() -> None:
 
     Source: E. Trice, World Draughts Forum, 2010.
     """
-    begin = int(rules().SLICES[64 + 4])
-    values = tables()[1:].view(np.uint8)[begin : begin + 992]
+    first = int(rules().SLICES[64 + 4])
+    values = tables()[1:].view(np.uint8)[first : first + 992]
     assert [
         (values % 2 == 0).sum() - (values == 0).sum(),
         (values == 0).sum(),
@@ -172,10 +173,10 @@ def test_king_against_king_is_as_published() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
-    """The longest run without a capture or a man's move in a win is MAX_QUIET_PLIES plies.
+def test_no_win_exceeds_the_draw_count() -> None:
+    """In a win at most MAX_QUIET_PLIES plies pass without a capture or a man's move.
 
-    This is less than the rules allow, so every position that the tables call won is won.
+    This is less than the draw count, so every position that the tables call won is won.
     """
     longest = max(
         int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4)
@@ -184,7 +185,7 @@ def test_no_win_is_so_slow_that_the_count_of_plies_draws_it() -> None:
 
 
 def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
-    """A stored file is read back; a damaged, truncated or missing one counts as missing."""
+    """A stored file is read back; a damaged, truncated or missing file gives no tables."""
     path = tmp_path / "draughts.tables"
     store_tables(path, tables())
     content = path.read_bytes()
@@ -197,27 +198,28 @@ def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
     assert load_tables(path) is None
 
 
-def test_tables_of_fewer_pieces_are_a_part() -> None:
-    """Tables of three pieces are the first part of those of four, and do not cover four pieces."""
+def test_smaller_tables_are_a_prefix() -> None:
+    """Tables of three pieces are a prefix of those of four and do not cover four pieces."""
     words = make_tables(game(), 3)
     values, all_values = words[1:].view(np.uint8), tables()[1:].view(np.uint8)
-    begin = min(int(rules().SLICES[code]) for code, _ in slice_pairs(4) if sum_of(code) == 4)
-    assert (values[:begin] == all_values[:begin]).all()
+    first = min(int(rules().SLICES[code]) for code, _ in slice_pairs(4) if piece_count(code) == 4)
+    assert (values[:first] == all_values[:first]).all()
     small = DraughtsSolver(game(), words)
     four = game().position("B:WK31,K32:BK1,K2:H0")
-    assert solver().reaches(four, None)
-    assert not small.reaches(four, None)
+    assert solver().can_solve(four, None)
+    assert not small.can_solve(four, None)
 
 
-def sum_of(code: int) -> int:
+def piece_count(code: int) -> int:
+    """Returns the number of pieces of a slice."""
     return (code >> 8) + (code >> 6 & 3) + (code >> 4 & 3) + (code >> 2 & 3)
 
 
-# --- playing by them
+# --- play by the tables
 
 
 def play_out(position: Position, reply: Callable[[Position], int]) -> tuple[int, Outcome]:
-    """Plays the solver against `reply`; the number of plies and the outcome."""
+    """Plays the solver against `reply`; returns the number of plies and the outcome."""
     plies = 0
     side = position.turn
     while (outcome := position.outcome()) is None:
@@ -231,54 +233,54 @@ def play_out(position: Position, reply: Callable[[Position], int]) -> tuple[int,
     return plies, outcome
 
 
-def slowest(position: Position) -> int:
-    """The move that loses slowest."""
+def slowest_loss(position: Position) -> int:
+    """Returns the move that delays the loss longest."""
     solution = solver().solve(position, Limit(), None)
     assert solution is not None
     return solution.moves[0].move
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 4])
-def test_what_is_won_is_won(pieces: int) -> None:
-    """From random won positions the solver wins in time.
+def test_won_positions_are_won(pieces: int) -> None:
+    """The solver wins random won positions, before any draw by repetition or by the draw count.
 
-    Against the best defence it takes exactly the stated plies, against others no more, and no draw
-    by repetition or by the count of plies intervenes.
+    Against the best defence it takes exactly the stated plies, against other moves no more.
     """
-    chance = random.Random(pieces)
+    rng = random.Random(pieces)
     for position in won_positions(25, pieces, seed=pieces):
         expected = score_of(position)
-        assert play_out(position, slowest) == (
+        assert play_out(position, slowest_loss) == (
             expected,
             Outcome(position.turn, "no piece is left"),
         ) or (
-            play_out(position, slowest) == (expected, Outcome(position.turn, "no move is left"))
+            play_out(position, slowest_loss)
+            == (expected, Outcome(position.turn, "no move is left"))
         ), position.text()
-        plies, outcome = play_out(position, lambda here: chance.choice(here.moves()))
+        plies, outcome = play_out(position, lambda reached: rng.choice(reached.moves()))
         assert outcome.winner == position.turn, position.text()
         assert plies <= expected, position.text()
 
 
-def test_the_count_of_plies_may_come_first() -> None:
-    """If the count of plies leaves too little room for a sure win, the probe returns nothing."""
+def test_a_win_beyond_the_draw_count_is_not_covered() -> None:
+    """The solver does not cover a position whose draw count may end the match before the win."""
     won = "W:WK20,K17,K31:BK13:H{}"
     assert [
-        solver().reaches(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
+        solver().can_solve(game().position(won.format(quiet)), None) for quiet in (0, 25, 79)
     ] == [True, True, False]
 
 
-def test_a_line_ends_where_the_tables_do_not_tell_all_moves() -> None:
-    """The position is solved, though later a slower win might be drawn by the count of plies."""
+def test_a_line_ends_where_the_solver_does_not_reach() -> None:
+    """The solver's line ends before a position in which the draw count may prevent the win."""
     position = game().position("W:WK23,K32:B6,K30:H25")
     solution = solver().solve(position, Limit(), None)
     assert solution is not None
     assert 0 < len(solution.line) < abs(solution.score)
     for move in solution.line:
-        assert solver().reaches(position, None)
+        assert solver().can_solve(position, None)
         assert move in position.moves()
         position = position.play(move)
     assert position.moves()
-    assert not solver().reaches(position, None)
+    assert not solver().can_solve(position, None)
 
 
 def test_the_top_level_plays_by_the_tables() -> None:
@@ -293,13 +295,13 @@ def test_the_top_level_plays_by_the_tables() -> None:
         assert (result.info.score == MATE - plies) == (level == 8)
 
 
-def test_the_top_level_does_not_repeat_what_is_won() -> None:
-    """The top level avoids a threefold repetition, which the tables cannot see, and still wins."""
+def test_the_top_level_avoids_repetition_in_a_won_position() -> None:
+    """The top level avoids a threefold repetition, which the tables ignore, and still wins."""
     searcher = Searcher(game())
     searcher.prepare()
     position = start = game().position("W:WK8:B23,K24:H1")
-    there_and_back = ("8-11", "24-28", "11-8", "28-24")
-    moves = (*there_and_back, *there_and_back[:3])
+    cycle = ("8-11", "24-28", "11-8", "28-24")
+    moves = (*cycle, *cycle[:3])
     for token in moves:
         position = position.play(position.parse_move(token))
     assert (position.outcome(), score_of(position)) == (None, 9)
@@ -317,11 +319,11 @@ def test_the_top_level_does_not_repeat_what_is_won() -> None:
     assert score_of(after) == result.info.score - MATE + 1 < 0
 
 
-# --- the search reads them
+# --- the search probes the tables
 
 
-def test_probe_is_the_same_compiled() -> None:
-    """On random positions of either side the compiled rule and the plain one return the same."""
+def test_probe_is_the_same_when_compiled() -> None:
+    """The compiled and the uncompiled `probe` return the same for random positions."""
     compiled = compile_game(game()).function("rule_probe")
     data = Memory(solver().data)
     known = 0
@@ -336,10 +338,10 @@ def test_probe_is_the_same_compiled() -> None:
     assert known > 300
 
 
-def test_the_search_sees_the_end_through_the_tables() -> None:
-    """A two-ply search sees that one capture draws and the other wins in 27 plies.
+def test_the_search_probes_the_tables() -> None:
+    """A two-ply search finds that one capture draws and the other wins in 27 plies.
 
-    It does not without the feature or without tables, and the exact profile never probes.
+    Without the feature or the tables it does not, and the exact profile never probes.
     """
     position = game().position("W:WK7,K8,K15:BK11,K18:H0")
     plain = Searcher(game())
@@ -363,27 +365,27 @@ def test_the_search_sees_the_end_through_the_tables() -> None:
     )
 
 
-def test_a_search_knows_what_the_tables_know() -> None:
-    """A search of depth 1 sees a win with its distance; without `probe` it does not."""
+def test_a_one_ply_search_has_the_table_value() -> None:
+    """A search of depth 1 finds a win and its distance; without `probe` it does not."""
     searcher = Searcher(game())
     searcher.prepare()
     for position in won_positions(10, 4, seed=7):
         report = searcher.search(position, Limit(depth=1), Table(12), Control())
         assert report.score == MATE - score_of(position), position.text()
-    blind = searcher.search(
+    without_probe = searcher.search(
         position,
         Limit(depth=1),
         Table(12),
         Control(),
         features=ALL & ~FEATURE["probe"],
     )
-    assert blind.score < layout.MATE_BOUND
+    assert without_probe.score < layout.MATE_BOUND
 
 
-def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
-    """With `with=probe` a player of one ply sees a distant win.
+def test_a_match_player_probes_only_on_request() -> None:
+    """A one-ply player with `with=probe` finds a distant win.
 
-    A player without it, in the same process and on the same search, does not.
+    A player without it, in the same process and on the same position, does not.
     """
     position = won_positions(1, 4, seed=8)[0]
     situation = Situation(position, (), position, seed=1)
@@ -392,6 +394,6 @@ def test_a_player_of_a_match_has_the_tables_if_it_asks_for_them() -> None:
         for text in ("depth=1,with=probe", "depth=1")
     )
     assert with_tables.choose(situation).score == MATE - score_of(position)
-    seen = plain.choose(situation).score
-    assert seen is not None
-    assert seen < layout.MATE_BOUND
+    score = plain.choose(situation).score
+    assert score is not None
+    assert score < layout.MATE_BOUND

@@ -1,4 +1,4 @@
-"""Hex: rules compared with OpenSpiel with and without the swap; evaluation, texts and clicks."""
+"""Hex: rules compared with OpenSpiel, with and without the swap; evaluation, texts and clicks."""
 
 import random
 
@@ -11,15 +11,17 @@ from engine.games.hex import STEP
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: An empty board.
 ROWS = ["..........."] * 11
 
 
 def hex_position(text: str, swap: str = "yes") -> Position:
+    """Returns the position with this text."""
     return load_game("hex").position(text, {"swap": swap})
 
 
 def with_stones(cells: dict[str, str], rest: str) -> str:
-    """A position text with stones on the given cells."""
+    """Returns a position text with stones on the given cells."""
     rows = [
         "".join(cells.get(f"{column}{row + 1}", ".") for column in "abcdefghijk")
         for row in range(11)
@@ -28,12 +30,12 @@ def with_stones(cells: dict[str, str], rest: str) -> str:
 
 
 def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
-    """Plays random matches in both programs and compares them; the number of positions.
+    """Compares random matches with OpenSpiel; returns the number of positions.
 
-    The swap of OpenSpiel puts the stone elsewhere, so no match swaps, and only its offer is
-    checked.
+    OpenSpiel's swap puts the stone elsewhere, so no match plays the swap, and the comparison checks
+    only that it is a legal move.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start({"swap": "yes" if swap else "no"})
@@ -43,7 +45,7 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
             assert sorted(set(position.moves()) - {121}) == referee.legal_actions(), position.text()
             assert (121 in position.moves()) == (swap and len(moves) == 120), position.text()
             compared += 1
-            move = chance.choice(moves)
+            move = rng.choice(moves)
             moves.remove(move)
             position = position.play(move)
             referee.apply_action(move)
@@ -55,8 +57,8 @@ def compare(game: Game, matches: int, seed: int, swap: bool) -> int:
 
 
 @pytest.mark.parametrize("swap", [True, False])
-def test_rules_are_those_of_openspiel(swap: bool) -> None:
-    """On 10,000 random positions, moves, sides and results equal those of OpenSpiel."""
+def test_rules_match_openspiel(swap: bool) -> None:
+    """On 5,000 random positions, moves, sides and results equal those of OpenSpiel."""
     assert compare(load_game("hex"), matches=55, seed=1, swap=swap) >= 5_000
 
 
@@ -94,46 +96,48 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def mirrored(text: str) -> str:
-    """The same position for the other side: colours swapped, rows and columns exchanged."""
+    """Returns the same position for the other side, with the board transposed."""
     rows, side, swap = text.translate(str.maketrans("RB", "BR")).split()
-    turned = ["".join(column) for column in zip(*rows.split("/"), strict=True)]
-    return f"{'/'.join(turned)} {'blue' if side == 'red' else 'red'} {swap}"
+    columns = ["".join(column) for column in zip(*rows.split("/"), strict=True)]
+    return f"{'/'.join(columns)} {'blue' if side == 'red' else 'red'} {swap}"
 
 
-def turned(text: str) -> str:
-    """The position rotated by 180 degrees."""
+def rotated(text: str) -> str:
+    """Returns the position rotated by 180 degrees."""
     rows, rest = text.split(" ", 1)
     return f"{rows[::-1]} {rest}"
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
-    found = []
+    """Returns the unfinished positions of some random matches."""
+    rng = random.Random(seed)
+    positions = []
     for _ in range(matches):
         position = load_game("hex").start()
         while moves := position.moves():
-            found.append(position)
-            position = position.play(chance.choice(moves))
-    return found
+            positions.append(position)
+            position = position.play(rng.choice(moves))
+    return positions
 
 
-def test_evaluation_knows_no_side() -> None:
-    """The mirrored position has the same value; rotated by 180 degrees it may differ by two stones.
+def test_evaluation_is_the_same_for_both_sides() -> None:
+    """A mirrored position has the same value; rotation may change it by two steps.
 
-    The two regions of a distance grow in turn, and the one from the first edge always begins.
+    The two regions of a distance grow alternately, and the one from the first edge starts.
     """
     for position in random_positions(seed=4, matches=4)[::3]:
         text = position.text()
-        assert abs(value(hex_position(turned(text))) - value(position)) <= 2 * STEP, text
+        assert abs(value(hex_position(rotated(text))) - value(position)) <= 2 * STEP, text
         if "B" in text:
             assert value(hex_position(mirrored(text))) == value(position), text
 
 
-def test_a_bridge_counts_as_joined() -> None:
+def test_a_bridge_counts_as_connected() -> None:
     """Two stones with two common empty neighbours are nearly as good as a chain."""
     bridge = value(
         hex_position(with_stones({"f5": "R", "e7": "R", "a1": "B", "k11": "B"}, "red swap"))
@@ -149,7 +153,7 @@ def test_a_bridge_counts_as_joined() -> None:
 
 
 def test_swap() -> None:
-    """The swap mirrors Red's stone into a blue one; it is a button, at Blue's first move only."""
+    """The swap mirrors Red's stone into a blue one; it is a button at Blue's first move."""
     position = load_game("hex").start()
     assert "swap" not in position.tokens()
     position = position.play(position.parse_move("c2"))
@@ -173,7 +177,7 @@ def test_swap() -> None:
 
 @pytest.mark.parametrize(("rows", "winner"), [("f", 0), ("6", 1)])
 def test_a_straight_chain_wins(rows: str, winner: int) -> None:
-    """A chain from edge to edge wins with its last stone, wherever that is; the view marks it."""
+    """A chain from edge to edge wins with any last stone, and the view marks the chain."""
     columns = "abcdefghijk"
     chain = (
         [f"f{row}" for row in range(1, 12)] if winner == 0 else [f"{column}6" for column in columns]
@@ -209,6 +213,6 @@ def test_a_straight_chain_wins(rows: str, winner: int) -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Texts with stones out of turn, an earlier win or another option are refused."""
+    """A text with stones out of turn, an earlier win or another option is refused."""
     with pytest.raises(PositionError):
         hex_position(text)

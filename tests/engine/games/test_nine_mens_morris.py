@@ -1,4 +1,4 @@
-"""Nine men's morris: rules compared with OpenSpiel; draws, options, texts, views, symmetries."""
+"""Nine men's morris: rules compared with OpenSpiel; draws, options, texts, views, symmetry."""
 
 import random
 import re
@@ -18,27 +18,28 @@ GAME = "nine-mens-morris"
 
 
 def position_of(text: str, flying: str = "yes") -> Position:
+    """Returns the position with this text."""
     return load_game(GAME).position(text, {"flying": flying})
 
 
 def referee_moves(referee: pyspiel.State) -> dict[str, tuple[int, ...]]:
-    """The legal moves by our tokens; in OpenSpiel a capture is its own action."""
-    found: dict[str, tuple[int, ...]] = {}
+    """Returns OpenSpiel's legal moves by our tokens; its captures are separate actions."""
+    moves: dict[str, tuple[int, ...]] = {}
     for action in referee.legal_actions():
         start, to = (None, action) if action < 24 else divmod(action - 24, 24)
         token = POINTS[to] if start is None else f"{POINTS[start]}-{POINTS[to]}"
         after = referee.child(action)
         if "Capture" not in str(after):
-            found[token] = (action,)
+            moves[token] = (action,)
             continue
-        # A match of 200 turns ends there, even before the capture; `compare` stops sooner.
+        # OpenSpiel ends a match after 200 turns, even before a capture; `compare` stops sooner.
         for victim in after.legal_actions():
-            found[f"{token}x{POINTS[victim]}"] = (action, victim)
-    return found
+            moves[f"{token}x{POINTS[victim]}"] = (action, victim)
+    return moves
 
 
 def referee_men(referee: pyspiel.State) -> tuple[str, str]:
-    """OpenSpiel's points in our order, and the men in hand."""
+    """Returns OpenSpiel's points in our order, and the men in hand."""
     board, _, words = str(referee).partition("Current player")
     hands = re.search(r"Men to deploy: (\d) (\d)", words)
     assert hands is not None
@@ -46,12 +47,12 @@ def referee_men(referee: pyspiel.State) -> tuple[str, str]:
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both programs and compares them; the number of positions.
+    """Compares random matches with OpenSpiel; returns the number of positions.
 
     OpenSpiel draws a match after 200 turns; our draws are by repetition and by fifty moves each
     without a mill. The comparison ignores our draws and stops before OpenSpiel's.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position, referee = game.start(), pyspiel.load_game("nine_mens_morris").new_initial_state()
@@ -69,9 +70,9 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert (points, hands) == referee_men(referee)
             assert position.turn == referee.current_player(), position.text()
             compared += 1
-            # Prefer captures now and then, so that matches reach three men.
+            # Captures are preferred so that matches reach three men.
             captures = [token for token in moves if "x" in token]
-            token = chance.choice(sorted(captures if captures and chance.random() < 0.7 else moves))
+            token = rng.choice(sorted(captures if captures and rng.random() < 0.7 else moves))
             position = game.position(position.play(position.parse_move(token)).text())
             if position.text().split()[3] > "8":
                 position = game.position(re.sub(r" \d+ (flying)", r" 1 \1", position.text()))
@@ -80,7 +81,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
     return compared
 
 
-def test_rules_are_those_of_openspiel() -> None:
+def test_rules_match_openspiel() -> None:
     """On 10,000 random positions, moves, men, hands, sides and results equal those of OpenSpiel."""
     assert compare(load_game(GAME), matches=230, seed=1) >= 10_000
 
@@ -99,12 +100,12 @@ def test_rules_are_those_of_openspiel() -> None:
         ("np.int64(s[2] & HAND) < 3", "np.int64(s[2] & HAND) < 4"),
     ],
     ids=[
-        "mills are safe",
-        "mills are capturable",
+        "men in mills are never captured",
+        "men in mills are captured first",
         "flying with four",
         "wrong lines",
-        "mill with itself",
-        "three lose",
+        "a man's own origin completes a mill",
+        "three men lose",
     ],
 )
 def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
@@ -114,7 +115,7 @@ def test_a_planted_fault_is_found(right: str, wrong: str) -> None:
 
 
 def symmetries() -> Iterator[list[int]]:
-    """The 16 maps of points: rotations, reflections, and the inner and outer square exchanged."""
+    """Yields the 16 symmetries of the points: rotations, reflections, swapped rings."""
     places = {(ord(name[0]) - 100, int(name[1]) - 4): i for i, name in enumerate(POINTS)}
     for swap_rings in (False, True):
         for flip in (1, -1):
@@ -131,18 +132,20 @@ def symmetries() -> Iterator[list[int]]:
 
 
 def value(position: Position) -> int:
+    """Returns the evaluation of a position for the side to move."""
     return int(position.game.rules.evaluate(position.state, cached_data(position.game)))
 
 
 def random_positions(seed: int, matches: int) -> list[Position]:
-    chance = random.Random(seed)
-    found = []
+    """Returns the unfinished positions of some random matches."""
+    rng = random.Random(seed)
+    positions = []
     for _ in range(matches):
         position = load_game(GAME).start()
         while moves := position.moves():
-            found.append(position)
-            position = position.play(chance.choice(moves))
-    return found
+            positions.append(position)
+            position = position.play(rng.choice(moves))
+    return positions
 
 
 def test_sixteen_symmetries() -> None:
@@ -162,6 +165,7 @@ def test_sixteen_symmetries() -> None:
             assert value(other) == value(position), other.text()
 
 
+#: A position with three men on each side; side, count of plies and flying are open.
 THREE_EACH = "WW./.../.../..W/.../BB./.../..B {} 0-0 {} {}"
 
 
@@ -172,17 +176,17 @@ def test_tactical_moves_are_captures() -> None:
     for position in random_positions(seed=6, matches=8):
         buffer = [0] * rules.MAX_MOVES
         tactical = buffer[: rules.tactical(position.state, buffer)]
-        taking = [move for move in position.moves() if "x" in position.format_move(move)]
-        assert sorted(tactical) == sorted(taking), position.text()
+        capturing = [move for move in position.moves() if "x" in position.format_move(move)]
+        assert sorted(tactical) == sorted(capturing), position.text()
         ranks = {move: rules.rank(position.state, move) for move in position.moves()}
-        quiet = [ranks[move] for move in ranks if move not in taking]
-        assert min((ranks[move] for move in taking), default=99) > max(quiet, default=0)
-        captures += len(taking)
+        quiet = [ranks[move] for move in ranks if move not in capturing]
+        assert min((ranks[move] for move in capturing), default=99) > max(quiet, default=0)
+        captures += len(capturing)
     assert captures > 100
 
 
 def test_flying_is_an_option() -> None:
-    """With three men left a man goes to any empty point; without flying, only along the lines."""
+    """With three men left a man moves to any empty point, or along the lines without flying."""
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
     assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {
@@ -203,16 +207,16 @@ def test_fifty_moves_each_without_a_mill_are_a_draw() -> None:
     assert position_of(ended.text()).outcome() == ended.outcome()
 
 
-def test_a_side_that_cannot_move_has_lost() -> None:
-    """A side that cannot move loses, even at the count of plies."""
+def test_a_side_that_cannot_move_loses() -> None:
+    """A side that cannot move loses, even when the draw count is reached."""
     for count in (7, 100):
         blocked = position_of(f"BWB/.../.../W../..W/.../.../BWB black 0-0 {count} flying")
         assert blocked.outcome() == Outcome(0, "no man can move")
         assert blocked.view().text == "White wins"
 
 
-def test_the_third_time_is_a_draw() -> None:
-    """The third occurrence of a position ends the match; a capture or a placing starts anew."""
+def test_third_repetition_is_a_draw() -> None:
+    """The third occurrence of a position ends the match in a draw."""
     position = position_of("WW./..W/.../.W./.../BB./.B./..B white 0-0 0 flying")
     for token in ("a7-a4", "g1-g4", "a4-a7", "g4-g1") * 2:
         assert position.outcome() is None
@@ -251,6 +255,6 @@ def test_clicks_and_hands() -> None:
     ],
 )
 def test_impossible_positions(text: str) -> None:
-    """Texts with wrong hands, too many men, an earlier end or other options are refused."""
+    """A text with wrong hands, too many men, an earlier end or another option is refused."""
     with pytest.raises(PositionError):
         position_of(text)

@@ -1,4 +1,4 @@
-"""Othello: rules compared with OpenSpiel, and passes, ends, texts and views."""
+"""Othello: rules compared with OpenSpiel; passes, endings, position texts and views."""
 
 import random
 
@@ -12,29 +12,31 @@ from engine.rules.data import load_data
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: A board without discs.
 EMPTY = "-" * 64
 
 
 def text(cells: dict[str, str], side: str) -> str:
-    """A position text with the given cells, besides the four discs in the middle."""
+    """Returns a position text with the given cells and the four discs in the middle."""
     squares = {"d4": "O", "e5": "O", "d5": "X", "e4": "X", **cells}
     order = (f"{column}{row}" for row in "12345678" for column in "abcdefgh")
     return "".join(squares.get(cell, "-") for cell in order) + " " + side
 
 
-def othello(cells: dict[str, str], side: str) -> Position:
+def othello_position(cells: dict[str, str], side: str) -> Position:
+    """Returns the position with these cells and the four discs in the middle."""
     return load_game("othello").position(text(cells, side))
 
 
 def referee_text(state: pyspiel.State, side: int) -> str:
-    """OpenSpiel's position as our text."""
+    """Returns OpenSpiel's position as our text."""
     rows = [line.split()[1:9] for line in str(state).splitlines() if line[:1].isdigit()]
     return "".join("".join(row) for row in rows).upper() + " " + "XO"[side]
 
 
 def compare(game: Game, matches: int, seed: int) -> int:
-    """Plays random matches in both programs and compares them; the number of positions."""
-    chance = random.Random(seed)
+    """Compares random matches with OpenSpiel; returns the number of positions."""
+    rng = random.Random(seed)
     compared = 0
     for _ in range(matches):
         position = game.start()
@@ -46,7 +48,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             assert position.text() == referee_text(referee, position.turn)
             assert position.outcome() is None
             compared += 1
-            move = chance.choice(moves)
+            move = rng.choice(moves)
             position = position.play(move)
             referee.apply_action(move)
         assert not position.moves()
@@ -57,14 +59,14 @@ def compare(game: Game, matches: int, seed: int) -> int:
     return compared
 
 
-def test_rules_are_those_of_openspiel() -> None:
+def test_rules_match_openspiel() -> None:
     """On 10,000 random positions, moves, passes, boards, sides and results equal OpenSpiel's."""
     assert compare(load_game("othello"), matches=175, seed=1) >= 10_000
 
 
 @pytest.mark.long
-def test_rules_are_those_of_openspiel_on_many_positions() -> None:
-    """The same on 200,000 positions."""
+def test_rules_match_openspiel_on_many_positions() -> None:
+    """On 200,000 random positions, moves, boards and results equal those of OpenSpiel."""
     assert compare(load_game("othello"), matches=3_500, seed=2) >= 200_000
 
 
@@ -91,7 +93,7 @@ def test_rules_are_those_of_openspiel_on_many_positions() -> None:
         "flips off the board",
         "flips past a gap",
         "pass while one can move",
-        "pass for ever",
+        "both sides pass for ever",
         "rows around the edge",
         "rows too short",
         "fewest discs win",
@@ -106,8 +108,8 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 
 
 def test_pass() -> None:
-    """A side without another move has one move, the pass, which is a button."""
-    position = othello({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
+    """A side that cannot place a disc has one move, the pass, which is a button."""
+    position = othello_position({"d4": "X", "e5": "X", "a1": "X", "b1": "O", "c1": "-"}, "O")
     assert position.tokens() == ["pass"]
     assert position.view().text == "White to pass, 5 to 1"
     (click,) = position.move_views()
@@ -123,20 +125,21 @@ def test_pass() -> None:
 
 
 def whole_board(white: int) -> str:
+    """Returns a full board with this number of white discs."""
     return "O" * white + "X" * (64 - white)
 
 
 @pytest.mark.parametrize(
-    ("white", "winner", "shown"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")]
+    ("white", "winner", "text"), [(32, None, "Draw, 32 to 32"), (33, 1, "White wins, 31 to 33")]
 )
-def test_full_board(white: int, winner: int | None, shown: str) -> None:
+def test_full_board(white: int, winner: int | None, text: str) -> None:
     """A full board ends the match by the number of discs, whichever side is to move."""
     for side in "XO":
         position = load_game("othello").position(f"{whole_board(white)} {side}")
         outcome = position.outcome()
         assert outcome is not None
         assert outcome.winner == winner
-        assert position.view().text == shown
+        assert position.view().text == text
         assert position.view().turn is None
 
 
@@ -161,20 +164,20 @@ def test_previews() -> None:
     ],
 )
 def test_bad_positions(bad: str) -> None:
-    """Texts without the middle discs, without a side or with other characters are refused."""
+    """A text without the middle discs, without a side or with other characters is refused."""
     with pytest.raises(PositionError):
         load_game("othello").position(bad)
 
 
-def test_evaluation_is_fair() -> None:
-    """The values of a position for the two sides cancel, up to rounding and having the move."""
-    chance = random.Random(5)
+def test_evaluation_is_symmetric() -> None:
+    """The values for the two sides cancel, except for rounding and the bonus for the move."""
+    rng = random.Random(5)
     rules = load_game("othello").rules
     data = load_data(load_game("othello"))
     for _ in range(10):
         position = load_game("othello").start()
         while moves := position.moves():
-            position = position.play(chance.choice(moves))
+            position = position.play(rng.choice(moves))
             mine, other, side = position.state
             with np.errstate(over="ignore"):
                 values = (
@@ -183,16 +186,16 @@ def test_evaluation_is_fair() -> None:
                 )
             empty = position.text()[:64].count("-")
             extras = data[EXTRAS + 4 * phase_of(empty) :][:4]
-            having_the_move = extras[0] + (extras[3] if empty % 2 else -extras[3])
-            assert abs(sum(values) - 2 * having_the_move / 8) <= 2, position.text()
+            move_bonus = extras[0] + (extras[3] if empty % 2 else -extras[3])
+            assert abs(sum(values) - 2 * move_bonus / 8) <= 2, position.text()
 
 
-def test_evaluation_knows_the_corners() -> None:
-    """An own corner is worth more than many discs; a disc next to an empty corner is a burden."""
+def test_evaluation_of_corners() -> None:
+    """A corner of one's own has value; a disc diagonally next to an empty corner costs value."""
     with np.errstate(over="ignore"):
         rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (
-            rules.evaluate(othello(cells, "X").state, data)
+            rules.evaluate(othello_position(cells, "X").state, data)
             for cells in ({}, {"a1": "X"}, {"b2": "X"})
         )
     assert corner > plain > risky

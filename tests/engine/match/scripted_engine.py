@@ -1,23 +1,26 @@
 """A program that plays one scripted game in three protocols, and fails on request.
 
-scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign or mute (the
-program prints nothing at all).
+scripted_engine.py PROTOCOL FAULT PLY: FAULT is none, hang, die, illegal, resign or mute; with
+mute the program prints nothing at all. PLY is the ply of the fault.
 """
 
 import sys
 import time
 
+#: The script of each game.
 MOVES = {"chess": ["f2f3", "e7e5", "g2g4", "d8h4"], "othello": ["d3", "c3", "c4", "c5"]}
+#: A move that the rules do not allow.
 ILLEGAL = {"chess": "a1a8", "othello": "a1"}
 
 
 def say(text: str) -> None:
+    """Sends a line to the referee."""
     print(text, flush=True)
 
 
-def next_move(game: str, ply: int, fault: str, at: int) -> str:
-    """The next move of the script, or the fault if its ply has come."""
-    if ply < at or fault == "none":
+def next_move(game: str, ply: int, fault: str, fault_ply: int) -> str:
+    """Returns the next move of the script, or fails from `fault_ply` on."""
+    if ply < fault_ply or fault == "none":
         return MOVES[game][ply]
     if fault == "hang":
         time.sleep(60)
@@ -26,7 +29,8 @@ def next_move(game: str, ply: int, fault: str, at: int) -> str:
     return {"illegal": ILLEGAL[game], "resign": "resign"}[fault]
 
 
-def uci(fault: str, at: int) -> None:
+def uci(fault: str, fault_ply: int) -> None:
+    """Plays the script in UCI."""
     ply = 0
     for line in sys.stdin:
         words = line.split()
@@ -40,12 +44,13 @@ def uci(fault: str, at: int) -> None:
         elif words[0] == "go":
             say("info depth 1 score cp 12 nodes 34 pv a2a3")
             say("info depth 2 score cp 99 upperbound nodes 56")
-            say(f"bestmove {next_move('chess', ply, fault, at)}")
+            say(f"bestmove {next_move('chess', ply, fault, fault_ply)}")
         elif words[0] == "quit":
             return
 
 
-def xboard(fault: str, at: int) -> None:
+def xboard(fault: str, fault_ply: int) -> None:
+    """Plays the script in the xboard protocol."""
     ply, is_forced = 0, False
     for line in sys.stdin:
         words = line.split()
@@ -63,13 +68,14 @@ def xboard(fault: str, at: int) -> None:
             ply += words[0] == "usermove"
             is_forced = is_forced and words[0] != "go"
             if not is_forced:
-                move = next_move("chess", ply, fault, at)
+                move = next_move("chess", ply, fault, fault_ply)
                 say("1 12 3 34 a2a3")
                 say("resign" if move == "resign" else f"move {move}")
                 ply += 1
 
 
-def gtp(fault: str, at: int) -> None:
+def gtp(fault: str, fault_ply: int) -> None:
+    """Plays the script in GTP."""
     ply = 0
     for line in sys.stdin:
         words = line.split()
@@ -78,7 +84,7 @@ def gtp(fault: str, at: int) -> None:
         if words[0] == "clear_board":
             ply = 0
         if words[0] == "genmove":
-            say(f"= {next_move('othello', ply, fault, at)}\n")
+            say(f"= {next_move('othello', ply, fault, fault_ply)}\n")
         elif words[-1] in ("pass", "c1"):
             say("? syntax error\n")
         elif words[0] in ("boardsize", "clear_board", "play"):

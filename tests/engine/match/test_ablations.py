@@ -1,6 +1,4 @@
-"""Ablations: docs/reference/ablations.md matches the logs, and no game uses a feature that harms
-it.
-"""
+"""Ablations: docs/reference/ablations.md matches the logs, and no game uses a harmful feature."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +26,13 @@ from engine.rules.registry import game_ids, load_game
 from engine.search import driver
 from engine.search.features import ALL, FEATURE, LMR
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: Games with logs of ablations.
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).glob("*"))
 
 
-def test_the_page_is_made_from_the_logs() -> None:
+def test_the_page_matches_the_logs() -> None:
     """docs/reference/ablations.md is the output of its command."""
     assert (ROOT / "docs/reference/ablations.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
@@ -40,8 +40,8 @@ def test_the_page_is_made_from_the_logs() -> None:
 
 
 def summaries(game_id: str) -> dict[str, Summary]:
-    """The results of a game's matches, by feature."""
-    found = {}
+    """Returns the results of a game's ablations by feature."""
+    results = {}
     for path in (ROOT / FOLDER / game_id).iterdir():
         header, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
@@ -49,23 +49,25 @@ def summaries(game_id: str) -> dict[str, Summary]:
         assert header.game == game_id
         assert summary is not None
         assert not any(record.forfeit for record in records)
-        found[path.stem] = summary
-    return found
+        results[path.stem] = summary
+    return results
 
 
 @pytest.mark.parametrize("game_id", MEASURED)
-def test_what_does_not_pay_is_out(game_id: str) -> None:
+def test_games_use_the_features_that_pay(game_id: str) -> None:
     """No game uses a feature that harms or does not pay, and every game uses those that pay."""
     game = load_game(game_id)
-    found = summaries(game_id)
-    assert found.keys() <= set(usable_features(game))
-    out = "harms", "does not pay"
+    results = summaries(game_id)
+    assert results.keys() <= set(usable_features(game))
+    unwanted = "harms", "does not pay"
     assert not [
-        name for name, summary in found.items() if verdict(summary) in out and is_in_use(game, name)
+        name
+        for name, summary in results.items()
+        if verdict(summary) in unwanted and is_in_use(game, name)
     ]
     assert not [
         name
-        for name, summary in found.items()
+        for name, summary in results.items()
         if verdict(summary) == "pays" and not is_in_use(game, name)
     ]
 
@@ -80,8 +82,8 @@ def test_matches_were_played_to_their_end() -> None:
         assert ended_by(header, summary), path
 
 
-def test_what_ends_a_match() -> None:
-    """A match ends by a decided test, else by its number of games, else by a repeated opening."""
+def test_reasons_for_the_end_of_a_match() -> None:
+    """A match ends when its test decides, at its number of games, or at a repeated opening."""
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
     openings = openings_of(header).distinct(GAMES)
@@ -94,7 +96,7 @@ def test_what_ends_a_match() -> None:
     assert ended_by(header, result(*undecided[:20]), 40) == "games"
 
 
-def test_no_opening_comes_twice(tmp_path: Path) -> None:
+def test_no_opening_is_repeated(tmp_path: Path) -> None:
     """A match has at most one pair of games for each opening of the game."""
     game = load_game("tic-tac-toe")
     play_ablation(game, "table", tmp_path, 60, GAMES, False, 1)
@@ -107,14 +109,14 @@ def test_no_opening_comes_twice(tmp_path: Path) -> None:
 
 
 def result(*pairs: int) -> Summary:
-    """The summary of pairs with these scores in half points."""
+    """Returns the summary of pairs of games with these scores in half points."""
     summary = summarise([half for pair in pairs for half in (min(pair, 2), max(0, pair - 2))], TEST)
     assert summary is not None
     return summary
 
 
 def test_verdicts() -> None:
-    """A verdict needs error bars on one side of zero, or a decided test."""
+    """A verdict needs error bars that exclude zero, or a decided test."""
     assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
     assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
     assert verdict(result(*[4, 0] * 5)) == "cannot be told"
@@ -124,7 +126,7 @@ def test_verdicts() -> None:
 
 
 def test_features_by_game() -> None:
-    """A game can use all general features, and those for which it has the hooks."""
+    """A game can use all general features and those whose hooks it has."""
     general = {"table", "killers", "history", "lmr", "iir", "buckets"}
     for game_id in game_ids():
         assert general <= set(usable_features(load_game(game_id))) <= set(FEATURE)
@@ -147,13 +149,13 @@ def test_the_first_player_has_the_feature(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_buckets_are_measured_with_a_full_table() -> None:
-    """The match over buckets has a table of fewer entries than nodes."""
+    """The ablation of buckets uses a table with fewer entries than nodes."""
     players = header_of(load_game("othello"), "buckets", 10_000).players
     assert players == ("nodes=10000,table_bits=12", "nodes=10000,table_bits=12,without=buckets")
 
 
-def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command plays each match once and resumes a truncated one; the logs hold results only."""
+def test_an_ablation_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command plays each match once and resumes a truncated one; logs contain only results."""
     command = ["tic-tac-toe", "--technique", "lmr", "table", "--games", "6", "--nodes", "40"]
     command += ["--folder", str(tmp_path)]
     assert main(command) == 0
@@ -170,10 +172,10 @@ def test_an_ablation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_matches_of_other_rules(tmp_path: Path) -> None:
-    """A finished match stands after a change of rules, and of nodes if none are requested.
+    """A finished match stays valid after a change of the rules.
 
-    An unfinished match with other rules is not resumed, and a match with other nodes than requested
-    is refused.
+    An unfinished match with other rules is not resumed, and a match with another node limit than
+    the requested one is refused.
     """
     game = load_game("tic-tac-toe")
     header = header_of(game, "lmr", 40)
@@ -199,6 +201,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_feature_that_a_game_cannot_use(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command refuses a feature whose hooks the game lacks and names those it can use."""
     with pytest.raises(SystemExit):
         main(["tic-tac-toe", "--technique", "null-move"])
     assert "tic-tac-toe can use table" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Descriptions of players: a valid one gives its player, a wrong one an error with the choices."""
+"""Descriptions of players: a valid one is parsed; a wrong one raises an error with the choices."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def test_limits_and_clocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("", "is written as"),
         ("nodes", "is written as"),
@@ -68,13 +68,14 @@ def test_limits_and_clocks() -> None:
         ("checkout=../old", "a player"),
     ],
 )
-def test_what_is_no_player(text: str, says: str) -> None:
-    with pytest.raises(DescriptionError, match=says.replace(".", r"\.")):
+def test_invalid_descriptions(text: str, message: str) -> None:
+    """A text that describes no player is refused with what was expected."""
+    with pytest.raises(DescriptionError, match=message.replace(".", r"\.")):
         parse_description(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("level=9", "levels 1 to 8"),
         ("level=x", "levels 1 to 8"),
@@ -94,32 +95,34 @@ def test_what_is_no_player(text: str, says: str) -> None:
         ("nodes=10,table=new", "kept or fresh"),
     ],
 )
-def test_what_a_game_does_not_have(text: str, says: str) -> None:
-    with pytest.raises(DescriptionError, match=says):
+def test_descriptions_that_do_not_fit_the_game(text: str, message: str) -> None:
+    """A player with a level, program or feature that the game lacks is refused."""
+    with pytest.raises(DescriptionError, match=message):
         make_player(parse_description(text), load_game("connect-four"), {})
 
 
-def test_features_start_from_what_pays_for_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A player starts from the game's features, and may add some, remove some, or name them all."""
+def test_features_start_from_the_defaults_of_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A player has the game's default features and may add, remove or replace some."""
     game = load_game("draughts")
     monkeypatch.setattr(game, "rules", replace(game.rules, DISABLED=("extensions",)))
-    usual = default_features(game)
+    default = default_features(game)
 
     def chosen(text: str) -> int:
-        return features_of(parse_description(f"nodes=10{text}"), usual)
+        return features_of(parse_description(f"nodes=10{text}"), default)
 
-    assert usual == ALL & ~EXTENSIONS
-    assert chosen("") == usual
+    assert default == ALL & ~EXTENSIONS
+    assert chosen("") == default
     assert chosen(",with=extensions") == ALL
-    assert chosen(",without=lmr+iir") == usual & ~LMR & ~IIR
+    assert chosen(",without=lmr+iir") == default & ~LMR & ~IIR
     assert chosen(",with=extensions,without=basic") == ALL & ~BASIC
     assert chosen(",only=basic+extensions") == BASIC | EXTENSIONS
 
 
-def test_players_that_always_play_alike() -> None:
-    """A player always plays alike if its moves depend on neither time nor a seed.
+def test_deterministic_players() -> None:
+    """A player always plays alike if its moves depend neither on time nor on a seed.
 
-    A level's settings decide it; personas, greedy, two-ply and programs never do.
+    For a level this depends on its settings; personas, greedy, two-ply and programs never play
+    alike.
     """
     game = load_game("connect-four")
     alike = [
@@ -135,7 +138,7 @@ def test_players_that_always_play_alike() -> None:
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
         assert is_deterministic(parse_description(text), game), text
-    chances = (
+    random = (
         "depth=1,margin=3",
         "depth=1,slip=3",
         "depth=1,threads=2",
@@ -143,13 +146,13 @@ def test_players_that_always_play_alike() -> None:
         "two-ply",
         "persona=average",
     )
-    for text in (*chances, "nodes=10,time_ms=5", "clock=100"):
+    for text in (*random, "nodes=10,time_ms=5", "clock=100"):
         assert not is_deterministic(parse_description(text), game), text
     assert not is_deterministic(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
 
 
-def test_tests() -> None:
-    """A sequential test is two Elo figures and, if wanted, two risks."""
+def test_sprt_arguments() -> None:
+    """A sequential test is two Elo differences and, optionally, two risks."""
     assert parse_sprt("0,5").bounds == pytest.approx((-2.944, 2.944), abs=0.001)
     assert parse_sprt("-5,5,0.1,0.2").beta == 0.2
     for wrong in (

@@ -1,6 +1,4 @@
-"""Ladders: docs/reference/levels.md matches the logs, and replayed games come out as they were
-logged.
-"""
+"""Ladders: docs/reference/levels.md matches the logs, and replayed games equal the logged ones."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -35,12 +33,15 @@ from engine.match.statistics import summarise
 from engine.rules.registry import load_game
 from engine.search.levels import level_of
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: Games with logs of a ladder.
 MEASURED = sorted(folder.name for folder in (ROOT / FOLDER).iterdir())
+#: The most nodes per move of the levels whose games are replayed.
 QUICK_NODES = 10_000
 
 
-def test_the_page_is_made_from_the_logs() -> None:
+def test_the_page_matches_the_logs() -> None:
     """docs/reference/levels.md is the output of its command."""
     assert (ROOT / "docs/reference/levels.md").read_text("utf-8") == page(ROOT / FOLDER), (
         "see the command in its first lines"
@@ -48,31 +49,35 @@ def test_the_page_is_made_from_the_logs() -> None:
 
 
 @pytest.mark.parametrize("game_id", MEASURED)
-def test_ladders_are_whole(game_id: str) -> None:
+def test_ladders_are_complete(game_id: str) -> None:
     """Each step has a log with its players and enough games, none of them forfeited."""
     game = load_game(game_id)
     expected = {f"{step.name}.jsonl": step for step in steps(game, top_nodes_of(game))}
-    more = (
+    extra = (
         {"reach.jsonl": reach(game, top_nodes_of(game))}
         if (ROOT / FOLDER / game_id / "reach.jsonl").exists()
         else {}
     )
-    assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == (expected | more).keys()
-    for name, step in (expected | more).items():
+    assert {path.name for path in (ROOT / FOLDER / game_id).iterdir()} == (expected | extra).keys()
+    for name, step in (expected | extra).items():
         header, records, _ = read_log(ROOT / FOLDER / game_id / name)
         assert header is not None
-        wanted = header_of(game, step)
-        for played in ("players", "seed", "options", "opening_plies", "max_plies", "adjudicate"):
-            assert getattr(header, played) == getattr(wanted, played), played
-        owed = (
-            REACH_GAMES if name in more else MANY_GAMES if game_id in DEEPLY_MEASURED else FEW_GAMES
+        expected_header = header_of(game, step)
+        for field in ("players", "seed", "options", "opening_plies", "max_plies", "adjudicate"):
+            assert getattr(header, field) == getattr(expected_header, field), field
+        min_games = (
+            REACH_GAMES
+            if name in extra
+            else MANY_GAMES
+            if game_id in DEEPLY_MEASURED
+            else FEW_GAMES
         )
-        assert len(records) >= owed
+        assert len(records) >= min_games
         assert not any(record.forfeit for record in records)
 
 
 @pytest.mark.parametrize("game_id", MEASURED)
-def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
+def test_steps_have_the_target_width(game_id: str) -> None:
     """Each level scores 65 to 85 % against the one below; level 1 at most half of its games."""
     game = load_game(game_id)
     for number, step in enumerate(steps(game, top_nodes_of(game)), 1):
@@ -84,8 +89,8 @@ def test_steps_are_as_wide_as_wanted(game_id: str) -> None:
 
 
 @pytest.mark.parametrize("game_id", sorted(YARDSTICK_OF))
-def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
-    """If a greedy player cannot win won games, level 1 plays two-ply and loses at least half."""
+def test_level_1_loses_to_the_two_ply_player(game_id: str) -> None:
+    """Where greedy is too weak an opponent, level 1 plays two-ply and loses at least half."""
     game = load_game(game_id)
     step = next(steps(game, top_nodes_of(game)))
     assert step.players == ("level=1", "two-ply")
@@ -93,7 +98,7 @@ def test_level_1_loses_to_players_who_can_win(game_id: str) -> None:
     assert 2 * sum(record.half_points == 0 for record in records) >= len(records)
 
 
-def test_what_is_wanted() -> None:
+def test_targets_of_the_page() -> None:
     """A step should score 65 to 85 %; level 1 should lose half, or score at most half."""
 
     def verdict(number: int, won: int, drawn: int, lost: int) -> str:
@@ -106,7 +111,7 @@ def test_what_is_wanted() -> None:
 
 
 def quick_games() -> Iterator[tuple[str, Header, Record]]:
-    """Twenty games of the ladders, spread over all steps with at most QUICK_NODES."""
+    """Yields twenty games of the ladders, spread over the steps with at most QUICK_NODES."""
     logs = []
     for game_id in MEASURED:
         game = load_game(game_id)
@@ -123,20 +128,20 @@ def quick_games() -> Iterator[tuple[str, Header, Record]]:
 @pytest.mark.parametrize(
     ("name", "header", "record"), [pytest.param(*game, id=game[0]) for game in quick_games()]
 )
-def test_games_of_the_ladders_come_out_the_same(name: str, header: Header, record: Record) -> None:
-    """A replayed game has the logged moves: levels, search and rules are those that were measured.
+def test_replayed_games_equal_the_logged_ones(name: str, header: Header, record: Record) -> None:
+    """A replayed game has the logged moves: levels, search and rules are unchanged.
 
-    If this fails because one of them was changed on purpose, measure the game's ladder anew
+    If one of them was changed on purpose, measure the game's ladder again
     (docs/reference/levels.md).
     """
     assert not changed_games(header, [record]), (
-        f"measure anew: python -m engine.match.ladder {header.game} --fresh"
+        f"measure again: python -m engine.match.ladder {header.game} --fresh"
     )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("game_id", MEASURED)
-def test_a_game_of_each_step_comes_out_the_same(game_id: str) -> None:
+def test_a_replayed_game_of_each_step_equals_the_logged_one(game_id: str) -> None:
     """A replayed game of each step of every ladder has the logged moves, even at high levels."""
     game = load_game(game_id)
     for i, step in enumerate(steps(game, top_nodes_of(game))):
@@ -145,44 +150,46 @@ def test_a_game_of_each_step_comes_out_the_same(game_id: str) -> None:
         assert not changed_games(header, [records[i * 37 % len(records)]]), step.name
 
 
-def test_a_ladder_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_ladder_is_only_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command plays each step once and prints its result; run again, it only prints."""
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
-    told = capsys.readouterr().out
-    assert [line.split()[1] for line in told.splitlines()] == ["1-greedy:", "2-1:", "3-2:"]
+    printed = capsys.readouterr().out
+    assert [line.split()[1] for line in printed.splitlines()] == ["1-greedy:", "2-1:", "3-2:"]
     before = {path: path.read_bytes() for path in (tmp_path / "tic-tac-toe").iterdir()}
     assert main(command) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == printed
     assert {path: path.read_bytes() for path in before} == before
     assert all(content.count(b"\n") == 5 for content in before.values())
 
 
 def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step with other rules stands if some of its games come out the same, else it is refused.
+    """A step with other rules stays valid if replayed games equal the logged ones.
 
-    An incomplete step with other rules is refused too.
+    Otherwise it is refused, as is an incomplete step with other rules.
     """
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
-    told = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
     path = tmp_path / "tic-tac-toe" / "2-1.jsonl"
     older = path.read_text().replace(load_game("tic-tac-toe").digest, "0" * 16)
     path.write_text(older)
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
-        told[0], f"{told[1]}  (of other rules; 4 games came out the same)", told[2],
+        printed[0], f"{printed[1]}  (of other rules; 4 games came out the same)", printed[2],
     ]  # fmt: skip
     assert path.read_text() == older
     digest = read_log(path)[1][2].digest
-    for faulty, said in (
+    for faulty, message in (
         (older.replace(digest, "f" * 16), "its game 2 comes out differently"),
         ("".join(older.splitlines(True)[:-2]), "is of another match"),
     ):
         path.write_text(faulty)
         with pytest.raises(SystemExit):
             main(command)
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         assert path.read_text() == faulty
 
 
@@ -196,12 +203,10 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert str(path) in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_how_far_the_top_reaches_is_measured_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--reach measures the top itself if it is exact, else with ten times the nodes.
+def test_the_reach_of_the_top_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--reach measures an exact top level itself, another one with ten times the nodes.
 
-    The page has the result below the table.
+    The page shows the result below the table.
     """
     assert reach(load_game("chess"), 25_000).players == ("nodes=250000", "level=7")
     command = ["tic-tac-toe", "--folder", str(tmp_path), "--games", "2"]
@@ -220,7 +225,7 @@ def test_how_far_the_top_reaches_is_measured_and_said(
 
 
 def exact_value(position: Position, known: dict[str, int]) -> int:
-    """The value for the side to move with best play, 1, 0 or -1, by exhaustive search."""
+    """Returns the value for the side to move, 1, 0 or -1, by exhaustive search."""
     digest = position.digest()
     if digest not in known:
         outcome = position.outcome()
@@ -235,46 +240,44 @@ def exact_value(position: Position, known: dict[str, int]) -> int:
     return known[digest]
 
 
-def lines_of_the_top(game: Game, seat: int) -> Iterator[tuple[Position, Position]]:
-    """Each position that the top level can meet in a seat, whatever the other side plays, and what
-    it makes of it.
-    """
+def moves_of_the_top_level(game: Game, seat: int) -> Iterator[tuple[Position, Position]]:
+    """Yields each position that the top level can meet in a seat, and the one after its move."""
     player = make_player(parse_description(f"level={game.levels}"), game, options_of(game))
     start = game.start(options_of(game))
     player.begin(seat)
-    met, waiting = set(), [start]
-    while waiting:
-        position = waiting.pop()
-        if position.digest() in met or position.outcome() is not None:
+    visited, stack = set(), [start]
+    while stack:
+        position = stack.pop()
+        if position.digest() in visited or position.outcome() is not None:
             continue
-        met.add(position.digest())
+        visited.add(position.digest())
         if position.turn != seat:
-            waiting += [position.play(move) for move in position.moves()]
+            stack += [position.play(move) for move in position.moves()]
             continue
         choice = player.choose(Situation(position, (), position, 1))
         after = position.play(position.parse_move(choice.move))
         yield position, after
-        waiting.append(after)
+        stack.append(after)
 
 
 @pytest.mark.parametrize("game_id", sorted(set(PERFECT_TOP) - {"connect-four"}))
 def test_the_top_plays_perfectly(game_id: str) -> None:
     """An exact top level keeps the value of every position, whatever the opponent plays.
 
-    Connect four has tests of its own for this.
+    Connect four has its own tests of this.
     """
     game = load_game(game_id)
     known: dict[str, int] = {}
     positions = 0
     for seat in (0, 1):
-        for before, after in lines_of_the_top(game, seat):
+        for before, after in moves_of_the_top_level(game, seat):
             assert -exact_value(after, known) == exact_value(before, known), before.text()
             positions += 1
     assert positions > 50
 
 
-class Curve(Scale):
-    """A scale with known strength: it rises linearly, by `range_elo` from bottom to top."""
+class LinearScale(Scale):
+    """A scale whose strength rises linearly by `range_elo` from bottom to top."""
 
     def __init__(self, range_elo: float) -> None:
         self.range_elo = range_elo
@@ -289,14 +292,14 @@ class Curve(Scale):
         return 1 / (1 + 10 ** (-(settings[0] - other[0]) * self.range_elo / 1_000_000 / 400))
 
 
-def test_calibration_begins_below_where_it_has_to() -> None:
-    """If the weak end of the scale is too strong for level 2, that level comes from below it."""
-    scale = Curve(600)
-    found = find_levels(scale, (-500_000, 0, 0), 0.75)
-    assert found is not None
-    assert len(found) > 3
-    assert found[1][0] < 0 < found[-1][0]
-    for lower, higher in pairwise(found):
+def test_calibration_starts_below_the_scale_if_necessary() -> None:
+    """If the weak end of the scale is too strong for level 2, its settings lie below the scale."""
+    scale = LinearScale(600)
+    levels_found = find_levels(scale, (-500_000, 0, 0), 0.75)
+    assert levels_found is not None
+    assert len(levels_found) > 3
+    assert levels_found[1][0] < 0 < levels_found[-1][0]
+    for lower, higher in pairwise(levels_found):
         assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
 
 
@@ -308,10 +311,10 @@ def test_calibration_climbs_in_equal_steps(range_elo: float, levels: int | None)
 
     A range that needs too many levels is refused.
     """
-    scale = Curve(range_elo)
-    found = find_levels(scale, (0, 0, 0), 0.75)
-    assert (len(found) if found else None) == levels
-    for lower, higher in pairwise(found or []):
+    scale = LinearScale(range_elo)
+    levels_found = find_levels(scale, (0, 0, 0), 0.75)
+    assert (len(levels_found) if levels_found else None) == levels
+    for lower, higher in pairwise(levels_found or []):
         assert scale.score(higher, lower) == pytest.approx(0.75, abs=0.08)
-    if found:
-        assert scale.score(scale.at(1), found[-1]) <= 0.85
+    if levels_found:
+        assert scale.score(scale.at(1), levels_found[-1]) <= 0.85

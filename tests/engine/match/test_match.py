@@ -1,4 +1,4 @@
-"""Matches: they are fair, repeatable and resumed after a kill; players keep their promises."""
+"""Matches: pairs are fair, results are repeatable, and a killed match is resumed."""
 
 import errno
 import json
@@ -34,6 +34,7 @@ Searchers = Callable[[str], Searcher]
 
 
 def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Header:
+    """Returns the header of a match between two players."""
     game = load_game(game_id)
     return Header(
         game_id,
@@ -47,9 +48,10 @@ def header_of(game_id: str, *players: str, seed: int = 1, plies: int = 2) -> Hea
     )
 
 
-def played(
+def play_match(
     header: Header, games: int, path: Path | None = None, concurrency: int = 1, fresh: bool = False
 ) -> list[Record]:
+    """Plays a match and returns its records."""
     log = Log(header, path, fresh)
     run_match(log, games, concurrency=concurrency)
     log.close()
@@ -57,20 +59,21 @@ def played(
 
 
 def test_pairs_are_fair() -> None:
-    """Both games of a pair have the same opening, with sides swapped; pairs differ in it."""
-    records = played(header_of("connect-four", "depth=2", "depth=1"), 12)
+    """The games of a pair share an opening and swap sides; pairs have different openings."""
+    records = play_match(header_of("connect-four", "depth=2", "depth=1"), 12)
     assert [record.seat for record in records] == [0, 1] * 6
     assert all(
-        one.opening == other.opening for one, other in zip(records[::2], records[1::2], strict=True)
+        first.opening == second.opening
+        for first, second in zip(records[::2], records[1::2], strict=True)
     )
     assert len({record.opening for record in records}) == 6
     assert sum(record.half_points for record in records) > 12, "the deeper search wins more"
 
 
-def test_the_order_of_players_is_told_right() -> None:
+def test_exchanged_players_reverse_the_results() -> None:
     """The same match with the players exchanged has the reversed results."""
-    ours = played(header_of("connect-four", "depth=4", "depth=2"), 8)
-    theirs = played(header_of("connect-four", "depth=2", "depth=4"), 8)
+    ours = play_match(header_of("connect-four", "depth=4", "depth=2"), 8)
+    theirs = play_match(header_of("connect-four", "depth=2", "depth=4"), 8)
     by_game = {(record.opening, record.seat): record for record in theirs}
     assert all(
         by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points
@@ -78,24 +81,24 @@ def test_the_order_of_players_is_told_right() -> None:
     )
 
 
-@pytest.mark.parametrize("cut", [0, 1, 30, 200, 333, 500, -1])
-def test_going_on(cut: int, tmp_path: Path) -> None:
-    """A match resumed from a log cut anywhere completes it to the same file, byte for byte."""
+@pytest.mark.parametrize("length", [0, 1, 30, 200, 333, 500, -1])
+def test_a_truncated_log_is_completed(length: int, tmp_path: Path) -> None:
+    """A match resumed from a log of any length completes it to the same file, byte for byte."""
     header = header_of("tic-tac-toe", "level=1", "persona=random", plies=1)
-    whole, part = tmp_path / "whole", tmp_path / "part"
-    played(header, 10, whole)
-    part.write_bytes(whole.read_bytes()[:cut])
-    played(header, 10, part)
-    assert part.read_bytes() == whole.read_bytes()
-    played(header, 10, part)
-    assert part.read_bytes() == whole.read_bytes(), "a match that is over stays as it is"
+    complete, part = tmp_path / "whole", tmp_path / "part"
+    play_match(header, 10, complete)
+    part.write_bytes(complete.read_bytes()[:length])
+    play_match(header, 10, part)
+    assert part.read_bytes() == complete.read_bytes()
+    play_match(header, 10, part)
+    assert part.read_bytes() == complete.read_bytes(), "a complete log is unchanged"
 
 
 def test_a_log_of_another_match(tmp_path: Path) -> None:
-    """A log of another match is refused, unchanged, with the difference; --fresh overwrites it."""
+    """A log of another match is refused with the difference; --fresh overwrites it."""
     path = tmp_path / "log"
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
-    played(header, 2, path)
+    play_match(header, 2, path)
     before = path.read_bytes()
     with pytest.raises(LogError, match="seed 1 there, 2 here"):
         Log(structs.replace(header, seed=2), path)
@@ -108,13 +111,13 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
     path.write_bytes(before)
     other = structs.replace(header, seed=2)
     Log(other, path, fresh=True).close()
-    assert path.read_bytes() == before, "nothing is lost before a game is added"
-    played(other, 2, path, fresh=True)
+    assert path.read_bytes() == before, "the old log stays until a game is added"
+    play_match(other, 2, path, fresh=True)
     assert read_log(path)[0] == other
 
 
-def test_a_log_that_cannot_be(tmp_path: Path) -> None:
-    """A folder in place of the file, or the reverse, is a LogError and leaves no file behind."""
+def test_a_log_that_cannot_be_opened(tmp_path: Path) -> None:
+    """A folder in place of the file, or a file in place of a folder, raises LogError."""
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file" / "log", Path("")):
@@ -131,33 +134,33 @@ def test_a_log_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_log_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is a LogError with the reason."""
+    """A full disk raises LogError with the reason."""
 
-    def full(descriptor: int) -> None:
+    def fsync(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("os.fsync", full)
+    monkeypatch.setattr("os.fsync", fsync)
     log = Log(header_of("tic-tac-toe", "depth=1", "depth=2"), tmp_path / "log")
     with closing(log), pytest.raises(LogError, match="No space left"):
         log.append(Record(n=0, half_points=1, plies=1))
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])
-def test_a_program_that_is_not_there(concurrency: int, tmp_path: Path) -> None:
+def test_a_missing_program(concurrency: int, tmp_path: Path) -> None:
     """The match ends before its first game and names the player; an existing log is unchanged."""
     header = header_of("chess", "uci=no-such-program,depth=1", "depth=1")
-    for player, says in (
+    for player, message in (
         ("uci=no-such-program,depth=1", "no-such-program cannot be started: No such file"),
         ("uci=/,depth=1", "cannot be started: Permission denied"),
-        ("xboard='unbalanced", "is no command"),
+        ("xboard='unbalanced", "is not a command"),
         ("uci= ", "is written as"),
-        ("checkout=/no-such-directory,depth=1", "is no checkout of this project"),
-        (f"checkout={tmp_path},depth=1", "is no checkout of this project"),
+        ("checkout=/no-such-directory,depth=1", "is not a checkout of this project"),
+        (f"checkout={tmp_path},depth=1", "is not a checkout of this project"),
     ):
         path = tmp_path / "log"
         path.write_bytes(b"another\n")
         log = Log(structs.replace(header, players=("depth=1", player)), path, fresh=True)
-        with pytest.raises((CannotPlay, DescriptionError), match=says):
+        with pytest.raises((CannotPlay, DescriptionError), match=message):
             run_match(log, 4, concurrency=concurrency)
         log.close()
         assert (log.records, path.read_bytes()) == ([], b"another\n")
@@ -167,40 +170,43 @@ def test_a_program_that_dies_in_a_match() -> None:
     """A program that dies loses each of its games, and the match continues to its end."""
     script = Path(__file__).with_name("scripted_engine.py")
     header = header_of("chess", f"uci={sys.executable} -IS {script} uci die 0", "depth=1")
-    records = played(header, 4)
+    records = play_match(header, 4)
     assert [(record.half_points, record.forfeit) for record in records] == [(0, True)] * 4
     assert all("ended with code 3" in record.reason for record in records)
 
 
-def test_players_that_always_play_alike_play_an_opening_once() -> None:
-    """A match ends when its games would repeat, also when it is resumed.
+def test_deterministic_players_play_an_opening_once() -> None:
+    """A match of deterministic players ends before its games repeat, also when it is resumed.
 
     A match whose players depend on a seed continues.
     """
     header = header_of("sticks", "depth=1", "depth=3", plies=1)
     openings = openings_of(header).distinct(200)
     assert openings < 40
-    records = played(header, 400)
+    records = play_match(header, 400)
     assert len(records) == 2 * openings
     assert len({record.opening for record in records}) == openings
     log = Log(header, None)
     for games in (2, 2 * openings, 400):
         run_match(log, games)
-    assert log.records == played(header, 400, concurrency=2) == records
-    assert len(played(structs.replace(header, players=("depth=1,margin=9", "depth=3")), 100)) == 100
+    assert log.records == play_match(header, 400, concurrency=2) == records
+    assert (
+        len(play_match(structs.replace(header, players=("depth=1,margin=9", "depth=3")), 100))
+        == 100
+    )
 
 
 def test_processes_play_the_same_match(tmp_path: Path) -> None:
     """Two processes write the same log as one, in the same order."""
     header = header_of("tic-tac-toe", "depth=1,margin=50", "persona=random", plies=1)
-    played(header, 14, tmp_path / "one")
-    played(header, 14, tmp_path / "two", concurrency=2)
+    play_match(header, 14, tmp_path / "one")
+    play_match(header, 14, tmp_path / "two", concurrency=2)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 @pytest.mark.long
-def test_killed_and_started_again(tmp_path: Path) -> None:
-    """After SIGKILL the match's processes end too, and the same command completes the same file."""
+def test_a_killed_match_is_resumed(tmp_path: Path) -> None:
+    """After SIGKILL the worker processes end too, and the same command completes the log."""
     command = [
         sys.executable, "-m", "engine.match", "connect-four", "--player=nodes=20000",
         "--player=level=3", "--games=40", "--compact", "--concurrency=2", "--log",
@@ -215,7 +221,7 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    process.stdout.read()  # ends when the last process that holds the pipe has ended
+    process.stdout.read()  # returns when the last process that holds the pipe has ended
     process.stdout.close()
     assert part.read_bytes() != (tmp_path / "whole").read_bytes()
     subprocess.run([*command, str(part)], env=environment, check=True, timeout=120)
@@ -223,7 +229,7 @@ def test_killed_and_started_again(tmp_path: Path) -> None:
 
 
 def test_openings(searcher_of: Searchers) -> None:
-    """Openings depend on the seed only, are legal and distinct, and are balanced."""
+    """Openings depend only on the seed and are legal, distinct and balanced."""
     searcher = searcher_of("othello")
     openings = Openings(searcher, {}, 5, 6)
     again = Openings(searcher, {}, 5, 6)
@@ -241,7 +247,7 @@ def test_openings(searcher_of: Searchers) -> None:
 
 
 def test_games_with_few_openings(searcher_of: Searchers) -> None:
-    """Openings become longer and finally repeat, even if all of them are decided."""
+    """When a game's openings run out, they become longer and finally repeat."""
     short = Openings(searcher_of("tic-tac-toe"), {}, 1, 1)
     lengths = [len(short[number].moves) for number in range(60)]
     assert lengths[:9] == [1] * 9
@@ -253,10 +259,8 @@ def test_games_with_few_openings(searcher_of: Searchers) -> None:
 @pytest.mark.parametrize(
     ("game_id", "options"), [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"})]
 )
-def test_openings_that_come_again(
-    game_id: str, options: dict[str, str], searcher_of: Searchers
-) -> None:
-    """`distinct` and `repeats` find the first opening that repeats a position."""
+def test_repeated_openings(game_id: str, options: dict[str, str], searcher_of: Searchers) -> None:
+    """`distinct` and `repeats` find the first opening whose position was reached before."""
     game = load_game(game_id)
     options = game.check_options(options)
     openings = Openings(searcher_of(game_id), options, 1, 1)
@@ -284,7 +288,7 @@ def test_openings_that_come_again(
     ("game_id", "plies"), [("tic-tac-toe", 9), ("tic-tac-toe", 50), ("sticks", 60)]
 )
 def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Searchers) -> None:
-    """Openings longer than the game raise NoOpening; the longest possible ones are all found."""
+    """Openings longer than the game raise NoOpening; openings of the greatest length exist."""
     game = load_game(game_id)
     with pytest.raises(NoOpening, match=f"always over after {plies} random plies"):
         Openings(searcher_of(game_id), game.check_options({}), 1, plies)[0]
@@ -295,8 +299,8 @@ def test_openings_longer_than_the_game(game_id: str, plies: int, searcher_of: Se
 @pytest.mark.parametrize(
     ("game_id", "level"), [("chess", 2), ("connect-four", 5), ("tic-tac-toe", 1)]
 )
-def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searchers) -> None:
-    """A level's move is the answer to the server's whole job, with start and all moves."""
+def test_levels_play_as_on_the_server(game_id: str, level: int, searcher_of: Searchers) -> None:
+    """A level's move equals the answer to the server's job, which has the start and all moves."""
     game = load_game(game_id)
     player = make_player(parse_description(f"level={level}"), game, game.check_options({}))
     player.begin(0)
@@ -314,33 +318,33 @@ def test_levels_play_as_seats_do(game_id: str, level: int, searcher_of: Searcher
             level=level,
             seed=77,
         )
-        whole = driver.answer(
+        expected = driver.answer(
             job, searcher_of(game_id), lambda: Table(14), Control(), clock=lambda: 0.0
         )
         chosen = player.choose(situation)
-        assert (chosen.move, chosen.nodes) == (whole.move, whole.info.nodes), ply
+        assert (chosen.move, chosen.nodes) == (expected.move, expected.info.nodes), ply
         tokens.append(chosen.move)
         position = position.play(position.parse_move(chosen.move))
         if not position.moves():
             break
 
 
-def test_a_job_keeps_what_can_come_again() -> None:
-    """A job has the moves since the last irreversible one: knights' moves, not a pawn's."""
+def test_a_job_has_the_moves_that_can_repeat() -> None:
+    """A job starts after the last irreversible move, here a pawn's."""
     start = position = load_game("chess").start()
     tokens = ("e2e4", "g8f6", "g1f3", "f6g8", "f3g1")
     for token in tokens:
         position = position.play(position.parse_move(token))
     job = job_of(Situation(start, tokens, position, 1), 3)
     assert job.moves == tokens[1:]
-    here = load_game("chess").position(job.start)
+    replayed = load_game("chess").position(job.start)
     for token in job.moves:
-        here = here.play(here.parse_move(token))
-    assert (here.digest(), here.past) == (position.digest(), position.past)
+        replayed = replayed.play(replayed.parse_move(token))
+    assert (replayed.digest(), replayed.past) == (position.digest(), position.past)
 
 
-def best_by_hand(position: Position) -> set[str]:
-    """The moves with the best evaluation or result after them, for the side that moves."""
+def best_moves(position: Position) -> set[str]:
+    """Returns the moves after which the evaluation or the result is best for the side to move."""
     game, scores = position.game, {}
     for move in position.moves():
         child = position.play(move)
@@ -356,28 +360,28 @@ def best_by_hand(position: Position) -> set[str]:
 
 
 @pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
-def test_greedy_looks_one_ply_ahead(game_id: str) -> None:
-    """The greedy player plays the best moves of one ply, and varies between equal ones."""
+def test_greedy_plays_the_best_move_of_one_ply(game_id: str) -> None:
+    """The greedy player plays a best move of one ply and varies between equal ones."""
     game = load_game(game_id)
     player = make_player(parse_description("greedy"), game, {})
     position = game.start()
-    chosen = set()
+    varied = set()
     while position.moves():
         assert game.settle(position.state)[0] == ONGOING
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
-        assert moves <= best_by_hand(position)
-        chosen.add(len(moves) > 1)
+        assert moves <= best_moves(position)
+        varied.add(len(moves) > 1)
         position = position.play(position.parse_move(min(moves)))
-    assert True in chosen
+    assert True in varied
 
 
 @pytest.mark.parametrize("game_id", ["connect-four", "sticks", "tic-tac-toe"])
-def test_two_ply_looks_at_the_answers(game_id: str) -> None:
-    """The two-ply player plays the best moves of minimax to two plies, and varies between them."""
+def test_two_ply_considers_the_replies(game_id: str) -> None:
+    """The two-ply player plays a best move of two-ply minimax and varies between equal ones."""
     game = load_game(game_id)
     player = make_player(parse_description("two-ply"), game, {})
     position = game.start()
-    chosen = set()
+    varied = set()
     while position.moves():
         values = {
             position.format_move(move): -minimax(position.play(move), 1, 1)
@@ -386,13 +390,13 @@ def test_two_ply_looks_at_the_answers(game_id: str) -> None:
         best = {move for move, value in values.items() if value == max(values.values())}
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
         assert moves <= best
-        chosen.add(len(moves) > 1)
+        varied.add(len(moves) > 1)
         position = position.play(position.parse_move(min(moves)))
-    assert True in chosen
+    assert True in varied
 
 
-def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
-    """With a queen against a king in the corner, greedy stalemates and two-ply never does."""
+def test_two_ply_avoids_stalemate_when_ahead() -> None:
+    """With a queen against a bare king greedy stalemates, and two-ply does not."""
     game = load_game("chess")
     ends: dict[str, set[str]] = {}
     for kind in ("greedy", "two-ply"):
@@ -412,7 +416,7 @@ def test_two_ply_takes_no_stalemate_where_it_is_ahead() -> None:
 
 
 class Scripted:
-    """Plays the first legal move, and reports the given score after the given time."""
+    """A player that plays the first legal move and reports a fixed score after a fixed time."""
 
     def __init__(
         self, score: int | None = None, seconds: float = 0, clock: Clock | None = None
@@ -436,7 +440,7 @@ class Scripted:
 
 
 def test_clocks() -> None:
-    """A move costs its time and adds the increment; a player that exceeds its clock loses."""
+    """A move costs its time and adds the increment; a player whose clock runs out loses."""
     slow, quick = (
         Scripted(seconds=0.9, clock=Clock(1000, 100)),
         Scripted(seconds=0.05, clock=Clock(1000, 100)),
@@ -451,7 +455,7 @@ def test_clocks() -> None:
 
 
 def test_adjudication() -> None:
-    """A game is adjudicated only if both scores agree for long enough, and only on request."""
+    """A game is adjudicated only on request and if both scores agree for enough plies."""
     game = load_game("othello")
     rule = Adjudication(max_plies=40, score=500, plies=6)
 
@@ -479,7 +483,7 @@ def test_a_claim_is_a_draw() -> None:
     assert "3 times" in ended.reason
 
 
-def test_who_cannot_begin_loses() -> None:
+def test_a_player_that_fails_at_the_start_loses() -> None:
     """A player that fails before its first move loses the game."""
 
     class Broken(Scripted):
@@ -492,21 +496,21 @@ def test_who_cannot_begin_loses() -> None:
 
 
 def test_another_checkout(tmp_path: Path) -> None:
-    """This checkout as a player of itself plays the same match; a wrong description is an error."""
-    here = Path(__file__).parents[3]
+    """A checkout of this project plays the same moves as a player in this process."""
+    root = Path(__file__).parents[3]
     header = header_of("tic-tac-toe", "depth=2,margin=20", "depth=1,margin=9", plies=1)
-    direct = played(header, 4)
-    through = played(
-        structs.replace(header, players=(f"checkout={here},depth=2,margin=20", header.players[1])),
+    direct = play_match(header, 4)
+    with_checkout = play_match(
+        structs.replace(header, players=(f"checkout={root},depth=2,margin=20", header.players[1])),
         4,
     )
-    assert [record.digest for record in through] == [record.digest for record in direct]
+    assert [record.digest for record in with_checkout] == [record.digest for record in direct]
     with pytest.raises(CannotPlay, match="levels 1 to"):
-        played(structs.replace(header, players=(f"checkout={here},level=9", "depth=1")), 2)
+        play_match(structs.replace(header, players=(f"checkout={root},level=9", "depth=1")), 2)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command prints one JSON object and resumes its log, which describes each game."""
+    """The command prints one JSON object and resumes its log, which has a record for each game."""
     log = tmp_path / "log"
     command = [
         "sticks", "--player", "depth=9", "--player", "persona=random", "--option", "rows=1-3-5-7",
@@ -536,7 +540,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["no-such-game"], "there is no game"),
         (["chess", "--player", "level=1"], "two players"),
@@ -563,10 +567,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_wrong_commands(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A wrong command exits with 2 and says what was expected."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert says in capsys.readouterr().err
+    assert message in capsys.readouterr().err

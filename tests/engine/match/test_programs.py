@@ -1,4 +1,4 @@
-"""Programs as players: each protocol plays a whole game, and a program that fails loses it."""
+"""External programs as players: each protocol plays a game, and a program that fails loses it."""
 
 import sys
 from contextlib import ExitStack, closing
@@ -12,13 +12,15 @@ from engine.match.making import make_player
 from engine.match.play import Adjudication, Played, PlayerFailed, Situation, play_game
 from engine.rules.registry import load_game
 
+#: The scripted program.
 SCRIPT = Path(__file__).with_name("scripted_engine.py")
+#: The game of each protocol.
 GAMES = {"uci": "chess", "xboard": "chess", "gtp": "othello"}
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Timeouts are short in this module."""
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortens the timeouts in this module."""
     for module in (external, uci, gtp):
         monkeypatch.setattr(module, "START_TIMEOUT_S", 0.5)
     monkeypatch.setattr(xboard, "FEATURES_S", 0.5)
@@ -30,18 +32,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def game_with(
     protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4
 ) -> Played:
-    """The scripted game: a program with the fault in seat 0 plays one without in seat 1."""
+    """Plays a game in which the program in seat 0 has the fault and the one in seat 1 has none."""
     game = load_game(GAMES[protocol])
     with ExitStack() as stack:
         first, second = (
             make_player(
                 parse_description(
-                    f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {trouble}{more}"
+                    f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {fault_and_ply}{more}"
                 ),
                 game,
                 {},
             )
-            for trouble in (f"{fault} {ply}", "none 0")
+            for fault_and_ply in (f"{fault} {ply}", "none 0")
         )
         for player in (first, second):
             stack.enter_context(closing(player))
@@ -49,8 +51,8 @@ def game_with(
 
 
 @pytest.mark.parametrize("protocol", GAMES)
-def test_a_game_comes_to_its_end(protocol: str) -> None:
-    """Both programs play the script, and the rules, not the programs, decide the result."""
+def test_a_scripted_game(protocol: str) -> None:
+    """Both programs play the script, and the rules decide the result."""
     played = game_with(protocol)
     assert not played.forfeit
     if protocol == "gtp":
@@ -75,12 +77,12 @@ def test_a_game_comes_to_its_end(protocol: str) -> None:
         ("mute", "hangs"),
     ],
 )
-def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
+def test_a_program_that_fails_loses(protocol: str, fault: str, reason: str) -> None:
     """A program that hangs, dies, resigns or breaks the rules forfeits; earlier moves are kept."""
     if (protocol, fault) == ("uci", "resign"):
         reason = "not a move"  # UCI has no resignation
     if (protocol, fault) == ("xboard", "mute"):
-        reason = "hangs"  # it sends no features, which is allowed, and then no move
+        reason = "hangs"  # a program may send no features; here it sends no move either
     played = game_with(protocol, fault, 2)
     assert (played.winner, played.forfeit) == (1, True)
     assert reason in played.reason
@@ -88,13 +90,13 @@ def test_who_fails_loses(protocol: str, fault: str, reason: str) -> None:
 
 
 def test_options_of_a_program() -> None:
-    """An option that the program has is set; any other one is an error."""
+    """An option that the program declares is set; any other is an error."""
     assert "no option Contempt" in game_with("uci", more=",set.Contempt=1").reason
     assert "no option UCI_LimitStrength" in game_with("uci", more=",set.Hash=1,elo=1500").reason
     assert not game_with("uci", more=",set.Hash=1").forfeit
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_missing_program() -> None:
     """A program that cannot be started forfeits the game."""
     game = load_game("chess")
     missing, other = (
@@ -107,17 +109,17 @@ def test_a_program_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("protocol", GAMES)
-def test_after_a_failure_a_program_starts_anew(protocol: str) -> None:
+def test_a_program_is_restarted_after_a_failure(protocol: str) -> None:
     """A player restarts its program after a failure and plays the next game up to the fault."""
     game = load_game(GAMES[protocol])
     text = f"{protocol}={sys.executable} -IS {SCRIPT} {protocol}"
-    faulty, sound = (
-        make_player(parse_description(f"{text} {trouble}"), game, {})
-        for trouble in ("die 2", "none 0")
+    faulty, correct = (
+        make_player(parse_description(f"{text} {fault_and_ply}"), game, {})
+        for fault_and_ply in ("die 2", "none 0")
     )
-    with closing(faulty), closing(sound):
+    with closing(faulty), closing(correct):
         for _ in range(2):
-            played = play_game(game, {}, (), (faulty, sound), 1, Adjudication(max_plies=4))
+            played = play_game(game, {}, (), (faulty, correct), 1, Adjudication(max_plies=4))
             assert len(played.moves) == 2
             assert "ended with code 3" in played.reason
 

@@ -21,6 +21,7 @@ from engine.search.work import Work
 
 
 def search_player(game_id: str, text: str) -> SearchPlayer:
+    """Returns a player with this description that has begun a game."""
     game = load_game(game_id)
     player = make_player(parse_description(text), game, game.check_options({}))
     assert isinstance(player, SearchPlayer)
@@ -29,19 +30,20 @@ def search_player(game_id: str, text: str) -> SearchPlayer:
 
 
 def after(position: Position, *tokens: str) -> Position:
+    """Returns the position after these moves."""
     for token in tokens:
         position = position.play(position.parse_move(token))
     return position
 
 
 def choice_after(player: SearchPlayer, game_id: str, *tokens: str) -> Choice:
-    """The player's answer after these moves of a game."""
+    """Returns the player's choice after these moves of a game."""
     start = load_game(game_id).start()
     return player.choose(Situation(start, tokens, after(start, *tokens), seed=1))
 
 
-def test_contempt_is_what_a_draw_costs() -> None:
-    """A drawn game scores minus the contempt, and the player still plays best moves."""
+def test_contempt_is_the_cost_of_a_draw() -> None:
+    """A draw scores minus the contempt, and the player still holds the draw."""
     game = load_game("tic-tac-toe")
     other = search_player("tic-tac-toe", "depth=9")
     for contempt in (0, 25, -40, 1000, -1000):
@@ -52,7 +54,7 @@ def test_contempt_is_what_a_draw_costs() -> None:
 
 @pytest.mark.parametrize("text", ["depth=1", "time_ms=10,ponder=yes", "level=2"])
 def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
-    """`begin` compiles or loads the search, so that no move waits for it."""
+    """`begin` compiles or loads the search, so that no move waits for the compiler."""
     searcher = driver.Searcher(load_game("sticks"))
     player = (LevelPlayer if text.startswith("level") else SearchPlayer)(
         parse_description(text), searcher
@@ -62,18 +64,18 @@ def test_a_search_is_compiled_before_the_clock_runs(text: str) -> None:
     assert "root" in searcher.native._ready
 
 
-def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_uses_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search runs on the number of threads in its description."""
-    together: list[int] = []
-    real = helper_threads
+    thread_counts: list[int] = []
+    original = helper_threads
 
     @contextmanager
-    def seen(native: Any, works: list[Work], *more: Any) -> Iterator[None]:
-        with real(native, works, *more):
+    def counting(native: Any, works: list[Work], *rest: Any) -> Iterator[None]:
+        with original(native, works, *rest):
             yield
-        together.append(1 + len(works))
+        thread_counts.append(1 + len(works))
 
-    monkeypatch.setattr(driver, "helper_threads", seen)
+    monkeypatch.setattr(driver, "helper_threads", counting)
     for text, threads in (
         ("nodes=20000", 1),
         ("nodes=20000,threads=3", 3),
@@ -81,11 +83,11 @@ def test_threads_search_together(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         choice = choice_after(search_player("connect-four", text), "connect-four", "d")
         assert choice.move in ("a", "b", "c", "d", "e", "f", "g")
-        assert together.pop() == threads
-    assert not together
+        assert thread_counts.pop() == threads
+    assert not thread_counts
 
 
-def test_pondering_wins_time() -> None:
+def test_a_ponder_hit_saves_time() -> None:
     """After a ponder hit the player answers from a depth that its own time would not reach."""
     game_id = "connect-four"
     player = search_player(game_id, "depth=14,time_ms=1,ponder=yes")
@@ -102,20 +104,20 @@ def test_pondering_wins_time() -> None:
         assert (second.score, second.nodes) == (expected.score, expected.nodes)
 
 
-def test_pondering_ends_when_the_other_side_surprises() -> None:
-    """After an unexpected move, and at the end of a game, the ponder search is cancelled.
+def test_an_unexpected_move_cancels_pondering() -> None:
+    """An unexpected move or the end of a game cancels the ponder search.
 
-    The answer is a move for the actual position.
+    The player then answers for the actual position.
     """
     player = search_player("connect-four", "time_ms=20,ponder=yes")
     with closing(player):
         mine = choice_after(player, "connect-four").move
         pondering = player.pondering
         assert pondering is not None
-        here = after(load_game("connect-four").start(), mine)
-        surprise = next(token for token in here.tokens() if token != pondering.expected[1])
-        answer = choice_after(player, "connect-four", mine, surprise)
-        assert answer.move in after(here, surprise).tokens()
+        reached = after(load_game("connect-four").start(), mine)
+        unexpected = next(token for token in reached.tokens() if token != pondering.expected[1])
+        answer = choice_after(player, "connect-four", mine, unexpected)
+        assert answer.move in after(reached, unexpected).tokens()
         assert isinstance(pondering.search.exception(), Cancelled)
         for seat in (1, None):
             choice_after(player, "connect-four")
@@ -128,8 +130,8 @@ def test_pondering_ends_when_the_other_side_surprises() -> None:
             assert isinstance(pondering.search.exception(timeout=0), Cancelled)
 
 
-def test_after_the_expected_move_time_counts() -> None:
-    """A search limited by time only ends in the player's own time, even after an early hit."""
+def test_a_timed_search_continues_after_a_ponder_hit() -> None:
+    """A search with a time limit uses the player's own time after a ponder hit."""
     hits = 0
     tokens: tuple[str, ...] = ()
     with closing(search_player("connect-four", "time_ms=20,ponder=yes")) as player:
@@ -142,7 +144,7 @@ def test_after_the_expected_move_time_counts() -> None:
     assert hits == 3
 
 
-def test_games_between_players_that_ponder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_games_between_pondering_players(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two pondering players play legal games from an opening to the end, and neither hangs."""
     monkeypatch.setattr(play, "GRACE_MS", 60_000)  # a busy machine may exceed the clock
     game = load_game("connect-four")

@@ -1,4 +1,4 @@
-"""Statistics, checked against simulated matches with a known strength."""
+"""Statistics checked against simulated matches between players of known strength."""
 
 from random import Random
 
@@ -16,28 +16,28 @@ from engine.match.statistics import (
 )
 
 
-def simulated(chance: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
-    """The half points of games between players `elo` apart; each opening favours a side."""
-    half_points = []
+def simulate(rng: Random, pairs: int, elo: float, draws: float = 0.3) -> list[int]:
+    """Returns the half points of simulated games; each opening favours a side at random."""
+    halves = []
     for _ in range(pairs):
-        lean = chance.uniform(-0.2, 0.2)
-        for side in (lean, -lean):
+        advantage = rng.uniform(-0.2, 0.2)
+        for side in (advantage, -advantage):
             win = min(1 - draws, max(0.0, expected_score(elo) + side - draws / 2))
-            point = chance.random()
-            half_points.append(2 if point < win else 1 if point < win + draws else 0)
-    return half_points
+            point = rng.random()
+            halves.append(2 if point < win else 1 if point < win + draws else 0)
+    return halves
 
 
 @pytest.mark.parametrize("elo", [-400, -35.5, 0, 10, 700])
 def test_elo_and_score(elo: float) -> None:
-    """`elo_of` and `expected_score` are inverse; 400 Elo are odds of ten to one."""
+    """`elo_of` inverts `expected_score`; 400 Elo are odds of ten to one."""
     assert elo_of(expected_score(elo)) == pytest.approx(elo)
     assert expected_score(400) == pytest.approx(10 / 11)
     assert elo_of(0) is None
     assert elo_of(1) is None
 
 
-def test_counts() -> None:
+def test_summary() -> None:
     """Games are paired in order; an odd last game does not count."""
     assert pair_counts([0, 0, 0, 1, 2, 0, 1, 1, 2, 1, 2, 2, 2]) == (1, 1, 2, 1, 1)
     summary = summarise([2, 2, 0, 0, 1, 2, 2])
@@ -48,12 +48,12 @@ def test_counts() -> None:
 
 
 @pytest.mark.parametrize("elo", [0, 60, 180])
-def test_the_bounds_hold_the_truth(elo: float) -> None:
+def test_the_bounds_contain_the_true_difference(elo: float) -> None:
     """The bounds contain the true difference in 95 of 100 simulated matches."""
-    chance = Random(elo)
+    rng = Random(elo)
     within = 0
     for _ in range(400):
-        summary = summarise(simulated(chance, 150, elo))
+        summary = summarise(simulate(rng, 150, elo))
         assert summary is not None
         assert summary.elo_low is not None
         assert summary.elo_high is not None
@@ -61,7 +61,7 @@ def test_the_bounds_hold_the_truth(elo: float) -> None:
     assert 0.92 <= within / 400 <= 0.98
 
 
-def test_pairs_know_more_than_games() -> None:
+def test_paired_games_have_narrower_bounds() -> None:
     """If openings decide, the games of a pair cancel out and the bounds are narrower."""
     fixed = [2, 0] * 100
     mixed = [2, 2, 0, 0] * 50
@@ -73,10 +73,10 @@ def test_pairs_know_more_than_games() -> None:
     assert narrow.elo_high < wide.elo_high / 5
 
 
-def test_the_two_players_see_the_same_match() -> None:
-    """From the other player's side the difference and a symmetric test change their sign."""
-    half_points = simulated(Random(3), 60, 40)
-    ours, theirs = summarise(half_points), summarise([2 - half for half in half_points])
+def test_statistics_are_antisymmetric() -> None:
+    """With the players exchanged, the Elo difference and a symmetric test change sign."""
+    halves = simulate(Random(3), 60, 40)
+    ours, theirs = summarise(halves), summarise([2 - half for half in halves])
     assert ours is not None
     assert theirs is not None
     assert ours.elo == pytest.approx(-(theirs.elo or 0))
@@ -88,29 +88,29 @@ def test_the_two_players_see_the_same_match() -> None:
     )
 
 
-@pytest.mark.parametrize(("elo", "right"), [(0, "H0"), (30, "H1")])
-def test_sprt_keeps_its_risks(elo: float, right: str) -> None:
-    """With risks of 5 % about 5 of 100 simulated matches reach the wrong verdict; all reach one."""
-    chance = Random(right)
+@pytest.mark.parametrize(("elo", "correct"), [(0, "H0"), (30, "H1")])
+def test_sprt_keeps_its_risks(elo: float, correct: str) -> None:
+    """With risks of 5 %, at most 10 % of the simulated matches reach the wrong verdict."""
+    rng = Random(correct)
     test = Sprt(0, 30)
     wrong, pairs_played = 0, []
     for _ in range(200):
-        half_points: list[int] = []
+        halves: list[int] = []
         verdict = None
         while verdict is None:
-            half_points += simulated(chance, 8, elo)
-            assert len(half_points) < 40_000
-            summary = summarise(half_points, test)
+            halves += simulate(rng, 8, elo)
+            assert len(halves) < 40_000
+            summary = summarise(halves, test)
             verdict = summary.accepted if summary else None
-        wrong += verdict != right
-        pairs_played.append(len(half_points) // 2)
+        wrong += verdict != correct
+        pairs_played.append(len(halves) // 2)
     assert wrong <= 20
     assert min(pairs_played) >= MIN_PAIRS
     assert sum(pairs_played) / 200 < 1500, "a sequential test needs fewer games than a fixed one"
 
 
-def test_equal_pairs_are_not_certain() -> None:
-    """A few equal pairs do not decide a test, and still have a lower bound."""
+def test_few_equal_pairs_are_not_decisive() -> None:
+    """A few equal pairs do not decide a test but have a lower bound."""
     summary = summarise([2, 2] * 3, Sprt(0, 10))
     assert summary is not None
     assert (summary.elo, summary.elo_high, summary.accepted) == (None, None, None)

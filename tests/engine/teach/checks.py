@@ -1,7 +1,8 @@
-"""The checks of the teaching search: independent values, and all the guarantees of a trace."""
+"""Checks of the teaching search: independent values, and the guarantees of a trace."""
 
+import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from engine.teach.explain import Plan, explain
@@ -10,9 +11,9 @@ from engine.teach.study import INF
 from engine.teach.trace import Number, Trace, Value
 from engine.teach.tree import Node, Tree, check_tree
 
-#: The evaluator that an independent value uses where the search stops.
-Guess = Callable[[State], Value]
-#: A value in fractions, which no rounding touches.
+#: An evaluator for the states at which the search stops.
+Evaluator = Callable[[State], Value]
+#: A value in fractions, without rounding errors.
 Exact = Fraction | tuple[Fraction, ...]
 
 
@@ -21,13 +22,14 @@ def exact(value: Value) -> Exact:
     return tuple(map(Fraction, value)) if isinstance(value, tuple) else Fraction(value)
 
 
+#: Values by the text and the ply of a state.
 Known = dict[tuple[str, float], Exact]
 
 
 def true_value(
-    state: State, depth: float, guess: Guess, ours: str = "", known: Known | None = None
+    state: State, depth: float, evaluate: Evaluator, ours: str = "", known: Known | None = None
 ) -> Exact:
-    """Returns the value of a state by its definition, in fractions: MAX's, or each player's.
+    """Returns the value of a state by definition, in fractions: that of MAX, or one per player.
 
     With `ours` all other players move at random (average min-max). `known` caches the values.
     """
@@ -35,24 +37,33 @@ def true_value(
         known = {}
     key = (state.text(), state.ply)
     if key not in known:
-        known[key] = _true_value(state, depth, guess, ours, known)
+        known[key] = _true_value(state, depth, evaluate, ours, known)
     return known[key]
 
 
-def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Known) -> Exact:
+def _mean(values: Sequence[Exact]) -> Exact:
+    """The mean of the values, or for each player the mean of the utilities.
+
+    Utilities of several players are rounded as the program rounds them: with exact means another
+    of two equally good moves could be chosen, and the other players' utilities would differ.
+    """
+    columns = zip(*(v for v in values if isinstance(v, tuple)), strict=True)
+    means = tuple(Fraction(math.fsum(column) / len(values)) for column in columns)
+    return means or sum((v for v in values if isinstance(v, Fraction)), Fraction(0)) / len(values)
+
+
+def _true_value(state: State, depth: float, evaluate: Evaluator, ours: str, known: Known) -> Exact:
     utility = state.utility()
     if utility is not None:
         return exact(utility)
     if depth == 0 or not state.moves():
-        return exact(guess(state))
-    values = [true_value(state.play(move), depth - 1, guess, ours, known) for move in state.moves()]
+        return exact(evaluate(state))
+    values = [
+        true_value(state.play(move), depth - 1, evaluate, ours, known) for move in state.moves()
+    ]
     kind = state.kind if ours in ("", state.kind) else "mean"
     if kind == "mean":
-        columns = zip(
-            *(value if isinstance(value, tuple) else (value,) for value in values), strict=True
-        )
-        means = tuple(sum(column, Fraction(0)) / len(values) for column in columns)
-        return means if isinstance(values[0], tuple) else means[0]
+        return _mean(values)
     if kind == "max":
         return max(values)
     if kind == "min":
@@ -68,7 +79,7 @@ def _true_value(state: State, depth: float, guess: Guess, ours: str, known: Know
 def random_tree(
     rng: random.Random, kinds: tuple[str, ...] = ("max", "min"), spread: int = 9, levels: int = 4
 ) -> Tree:
-    """Returns a random tree with utilities from -spread to spread; its sides need not alternate."""
+    """Returns a random tree with utilities within `spread`; its sides need not alternate."""
     players = sum(kind.startswith("p") for kind in kinds)
 
     def utility() -> Value:
@@ -93,14 +104,16 @@ def on_tree(tree: Tree, algorithm: str, **options: object) -> Trace:
     return explain(TreeState.at_root(tree), Plan(algorithm, **options))  # type: ignore[arg-type]
 
 
-def close(found: Value | None, expected: Exact) -> bool:
-    """Returns whether two values are equal but for the last digits of a mean."""
+def is_close(actual: Value | None, expected: Exact) -> bool:
+    """Returns whether two values are equal up to the rounding of a mean."""
     if isinstance(expected, tuple):
-        return isinstance(found, tuple) and all(map(close, found, expected))
-    return isinstance(found, int | float) and abs(Fraction(found) - expected) <= Fraction(1, 10**9)
+        return isinstance(actual, tuple) and all(map(is_close, actual, expected))
+    return isinstance(actual, int | float) and abs(Fraction(actual) - expected) <= Fraction(
+        1, 10**9
+    )
 
 
-def check_trace(trace: Trace, root: State, guess: Guess) -> None:
+def check_trace(trace: Trace, root: State, evaluate: Evaluator) -> None:
     """Checks all guarantees of a complete trace, with `true_value` as the oracle."""
     assert not trace.truncated
     states = check_shape(trace, root)
@@ -108,15 +121,15 @@ def check_trace(trace: Trace, root: State, guess: Guess) -> None:
     depth = INF if trace.depth is None else trace.depth
     signs = trace.nodes.sign
     known: Known = {}
-    truth = [true_value(state, depth - state.ply, guess, ours, known) for state in states]
-    truth = [
+    expected = [true_value(state, depth - state.ply, evaluate, ours, known) for state in states]
+    expected = [
         sign * value if isinstance(value, Fraction) else value
-        for sign, value in zip(signs, truth, strict=True)
+        for sign, value in zip(signs, expected, strict=True)
     ]
-    check_values(trace, truth)
-    check_steps(trace, truth)
-    assert close(trace.value, truth[0])
-    check_line(trace, root, depth, guess, ours, known)
+    check_values(trace, expected)
+    check_steps(trace, expected)
+    assert is_close(trace.value, expected[0])
+    check_line(trace, root, depth, evaluate, ours, known)
 
 
 def check_shape(trace: Trace, root: State) -> list[State]:
@@ -126,45 +139,45 @@ def check_shape(trace: Trace, root: State) -> list[State]:
     """
     nodes, skipped = trace.nodes, trace.skipped
     states = [root]
-    named = [{} if nodes.kind[0] == "leaf" else names_of(root)]
+    move_names = [{} if nodes.kind[0] == "leaf" else moves_by_name(root)]
     moves: list[list[str]] = [[] for _ in nodes.parent]
     assert nodes.parent[0] == -1
     for row in range(1, len(nodes.parent)):
         parent = nodes.parent[row]
         assert 0 <= parent < row
         assert nodes.depth[row] == nodes.depth[parent] + 1
-        states.append(states[parent].play(named[parent][nodes.move[row]]))
-        named.append({} if nodes.kind[row] == "leaf" else names_of(states[row]))
+        states.append(states[parent].play(move_names[parent][nodes.move[row]]))
+        move_names.append({} if nodes.kind[row] == "leaf" else moves_by_name(states[row]))
         moves[parent].append(nodes.move[row])
     for parent, name, below in zip(skipped.parent, skipped.move, skipped.below, strict=True):
         assert nodes.reason[parent] == "cut"
         moves[parent].append(name)
         assert below is None or below == size_below(states[parent], name, trace.depth)
-    for row, expected in enumerate(named):
+    for row, expected in enumerate(move_names):
         assert sorted(moves[row]) == sorted(expected), "each child is visited or skipped"
     assert trace.counts.nodes == len(states)
     assert trace.counts.leaves == nodes.kind.count("leaf")
     return states
 
 
-def names_of(state: State) -> dict[str, int]:
+def moves_by_name(state: State) -> dict[str, int]:
     """Returns the moves of a state by their names."""
     return {state.name(move): move for move in state.moves()}
 
 
 def size_below(state: State, name: str, depth: int | None) -> int:
-    """Counts the nodes below the state after a move, one by one."""
+    """Returns the number of nodes below the state after a move."""
     (after,) = [state.play(move) for move in state.moves() if state.name(move) == name]
 
-    def count(here: State) -> int:
-        if depth is not None and here.ply >= depth:
+    def count(reached: State) -> int:
+        if depth is not None and reached.ply >= depth:
             return 0
-        return sum(1 + count(here.play(move)) for move in here.moves())
+        return sum(1 + count(reached.play(move)) for move in reached.moves())
 
     return count(after)
 
 
-def converted(trace: Trace, row: int) -> Value:
+def parent_view(trace: Trace, row: int) -> Value:
     """Returns a node's value from its parent's point of view."""
     value, sign, parent = trace.nodes.value[row], trace.nodes.sign, trace.nodes.parent[row]
     assert value is not None
@@ -172,19 +185,19 @@ def converted(trace: Trace, row: int) -> Value:
 
 
 def check_values(trace: Trace, truth: list[Exact]) -> None:
-    """Checks that a node has the best value of its visited children, and that its bound holds."""
+    """Checks that a node has the best value of its visited children and that its bound is valid."""
     nodes = trace.nodes
     children: list[list[Value]] = [[] for _ in nodes.parent]
     for row in range(1, len(nodes.parent)):
-        children[nodes.parent[row]].append(converted(trace, row))
+        children[nodes.parent[row]].append(parent_view(trace, row))
     for row, value in enumerate(nodes.value):
         kind, bound, reason = nodes.kind[row], nodes.bound[row], nodes.reason[row]
         assert value is not None
         if kind in ("max", "min"):
             best = max if kind == "max" or nodes.sign[row] < 0 else min
-            assert value == best(children[row]), "fail-soft: the best value that was found"
+            assert value == best(children[row]), "fail-soft: the best value of the children"
         if bound == "exact":
-            assert close(value, truth[row]), (row, value, truth[row])
+            assert is_close(value, truth[row]), (row, value, truth[row])
         else:
             true = truth[row]
             assert isinstance(true, Fraction)
@@ -198,8 +211,8 @@ def check_values(trace: Trace, truth: list[Exact]) -> None:
 def check_steps(trace: Trace, truth: list[Exact]) -> None:
     """Checks the steps of a trace.
 
-    They nest; a window is passed on and only narrows; an interval only narrows and always contains
-    the true value.
+    Steps nest. A node passes its window on, and windows only narrow. An interval only narrows and
+    always contains the true value.
     """
     nodes, steps = trace.nodes, trace.steps
     stack: list[int] = []
@@ -213,7 +226,9 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
                 assert row == entered, "rows are in the order of visits"
                 assert nodes.parent[row] == (stack[-1] if stack else -1)
                 is_open = not stack or nodes.kind[stack[-1]] == "mean"
-                assert is_open or is_wide(*window[stack[-1]]), "an empty window ends the node"
+                assert is_open or is_open_window(*window[stack[-1]]), (
+                    "an empty window ends the node"
+                )
                 assert (low, high) == ((None, None) if is_open else window[stack[-1]]), (
                     "the window is passed on"
                 )
@@ -252,7 +267,7 @@ def check_steps(trace: Trace, truth: list[Exact]) -> None:
     assert entered == len(nodes.parent)
 
 
-def is_wide(alpha: Number | None, beta: Number | None) -> bool:
+def is_open_window(alpha: Number | None, beta: Number | None) -> bool:
     """Returns whether the window is not empty."""
     return alpha is None or beta is None or alpha < beta
 
@@ -279,7 +294,7 @@ def check_inside(
 
 
 def check_line(
-    trace: Trace, root: State, depth: float, guess: Guess, ours: str, known: Known
+    trace: Trace, root: State, depth: float, evaluate: Evaluator, ours: str, known: Known
 ) -> None:
     """Checks that the principal variation keeps the value and ends at a leaf or a chance node."""
     state = root
@@ -288,10 +303,10 @@ def check_line(
         assert state.kind != "mean"
         (move,) = [move for move in state.moves() if state.name(move) == name]
         values = [
-            true_value(state.play(other), depth - state.ply - 1, guess, ours, known)
+            true_value(state.play(other), depth - state.ply - 1, evaluate, ours, known)
             for other in state.moves()
         ]
-        best = true_value(state, depth - state.ply, guess, ours, known)
+        best = true_value(state, depth - state.ply, evaluate, ours, known)
         assert values[list(state.moves()).index(move)] == best
         state = state.play(move)
     is_end = state.utility() is not None or not state.moves() or depth == state.ply

@@ -1,6 +1,4 @@
-"""The command `python -m engine.teach`: the promises of docs/explanation/teaching.md, and the
-errors.
-"""
+"""The command `python -m engine.teach`: docs/explanation/teaching.md is right; errors are clear."""
 
 import io
 import re
@@ -20,17 +18,18 @@ from engine.teach.trace import Nodes, Skipped, Steps, Trace
 from engine.teach.tree import decode_tree
 from engine.teach.tree_text import parse_tree
 
+#: The root of the repository.
 ROOT = Path(__file__).parents[3]
+#: The text of the page.
 PAGE = (ROOT / "docs/explanation/teaching.md").read_text("utf-8")
+#: The arguments of the page's commands.
 COMMANDS = re.findall(r"^    python -m engine\.teach (.*)$", PAGE, re.MULTILINE)
 Output = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "--help"])
 def test_commands_of_the_page(command: str, capsys: Output) -> None:
-    """Every command of docs/explanation/teaching.md prints text of at most 80 columns and no
-    error.
-    """
+    """Each command of docs/explanation/teaching.md prints at most 80 columns and no error."""
     assert main(shlex.split(command)) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -78,11 +77,12 @@ def test_list(capsys: Output) -> None:
     assert set(words) >= {*LESSONS, *game_ids(), *ALGORITHMS, *FORMS, "estimate", "reversed"}
 
 
+#: A tree with the value 3.
 TREE = "max(A: min(3, 12), B: min(2, 40))"
 
 
 def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree is read as text, as JSON, and from standard input."""
+    """A tree is read from a text file, from a JSON file, and from standard input."""
     text, json = tmp_path / "tree.txt", tmp_path / "tree.json"
     text.write_text(TREE)
     json.write_text('{"title": "Mine", "root": {"kind": "max", "children": [1, 7]}}')
@@ -101,6 +101,7 @@ def test_trees_from_files(tmp_path: Path, capsys: Output, monkeypatch: pytest.Mo
     assert "value: <1, 5>" in out
 
 
+#: The expected part of the message by arguments.
 WRONG = {
     "": "give exactly one of a lesson, --game and --tree",
     "chess-lesson": "there is no lesson 'chess-lesson'; there are greedy-friends",
@@ -152,26 +153,26 @@ def test_wrong_commands(command: str, tmp_path: Path, capsys: Output) -> None:
 
 
 def test_unknown_options_and_help(capsys: Output) -> None:
-    """An unknown option exits with code 2 as well; --help names every option of the page."""
+    """An unknown option exits with code 2; --help names every option of the page."""
     with pytest.raises(SystemExit) as ended:
         main(["--colour", "red"])
     assert ended.value.code == 2
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
-    shown = capsys.readouterr().out
+    help_text = capsys.readouterr().out
     used = {word for command in COMMANDS for word in command.split() if word.startswith("--")}
-    assert {option for option in used if option not in shown} == set()
+    assert {option for option in used if option not in help_text} == set()
 
 
 def test_as_a_process() -> None:
     """`python -m engine.teach` prints a lesson, and exits silently if its output is closed."""
     command = [sys.executable, "-m", "engine.teach"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, "alpha-cut"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Alpha cut\n=========\n")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.startswith("Alpha cut\n=========\n")
     large = [*command, "--game", "connect-four", "--depth", "4"]
     with subprocess.Popen(
         large, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Equations between the algorithms and independent values, on random trees and games."""
+"""Equations between the algorithms and with independent values, on random trees and games."""
 
 import math
 import random
@@ -21,17 +21,20 @@ from engine.teach.explain import FORMS, Plan, explain
 from engine.teach.state import GameState, State, TreeState
 from engine.teach.trace import Number, Trace, Value
 from engine.teach.tree import Node, Tree, check_tree, uniform
-from tests.engine.teach.checks import check_trace, close, exact, on_tree, random_tree, true_value
+from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
 
+#: The move orders that the equations cover.
 ORDERS = ("game", "reversed", "best", "worst")
+#: Random generators for hypothesis.
 RNGS = st.integers(0, 2**32).map(random.Random)
+#: Settings of the property tests.
 EXAMPLES = settings(max_examples=60)
 
 
-def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
+def equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
     """Returns whether two traces are equal except for some fields."""
     left, right = (
-        {name: getattr(one, name) for name in Trace.__struct_fields__} for one in (trace, other)
+        {name: getattr(each, name) for name in Trace.__struct_fields__} for each in (trace, other)
     )
     return {**left, **dict.fromkeys(fields)} == {**right, **dict.fromkeys(fields)}
 
@@ -39,7 +42,7 @@ def same_but(trace: Trace, other: Trace, *fields: str) -> bool:
 def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
     """Checks that minimax, negamax and alpha-beta agree on value and choice, with valid traces.
 
-    Alpha-beta takes no more nodes than minimax.
+    Alpha-beta visits at most as many nodes as minimax.
     """
     root = TreeState.at_root(tree)
     plain, negated, pruned = (
@@ -58,10 +61,10 @@ def check_tree_equations(tree: Tree, depth: int | None, order: str) -> None:
 
 
 def check_forms(tree: Tree, depth: int | None, order: str) -> None:
-    """Checks that the three forms of an algorithm leave the same trace, step by step."""
+    """Checks that the three forms of an algorithm give the same trace, step by step."""
     for algorithm in ("minimax", "alphabeta", "average"):
         traces = [on_tree(tree, algorithm, depth=depth, order=order, form=form) for form in FORMS]
-        assert all(same_but(trace, traces[0], "form") for trace in traces)
+        assert all(equal_except(trace, traces[0], "form") for trace in traces)
 
 
 @EXAMPLES
@@ -71,14 +74,16 @@ def check_forms(tree: Tree, depth: int | None, order: str) -> None:
     st.sampled_from([None, 0, 1, 2, 3]),
     st.sampled_from(ORDERS),
 )
-def test_trees(rng: random.Random, spread: int, depth: int | None, order: str) -> None:
-    """The equations hold on trees of any shape, with many ties or hardly any."""
+def test_equations_on_trees(rng: random.Random, spread: int, depth: int | None, order: str) -> None:
+    """The equations hold on trees of any shape, with many ties or few."""
     check_tree_equations(random_tree(rng, spread=spread), depth, order)
 
 
 @EXAMPLES
 @given(RNGS, st.sampled_from([None, 1, 2]), st.sampled_from(ORDERS))
-def test_trees_with_chance(rng: random.Random, depth: int | None, order: str) -> None:
+def test_equations_on_trees_with_chance_nodes(
+    rng: random.Random, depth: int | None, order: str
+) -> None:
     """The equations hold on trees with chance nodes."""
     check_tree_equations(random_tree(rng, ("max", "min", "mean")), depth, order)
 
@@ -91,26 +96,26 @@ def test_forms(rng: random.Random, depth: int | None, order: str) -> None:
 
 
 def check_average(tree: Tree, depth: int | None) -> None:
-    """Checks average min-max against its definition, in fractions, with a valid trace."""
+    """Checks average min-max against its definition in fractions, and its trace."""
     check_trace(on_tree(tree, "average", depth=depth), TreeState.at_root(tree), estimate)
 
 
 @EXAMPLES
 @given(RNGS, st.sampled_from([None, 1, 3]))
 def test_average(rng: random.Random, depth: int | None) -> None:
-    """Average min-max takes the best at our plies and the exact mean at the opponent's."""
+    """Average min-max takes the best value at our plies and the exact mean at the opponent's."""
     check_average(random_tree(rng), depth)
 
 
 def test_average_is_not_rounded() -> None:
-    """Of two friends with coins 1, 1 and 1, 2 the second is better, by a mean of 1.5."""
+    """The mean of 1 and 2 is 1.5, so it is better than the mean of 1 and 1."""
     tree = check_tree(Tree(uniform(("max", "min"), 2, (1, 1, 1, 2))))
     trace = on_tree(tree, "average")
     assert (trace.value, trace.line) == (1.5, ("2",))
 
 
 def check_several_players(tree: Tree, depth: int | None) -> None:
-    """Checks max-n and its average by definition; they choose the first of equal moves."""
+    """Checks max-n and its average against their definitions."""
     for algorithm in ("minimax", "average"):
         check_trace(on_tree(tree, algorithm, depth=depth), TreeState.at_root(tree), estimate)
 
@@ -126,50 +131,53 @@ def test_several_players(rng: random.Random, players: int, spread: int, depth: i
 
 @EXAMPLES
 @given(RNGS)
-def test_two_players_who_share_nothing(rng: random.Random) -> None:
+def test_max_n_of_a_zero_sum_game_is_minimax(rng: random.Random) -> None:
     """If one player's utility is the negated utility of the other, max-n is minimax."""
     tree = random_tree(rng)
-    twin = check_tree(Tree(_for_two(tree)))
-    plain, both = on_tree(tree, "minimax"), on_tree(twin, "minimax")
+    two_players = check_tree(Tree(_with_two_utilities(tree)))
+    plain, both = on_tree(tree, "minimax"), on_tree(two_players, "minimax")
     assert isinstance(plain.value, int)
     assert both.value == (plain.value, -plain.value)
     assert both.line == plain.line
 
 
-def _for_two(tree: Tree) -> Node:
-    def turned(node: Node) -> Node:
+def _with_two_utilities(tree: Tree) -> Node:
+    """Returns the tree's root with a utility for each of two players."""
+
+    def converted(node: Node) -> Node:
         kind = {"max": "p1", "min": "p2", None: None}[node.kind]
         if node.kind is None:
             assert isinstance(node.utility, int)
             return Node(utility=(node.utility, -node.utility), move=node.move)
-        return Node(kind, tuple(map(turned, node.branches())), node.move)
+        return Node(kind, tuple(map(converted, node.branches())), node.move)
 
-    return turned(tree.root)
+    return converted(tree.root)
 
 
+#: Width and depth of uniform trees with at most 81 leaves.
 UNIFORM = [(width, depth) for width in (2, 3, 4) for depth in (1, 2, 3, 4) if width**depth <= 81]
 
 
 def check_perfect_order(width: int, depth: int, seed: int) -> None:
-    """Checks that best first takes exactly Knuth and Moore's count, and no order takes fewer."""
+    """Checks that the best order visits Knuth and Moore's minimum of leaves, and no order fewer."""
     leaves = list(range(width**depth))
     random.Random(seed).shuffle(leaves)
     kinds = tuple(("max", "min")[level % 2] for level in range(depth))
     tree = check_tree(Tree(uniform(kinds, width, tuple(leaves))))
     counts = {order: on_tree(tree, "alphabeta", order=order).counts for order in ORDERS}
-    least = width ** math.ceil(depth / 2) + width ** math.floor(depth / 2) - 1
-    assert counts["best"].leaves == least
-    assert all(count.leaves >= least == count.minimum_leaves for count in counts.values())
+    minimum = width ** math.ceil(depth / 2) + width ** math.floor(depth / 2) - 1
+    assert counts["best"].leaves == minimum
+    assert all(count.leaves >= minimum == count.minimum_leaves for count in counts.values())
     assert on_tree(tree, "minimax").counts.leaves == width**depth == counts["game"].plain_leaves
 
 
 @pytest.mark.parametrize(("width", "depth"), UNIFORM)
 def test_perfect_order(width: int, depth: int) -> None:
-    """The best order takes Knuth and Moore's minimum on uniform trees with distinct leaves."""
+    """On uniform trees with distinct leaves the best order visits Knuth and Moore's minimum."""
     check_perfect_order(width, depth, width * depth)
 
 
-def test_no_minimum_where_there_is_none() -> None:
+def test_other_trees_have_no_minimum() -> None:
     """A tree that is not uniform, or whose sides do not alternate, has no minimum of leaves."""
     for kinds in (("max", "max"), ("max", "mean")):
         tree = check_tree(Tree(uniform(kinds, 2, (1, 2, 3, 4))))
@@ -183,21 +191,21 @@ def test_no_minimum_where_there_is_none() -> None:
 def samples(game_id: str, count: int, seed: int) -> list[Position]:
     """Returns unfinished positions of a game from random matches, parsed from their text."""
     rng, game = random.Random(seed), load_game(game_id)
-    found: list[Position] = []
-    while len(found) < count:
+    positions: list[Position] = []
+    while len(positions) < count:
         for line in playouts(game, 2, seed):
             position = rng.choice([earlier for earlier in line if earlier.moves()])
-            found.append(game.position(position.text(), position.options))
+            positions.append(game.position(position.text(), position.options))
         seed += 1
-    return found[:count]
+    return positions[:count]
 
 
 def depth_for(position: Position, nodes: int) -> int:
-    """Returns the greatest depth, 6 at most, at which the tree has at most that many nodes."""
-    depth, level, seen = 0, [position], 1
-    while depth < 6 and (seen := seen + sum(len(here.moves()) for here in level)) <= nodes:
+    """Returns the greatest depth, 6 at most, at which the tree has at most `nodes` nodes."""
+    depth, level, total = 0, [position], 1
+    while depth < 6 and (total := total + sum(len(reached.moves()) for reached in level)) <= nodes:
         depth += 1
-        level = [here.play(move) for here in level for move in here.moves()]
+        level = [reached.play(move) for reached in level for move in reached.moves()]
     return max(1, depth)
 
 
@@ -221,7 +229,9 @@ def test_games(game_id: str, order: str) -> None:
             == traces["negamax"].counts.nodes
         )
         for form in FORMS[1:]:
-            assert same_but(explain(root, replace(plan, form=form)), traces["alphabeta"], "form")
+            assert equal_except(
+                explain(root, replace(plan, form=form)), traces["alphabeta"], "form"
+            )
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -234,9 +244,9 @@ def test_average_of_games(game_id: str) -> None:
 
 
 class KernelState(GameState):
-    """A position as the kernel treats it: at the horizon only the rules' `status` counts.
+    """A position with the kernel's utility: at the horizon only the rules' `status` counts.
 
-    `no_moves_result` may end a game in a state without moves; the kernel does not test that at its
+    `no_moves_result` may end a game in a state without moves, which the kernel does not test at its
     horizon.
     """
 
@@ -260,7 +270,8 @@ class KernelState(GameState):
         return after
 
 
-def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
+def kernel_root(position: Position, depth: int) -> KernelState:
+    """Returns the root of a search with a horizon at `depth`."""
     root = KernelState(position, position.turn, Plan().ends)
     object.__setattr__(root, "horizon", depth)
     return root
@@ -268,12 +279,12 @@ def as_the_kernel_sees(position: Position, depth: int) -> KernelState:
 
 @pytest.mark.parametrize("number", [1, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("game_id", game_ids())
-def test_the_production_search_agrees(
+def test_the_engine_has_the_same_values(
     game_id: str, number: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
-    """The exact profile of the production search has the value of both minimaxes at every depth.
+    """The engine's search with exact depth has the minimax value at every depth.
 
-    They are the teaching search's minimax and the conformance kit's.
+    The minimax is that of the teaching search and that of the conformance kit.
     """
     searcher = searcher_of(game_id)
     for position in samples(game_id, number, seed=13):
@@ -290,9 +301,7 @@ def test_the_production_search_agrees(
         assert reports
         for report in reports:
             for algorithm in ("minimax", "alphabeta"):
-                trace = explain(
-                    as_the_kernel_sees(position, report.depth), Plan(algorithm, report.depth)
-                )
+                trace = explain(kernel_root(position, report.depth), Plan(algorithm, report.depth))
                 assert trace.value == report.score, (position.text(), report.depth)
             assert kit_minimax(position, report.depth, 0) == report.score
             assert report.moves[0][0] in best_moves(position, report.depth), (
@@ -302,13 +311,13 @@ def test_the_production_search_agrees(
 
 def best_moves(position: Position, depth: int) -> list[int]:
     """Returns the best moves by the definition of minimax."""
-    root = as_the_kernel_sees(position, depth)
+    root = kernel_root(position, depth)
     values = {move: true_value(root.play(move), depth - 1, estimate) for move in position.moves()}
     return [move for move, value in values.items() if value == max(values.values())]
 
 
-def test_own_cut_off_and_evaluator() -> None:
-    """Evaluator and cut-off rule are parameters: here the mobility, one ply below the root."""
+def test_a_custom_cut_off_and_evaluator() -> None:
+    """The evaluator and the cut-off rule are parameters."""
     start = load_game("tic-tac-toe").start()
 
     def cut_off(state: State, depth: float) -> bool:
@@ -321,4 +330,4 @@ def test_own_cut_off_and_evaluator() -> None:
         GameState.at_root(start, Plan().ends), Plan(depth=3), evaluate=mobility, cut_off=cut_off
     )
     assert (trace.value, trace.counts.nodes) == (8, 10)
-    assert close(trace.value, exact(8))
+    assert is_close(trace.value, exact(8))

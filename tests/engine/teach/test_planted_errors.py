@@ -1,4 +1,4 @@
-"""The checks of the teaching search find each of these errors, planted into its source."""
+"""The checks of the teaching search find errors that are planted into its source."""
 
 import importlib.util
 import random
@@ -42,23 +42,26 @@ def forms() -> None:
 
 
 def averages() -> None:
+    """Average min-max has the exact mean."""
     rng = random.Random(3)
     for _ in range(12):
         test_equations.check_average(random_tree(rng), None)
 
 
 def players() -> None:
+    """Max-n agrees with its definition."""
     rng = random.Random(4)
     for _ in range(12):
         test_equations.check_several_players(random_tree(rng, ("p1", "p2", "p3"), 1), None)
 
 
-def perfect() -> None:
+def perfect_order() -> None:
+    """The best order visits the minimum of leaves."""
     test_equations.check_perfect_order(3, 4, seed=5)
 
 
 def lessons() -> None:
-    """The worked examples have their numbers."""
+    """The worked examples have their published numbers."""
     test_worked_examples.test_1_four_level_tree()
     test_worked_examples.test_2_sticks()
     test_worked_examples.test_2_negamax_negates_the_utility()
@@ -77,7 +80,7 @@ def games() -> None:
         check_trace(explain(root, plan), root, estimate)
 
 
-def kit() -> None:
+def conformance_kit() -> None:
     """Alpha-beta has the value of the conformance kit's minimax, which uses the rules directly."""
     for line in playouts(load_game("connect-four"), 2, seed=7):
         for position in line[-8:-1]:
@@ -97,6 +100,7 @@ def distances() -> None:
 
 
 def orders() -> None:
+    """Each order sorts the moves."""
     test_trace.test_orders()
 
 
@@ -110,9 +114,11 @@ def sizes() -> None:
 
 
 def capped() -> None:
-    test_trace.test_a_capped_trace_says_so()
+    """A truncated trace has the result of the whole one."""
+    test_trace.test_a_truncated_trace()
 
 
+#: Name, check, module, source text, faulty text.
 ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "fail-hard return",
@@ -208,7 +214,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "return int(kind[1:]) % 3",
     ),
     (
-        "mean for us",
+        "mean at our plies",
         averages,
         flat,
         'kind = state.kind if state.kind == ours else "mean"',
@@ -279,7 +285,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "if len(self.nodes) >= self.limit:",
         "if len(self.nodes) > self.limit:",
     ),
-    ("best for the wrong side", perfect, order, "* flat.sign(state.kind)", "* 1"),
+    ("best for the wrong side", perfect_order, order, "* flat.sign(state.kind)", "* 1"),
     (
         "worst first",
         orders,
@@ -288,7 +294,13 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "key=lambda move: values[move]",
     ),
     ("order not followed", orders, order, "return moves[::-1]", "return moves"),
-    ("wrong seat", kit, state, "if outcome.winner == self.us:", "if outcome.winner != self.us:"),
+    (
+        "wrong seat",
+        conformance_kit,
+        state,
+        "if outcome.winner == self.us:",
+        "if outcome.winner != self.us:",
+    ),
     (
         "distance forgotten",
         distances,
@@ -297,17 +309,17 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "self.scale.win",
     ),
     (
-        "late losses are bad",
+        "a late loss scores less",
         distances,
         state,
         "self.scale.lose + self.scale",
         "self.scale.lose - self.scale",
     ),
-    ("estimate of the mover", kit, state, "else -value", "else value"),
+    ("estimate from the mover's side", conformance_kit, state, "else -value", "else value"),
     ("sizes beyond the depth", sizes, state, "depth - 1)\n\n\ndef", "depth)\n\n\ndef"),
     ("weights forgotten", lessons, evaluators, "count * weights.get(name, 1)", "count"),
     (
-        "pieces added",
+        "opponent's pieces added",
         lessons,
         evaluators,
         "weigh(ours, weights) - weigh(theirs, weights)",
@@ -349,7 +361,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
 def planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[ModuleType, str, str], None]]:
-    """Replaces a module, wherever it is used, by a copy in which one piece of text is replaced."""
+    """Returns a function that replaces a module by a copy with one piece of text changed."""
     names: list[str] = []
 
     def plant(original: ModuleType, right: str, wrong: str) -> None:
@@ -375,7 +387,7 @@ def planted(
 def replace_everywhere(
     original: ModuleType, planted: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replaces the module, and all that it defines, in every module that imports them."""
+    """Replaces the module and all its definitions in every module that imports them."""
     users = [
         module
         for name, module in list(sys.modules.items())
@@ -413,7 +425,7 @@ def test_an_error_is_found(
 
 
 @pytest.mark.parametrize("check", list(dict.fromkeys(error[1] for error in ERRORS)))
-def test_no_error_is_found_where_none_is(
+def test_unchanged_modules_pass(
     planted: Callable[[ModuleType, str, str], None], check: Check
 ) -> None:
     """Unchanged copies of the modules pass the same checks."""

@@ -1,4 +1,4 @@
-"""The trace: its JSON, its limits, its truncation, and the errors of wrong plans."""
+"""Traces: JSON, limits, truncation, and the errors of wrong plans."""
 
 import gzip
 import random
@@ -21,6 +21,7 @@ from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
 
 def start_of(game_id: str, plan: Plan) -> GameState:
+    """Returns the start of a game as the root of a search."""
     return GameState.at_root(load_game(game_id).start(), plan.ends)
 
 
@@ -38,8 +39,8 @@ def test_traces_survive_json(algorithm: str) -> None:
         assert len({len(column) for column in columns[part].values()}) == 1
 
 
-def test_a_capped_trace_says_so() -> None:
-    """Beyond the cap the search continues to the same result; the trace holds the first nodes."""
+def test_a_truncated_trace() -> None:
+    """Beyond the trace's limit the search continues; the trace has the first nodes and says so."""
     plan = Plan("alphabeta", depth=4)
     root = start_of("connect-four", plan)
     whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
@@ -47,14 +48,14 @@ def test_a_capped_trace_says_so() -> None:
     assert (capped.value, capped.line, capped.counts) == (whole.value, whole.line, whole.counts)
     assert len(capped.nodes.parent) == 100
     assert capped.nodes.parent == whole.nodes.parent[:100]
-    assert capped.nodes.value == whole.nodes.value[:100], "the nodes that are there are finished"
+    assert capped.nodes.value == whole.nodes.value[:100], "the traced nodes have their final values"
     assert max(capped.steps.node) == 99
     assert set(capped.skipped.parent) <= set(range(100))
     assert "the first 100 nodes only" in format_trace(capped)
     assert "nodes only" not in format_trace(whole)
 
 
-def test_no_plan_exceeds_the_cap() -> None:
+def test_no_plan_exceeds_the_trace_limit() -> None:
     """A trace holds at most 20,000 nodes, whatever the plan says; a truncated one is valid JSON."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
     trace = explain(
@@ -83,7 +84,7 @@ def test_a_search_is_bounded() -> None:
 
 
 def test_finished_positions_and_no_depth() -> None:
-    """A root that is finished or has no plies left is a leaf: its utility or estimate, no move."""
+    """A finished root, or one at depth 0, is a leaf with a utility or an estimate and no move."""
     won = GameState.at_root(load_game("tic-tac-toe").position("XXXOO...."), Scale(-1, 0, 1))
     for algorithm in ALGORITHMS:
         trace = explain(won, Plan(algorithm))
@@ -96,6 +97,7 @@ def test_finished_positions_and_no_depth() -> None:
     assert (trace.value, trace.line, trace.nodes.reason) == (0, (), ("depth",))
 
 
+#: Plan, expected error, and a part of its message.
 WRONG = [
     (Plan("maximin"), UnknownName, "there is no algorithm 'maximin'; there are minimax, negamax"),
     (Plan(form="round"), UnknownName, "there are flat, nodes, map"),
@@ -119,7 +121,7 @@ def test_wrong_plans(plan: Plan, error: type[Exception], message: str) -> None:
         explain(start_of("tic-tac-toe", Plan()), plan)
 
 
-def test_several_players_are_for_some_algorithms() -> None:
+def test_algorithms_for_several_players() -> None:
     """With a utility for each player, only minimax, average and random work."""
     tree = parse_tree("p1(<1, 2, 3>, p2(<4, 5, 6>, <0, 9, 1>))")
     for algorithm in ("alphabeta", "negamax"):
@@ -143,17 +145,17 @@ def test_a_missing_estimate_is_reported() -> None:
     assert on_tree(tree, "alphabeta", depth=1, evaluator="zero").value == 0
 
 
-def test_words_for_numbers() -> None:
-    """The text says "1 node", gives no best line at a chance node, and never prints -0."""
+def test_the_text_of_numbers() -> None:
+    """The text uses the singular, has no best line at a chance node, and never prints -0."""
     text = format_trace(on_tree(parse_tree("mean(-0.0, 0.5)"), "negamax"))
     assert "best line: none, chance decides" in text
-    assert "looked at: 3 nodes, 2 leaves" in text
+    assert "searched: 3 nodes, 2 leaves" in text
     assert "score 0," in text
-    assert "looked at: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
+    assert "searched: 1 node, 1 leaf" in format_trace(on_tree(parse_tree("3"), "minimax"))
 
 
-def test_random_moves_by_lot() -> None:
-    """The random player chooses a legal move by its seed without a search; every move occurs."""
+def test_random_moves() -> None:
+    """The random player chooses a move by its seed, without a search, and every move occurs."""
     start = load_game("tic-tac-toe").start()
     root = GameState.at_root(start, Scale())
     traces = [explain(root, Plan("random", seed=seed)) for seed in range(100)]
@@ -181,8 +183,8 @@ def test_orders() -> None:
         check_trace(trace, TreeState.at_root(tree), estimate)
 
 
-def test_a_shallower_search_sorts() -> None:
-    """With a depth, a search one ply shallower orders the moves; it is counted and may err."""
+def test_a_shallower_search_orders_moves() -> None:
+    """With a depth limit a search one ply shallower orders the moves, and its nodes are counted."""
     tree = parse_tree("max(A: min~1(min~7(4), min~8(5)), B: min~2(min~3(9), min~4(8)))")
     shallow, deep = (
         on_tree(tree, "minimax", depth=2, order="best"),
@@ -209,7 +211,7 @@ def test_material_needs_sides() -> None:
 
 
 def test_large_trees_are_not_counted() -> None:
-    """If plain minimax takes more nodes than the limit of the count, the trace says so."""
+    """If plain minimax has too many nodes to count, the trace says so."""
     plan = Plan(depth=6)
     trace = explain(start_of("connect-four", plan), plan)
     assert (
@@ -218,7 +220,7 @@ def test_large_trees_are_not_counted() -> None:
     assert "too many to count" in format_trace(trace, log=False)
 
 
-def test_deep_logs_stay_readable() -> None:
+def test_deep_logs_fit_into_80_columns() -> None:
     """Deep lines of the log show the ply as a number and stay within 80 columns."""
     text = "max(1)"
     for _ in range(50):
@@ -235,7 +237,7 @@ def test_fractions_are_short() -> None:
     assert "value: 0.333333\n" in format_trace(trace)
 
 
-def test_the_same_search_leaves_the_same_trace() -> None:
-    """Two searches with the same plan leave equal traces."""
+def test_equal_plans_give_equal_traces() -> None:
+    """Two searches of one tree with the same plan have equal traces."""
     tree = random_tree(random.Random(7))
     assert on_tree(tree, "alphabeta") == on_tree(tree, "alphabeta")

@@ -1,4 +1,4 @@
-"""Explicit trees: text and JSON are equivalent, and an invalid tree is refused with the reason."""
+"""Explicit trees: text and JSON are equivalent; an invalid tree is refused with the reason."""
 
 import random
 
@@ -23,10 +23,13 @@ from engine.teach.tree import (
 from engine.teach.tree_text import format_tree, parse_tree
 from tests.engine.teach.checks import on_tree, random_tree
 
+#: Numbers that survive formatting.
 NUMBERS = st.integers(-(10**9), 10**9) | st.floats(-(10**9), 10**9).filter(
     lambda number: abs(number) > 1e-90 or number == 0
 )
+#: Names of moves and pieces.
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzäß0123456789+-=!?'", min_size=1, max_size=24)
+#: Counts of pieces by name.
 PIECES = st.dictionaries(NAMES, st.integers(1, 100), max_size=3)
 
 
@@ -61,14 +64,14 @@ def trees(draw: st.DrawFn) -> Tree:
 
 
 @given(trees())
-def test_both_forms(tree: Tree) -> None:
-    """A tree survives the round trip through text and through JSON."""
+def test_round_trips(tree: Tree) -> None:
+    """A tree survives the round trip through text and the one through JSON."""
     assert parse_tree(format_tree(tree)) == tree
     assert decode_tree(encode_tree(tree)) == tree
 
 
-def test_the_forms_mean_the_same() -> None:
-    """Text and JSON give the same tree; a bare number is a leaf, a nameless move has a number."""
+def test_text_and_json_are_equivalent() -> None:
+    """Text and JSON give the same tree; a bare number is a leaf, and unnamed moves are numbered."""
     text = parse_tree(
         "max(A: min(3, 12) # the first\n, B: min~5[queen | pawn*2](2, deep: max(7, -1.5)))"
     )
@@ -84,6 +87,7 @@ def test_the_forms_mean_the_same() -> None:
     assert " ".join(paths) == " A A.1 A.2 B B.1 B.deep B.deep.1 B.deep.2"
 
 
+#: Pattern of the message by text.
 BAD_TEXTS = {
     "": "line 1, column 1: a number, or max, min",
     "max(1, 2": "line 1, column 9: '\\)' was expected, not the end",
@@ -111,11 +115,12 @@ BAD_TEXTS = {
 
 @pytest.mark.parametrize("text", BAD_TEXTS)
 def test_bad_texts(text: str) -> None:
-    """An invalid text is refused with the place and what was expected there."""
+    """An invalid text is refused with line, column and what was expected."""
     with pytest.raises(TreeError, match=BAD_TEXTS[text]):
         parse_tree(text)
 
 
+#: Part of the message by content.
 BAD_JSON = {
     b"{}": "root",
     b"[1, 2]": "not a tree",
@@ -139,7 +144,7 @@ BAD_JSON = {
 
 @pytest.mark.parametrize("content", BAD_JSON)
 def test_bad_json(content: bytes) -> None:
-    """Invalid JSON is refused with the place and the reason."""
+    """Invalid JSON is refused with the node and the reason."""
     with pytest.raises(TreeError, match=BAD_JSON[content]):
         decode_tree(content)
 
@@ -155,7 +160,7 @@ def test_any_text_is_a_tree_or_refused(text: str) -> None:
 
 
 def test_trees_are_bounded() -> None:
-    """Every form refuses more nodes, children or characters than the limits."""
+    """A tree with too many nodes, children or characters is refused."""
     wide = Tree(Node("max", (1,) * (MAX_CHILDREN + 1)))
     with pytest.raises(TreeError, match="256 children"):
         check_tree(wide)
@@ -174,15 +179,15 @@ def test_trees_are_bounded() -> None:
         uniform(("max", "min", "max"), 2, (1, 2, 3))
 
 
-def test_a_tree_counts_its_players() -> None:
-    """The number of players is that of the utilities, or of the estimate of a leaf without them."""
+def test_the_number_of_players() -> None:
+    """The number of players is the number of utilities, or of estimates, of a leaf."""
     assert parse_tree("max(1, 2)").players == 1
     assert parse_tree("p1(<1, 2, 3>, <4, 5, 6>)").players == 3
     assert parse_tree("p1(~<1, 2>)").players == 2
     assert TreeState.at_root(parse_tree("[king|]")).pieces() == ({"king": 1}, {})
 
 
-def test_a_tree_is_a_value() -> None:
+def test_a_tree_is_immutable() -> None:
     """Trees are frozen and survive JSON."""
     tree = random_tree(random.Random(1))
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""The ten worked examples that the teaching search must reproduce, number for number."""
+"""The teaching search reproduces ten worked examples, number for number."""
 
 import re
 from collections.abc import Iterator
@@ -26,16 +26,16 @@ def traces(lesson: str) -> list[Trace]:
     return [perform(run) for run in load_lesson(lesson).runs]
 
 
-def seen(trace: Trace) -> tuple[list[str], list[str]]:
+def visited_and_skipped(trace: Trace) -> tuple[list[str], list[str]]:
     """Returns the visited and skipped nodes; the JSON and the text must agree on them."""
-    travelled = msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
-    assert travelled == trace
-    visited, skipped = node_names(travelled)
+    decoded = msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
+    assert decoded == trace
+    visited, skipped = node_names(decoded)
     text = " ".join(format_trace(trace).split())
-    said = re.search(r"visited: (.*) skipped: (.*)$", text)
-    assert said is not None
-    assert said[1].split() == visited
-    assert re.sub(r" \(and \d+ below\)", "", said[2]).split(", ") == (skipped or ["nothing"])
+    match = re.search(r"visited: (.*) skipped: (.*)$", text)
+    assert match is not None
+    assert match[1].split() == visited
+    assert re.sub(r" \(and \d+ below\)", "", match[2]).split(", ") == (skipped or ["nothing"])
     return visited, skipped
 
 
@@ -49,20 +49,20 @@ def bound_of(trace: Trace, move: str) -> str:
     return trace.nodes.bound[trace.nodes.move.index(move)]
 
 
-def happened(trace: Trace, move: str) -> list[tuple[str, object, object]]:
-    """Returns the steps of a node: its windows, and as `returned` its interval after each child."""
+def steps_of(trace: Trace, move: str) -> list[tuple[str, object, object]]:
+    """Returns the steps of a node; those of kind `returned` have its interval after each child."""
     row, steps = trace.nodes.move.index(move), trace.steps
-    found: list[tuple[str, object, object]] = []
+    of_node: list[tuple[str, object, object]] = []
     for what, node, low, high in zip(steps.what, steps.node, steps.low, steps.high, strict=True):
         if (trace.nodes.parent[node] if what == "returned" else node) == row:
-            found.append((what, low, high))
-    return found
+            of_node.append((what, low, high))
+    return of_node
 
 
 def test_1_four_level_tree() -> None:
     """Alpha-beta visits the nodes of the example, skips all others, and chooses A with 10."""
     pruned, plain, negated = traces("four-level-tree")
-    visited, skipped = seen(pruned)
+    visited, skipped = visited_and_skipped(pruned)
     assert " ".join(visited) == "A C G G1 G2 H H1 H2 D I I1 I2 B E K K1 L L1"
     assert skipped == ["J", "K2", "L2", "F"]
     assert pruned.skipped.below == (2, 0, 0, 6)
@@ -78,24 +78,25 @@ def test_1_four_level_tree() -> None:
         "E": "upper",
     }
     assert {move: bound_of(pruned, move) for move in bounds} == bounds
-    assert ("cut", 14, 10) in happened(pruned, "D")
+    assert ("cut", 14, 10) in steps_of(pruned, "D")
     assert (pruned.value, pruned.line[0]) == (10, "A")
     assert (plain.value, plain.line, plain.counts.nodes) == (10, pruned.line, 31)
     assert (negated.value, negated.line, negated.counts.nodes) == (10, pruned.line, 31)
-    assert seen(plain)[1] == []
+    assert visited_and_skipped(plain)[1] == []
 
 
-def test_1_all_nodes_are_accounted_for() -> None:
-    """The nodes visited, skipped, and below skipped ones are all thirty nodes below the root."""
+def test_1_every_node_is_visited_or_skipped() -> None:
+    """Every node below the root is visited, skipped, or below a skipped one."""
     (run, *_) = load_lesson("four-level-tree").runs
     assert isinstance(run.subject, Tree)
     names = {path[-1]: path for _, path, _ in walk(run.subject.root) if path}
-    visited, skipped = seen(perform(run))
+    visited, skipped = visited_and_skipped(perform(run))
     below = [name for name, path in names.items() if set(path[:-1]) & set(skipped)]
     assert sorted(below) == sorted(["J1", "J2", "M", "M1", "M2", "N", "N1", "N2"])
     assert sorted([*visited, *skipped, *below]) == sorted(names)
 
 
+#: The log of the second example.
 STICKS_LOG = """
 MAX: alpha -inf, beta inf
   try 1x1
@@ -132,7 +133,7 @@ def test_2_sticks() -> None:
     assert plan.ends == Scale(-1, 50, 101)
     trace = explain(GameState.at_root(after, plan.ends), plan)
     assert STICKS_LOG in format_trace(trace)
-    visited, skipped = seen(trace)
+    visited, skipped = visited_and_skipped(trace)
     assert visited == ["1x1", "1x1.2x1", "2x1", "2x1.1x1", "2x2"]
     assert skipped == ["2x1.2x1"]
     assert (trace.value, trace.line) == (101, ("2x2",))
@@ -141,7 +142,7 @@ def test_2_sticks() -> None:
 
 
 def test_2_negamax_negates_the_utility() -> None:
-    """Our loss is worth 1 to the opponent, not 101: negamax negates the utility of the state."""
+    """A loss of -1 is worth 1 to the opponent, not 101, because negamax negates the utility."""
     negated = traces("sticks")[1]
     assert negated.view == "mover"
     assert (negated.value, negated.line) == (101, ("2x2",))
@@ -149,8 +150,8 @@ def test_2_negamax_negates_the_utility() -> None:
     assert [value for value, kind in nodes if kind == "min"] == [1, 1]
 
 
-def test_2_the_random_evaluator_stays_between() -> None:
-    """The random evaluator gives numbers from 0 to 100, the same for the same seed."""
+def test_2_the_random_evaluator() -> None:
+    """The random evaluator returns numbers from 0 to 100 that depend on the seed."""
     start = load_game("sticks").start()
 
     def leaves(seed: int) -> list[Value | None]:
@@ -168,25 +169,25 @@ def test_2_the_random_evaluator_stays_between() -> None:
 
 
 def test_3_alpha_and_beta_cut() -> None:
-    """MAX with alpha 20 leaves the second child after 15; MIN with beta 20 leaves it after 25."""
+    """With alpha 20 a value of 15 cuts off at MIN; with beta 20 a value of 25 cuts off at MAX."""
     (alpha,) = traces("alpha-cut")
-    assert seen(alpha) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
+    assert visited_and_skipped(alpha) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
     assert (value_of(alpha, "B"), bound_of(alpha, "B"), alpha.value) == (15, "upper", 20)
-    assert ("cut", 20, 15) in happened(alpha, "B")
+    assert ("cut", 20, 15) in steps_of(alpha, "B")
     (beta,) = traces("beta-cut")
-    assert seen(beta) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
+    assert visited_and_skipped(beta) == (["A", "A1", "A2", "B", "B1"], ["B2", "B3"])
     assert (value_of(beta, "B"), bound_of(beta, "B"), beta.value) == (25, "lower", 20)
-    assert ("cut", 25, 20) in happened(beta, "B")
+    assert ("cut", 25, 20) in steps_of(beta, "B")
 
 
 def test_4_greedy_friends() -> None:
-    """The second friend's first coin empties the window, (10, 5); the value lies in (-inf, 5]."""
+    """The second friend's first coin makes the window (10, 5) empty and cuts off."""
     pruned, plain = traces("greedy-friends")
-    assert seen(pruned) == (
+    assert visited_and_skipped(pruned) == (
         ["one", "one-10", "one-50", "one-25", "two", "two-5"],
         ["two-20", "two-50"],
     )
-    assert happened(pruned, "two") == [
+    assert steps_of(pruned, "two") == [
         ("enter", 10, None),
         ("returned", None, 5),
         ("narrowed", 10, 5),
@@ -199,18 +200,18 @@ def test_4_greedy_friends() -> None:
 def test_5_generous_friends() -> None:
     """With MIN at the root, 25 from the first friend and 50 from the second cut off the rest."""
     pruned, plain = traces("generous-friends")
-    assert seen(pruned) == (
+    assert visited_and_skipped(pruned) == (
         ["one", "one-5", "one-2", "one-25", "two", "two-50"],
         ["two-10", "two-20"],
     )
     assert pruned.nodes.kind[0] == "min"
-    assert happened(pruned, "two")[-2:] == [("cut", 50, 25), ("leave", 50, None)]
+    assert steps_of(pruned, "two")[-2:] == [("cut", 50, 25), ("leave", 50, None)]
     assert (pruned.value, plain.value, pruned.line[0]) == (25, 25, "one")
 
 
 @pytest.mark.parametrize("algorithm", ["minimax", "alphabeta", "negamax"])
 def test_6_rock_paper_scissors(algorithm: str) -> None:
-    """Every first sign is worth -1, or with private utilities scissors -20; rock is played.
+    """Every first move is worth -1, except scissors with private utilities: -20. Rock is played.
 
     The game has thirteen states.
     """
@@ -244,33 +245,33 @@ def test_7_final_states() -> None:
 
 
 def test_8_evaluation() -> None:
-    """Counting gives 3 - 2 = 1; weights 10, 9, 3 make K, B, B against K, Q 16 - 19 = -3."""
+    """K, B, B against K, Q counts 3 - 2 = 1; with weights 10, 9, 3 it is 16 - 19 = -3."""
     weights = {"king": 10, "queen": 9, "bishop": 3}
     assert weigh({"king": 1, "bishop": 2}, weights) == 16
     assert weigh({"king": 1, "queen": 1}, weights) == 19
-    counted, weighted, by_lot, stones = traces("evaluation")
+    counted, weighted, by_seed, stones = traces("evaluation")
     assert [value_of(counted, move) for move in "ABC"] == [1, 1, -1]
     assert [value_of(weighted, move) for move in "ABC"] == [1, -3, 5]
     assert (counted.line, weighted.line) == (("A",), ("C",))
-    assert len({value_of(by_lot, move) for move in "ABC"}) == 3
+    assert len({value_of(by_seed, move) for move in "ABC"}) == 3
     assert set(stones.nodes.value) == {1}
 
 
 def reachable(start: Position) -> Iterator[Position]:
     """Yields each reachable position once."""
-    found, stack = {start.text()}, [start]
+    known, stack = {start.text()}, [start]
     while stack:
         position = stack.pop()
         yield position
         for move in position.moves():
             after = position.play(move)
-            if after.text() not in found:
-                found.add(after.text())
+            if after.text() not in known:
+                known.add(after.text())
                 stack.append(after)
 
 
 def test_9_tic_tac_toe() -> None:
-    """Tic-tac-toe has 5,478 reachable positions, fewer than 3 to the 9th, and is a draw."""
+    """Tic-tac-toe has 5,478 reachable positions, and its value is a draw."""
     start = load_game("tic-tac-toe").start()
     assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
     plan = Plan("alphabeta", evaluator="zero")
@@ -279,7 +280,7 @@ def test_9_tic_tac_toe() -> None:
     assert (trace.counts.nodes, trace.truncated) == (18_297, False)
 
 
-def test_9_the_lesson_is_small_enough_to_look_at() -> None:
+def test_9_the_lesson_is_small() -> None:
     """With six empty cells the search takes 82 nodes, and the gzipped trace less than 1.7 kB."""
     import gzip
 
@@ -290,9 +291,9 @@ def test_9_the_lesson_is_small_enough_to_look_at() -> None:
 
 
 def test_10_knuth_and_moore() -> None:
-    """Best first, a tree with three moves and four plies takes 9 + 9 - 1 of its 81 leaves.
+    """In the best order alpha-beta visits 9 + 9 - 1 of the 81 leaves of a tree of four plies.
 
-    The other orders take more.
+    In the other orders it visits more.
     """
     best, plain, worst = traces("move-order")
     assert [trace.counts.minimum_leaves for trace in (best, plain, worst)] == [17, 17, 17]
@@ -305,15 +306,15 @@ def test_10_knuth_and_moore() -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_every_lesson_can_be_read(name: str) -> None:
-    """A lesson has a title, a page, hints, and traces that survive JSON and fit into 80 columns."""
+def test_every_lesson_is_complete(name: str) -> None:
+    """A lesson has a title, a page, hints, and traces that survive JSON and fit 80 columns."""
     lesson = load_lesson(name)
     assert lesson.title
     assert len(lesson.page) > 200
     assert lesson.look_for
     for run in lesson.runs:
         trace = perform(run)
-        assert seen(trace)[0]
+        assert visited_and_skipped(trace)[0]
         text = format_trace(trace)
         assert max(map(len, text.splitlines())) <= 80
         root = root_of(run.subject, run.plan.ends)
@@ -321,7 +322,7 @@ def test_every_lesson_can_be_read(name: str) -> None:
 
 
 def test_unknown_lessons_are_refused() -> None:
-    """The error of an unknown lesson lists the lessons; every evaluator has its scale."""
+    """The error for an unknown lesson lists the lessons; weights do not change a scale."""
     with pytest.raises(UnknownName, match="four-level-tree"):
         load_lesson("five-level-tree")
     assert scale_of("material:king=3") == scale_of("material")
