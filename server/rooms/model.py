@@ -1,6 +1,6 @@
 """The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -43,6 +43,20 @@ class Actor:
 
     identity: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The circumstances of a command: who gives it, when, and where new ids come from.
+
+    `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
+    ms since 1970.
+    """
+
+    actor: Actor
+    now_ms: int
+    received_ms: int
+    new_id: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import structlog
 
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.store.base import DaySpan, RoomHead, StoredEvent, batched, day_of
+from server.rooms.model import Room
+from server.store.base import DaySpan, RoomHead, batched, day_of
 
 log = structlog.get_logger()
 
@@ -21,25 +22,21 @@ GUEST_DAYS = 30
 ROOM_DAYS = 7
 #: Rows of each table in one step of the scan.
 PAGE = 500
-#: The first bytes of the log entry of a `started` event.
-STARTED = b'{"kind":"started"'
 #: Time between two steps of the scan, in seconds: a day covers 720,000 rows of each table.
 EXPIRY_STEP_S = 60.0
 
 
-async def mark_opened(
-    ports: Ports, room: str, head: RoomHead, events: Sequence[StoredEvent]
-) -> bool:
+async def mark_opened(ports: Ports, room: Room, head: RoomHead) -> bool:
     """Records that a room was opened today, unless it has had a match and so never expires.
 
     Returns False if the room has been deleted since it was read.
     """
-    if any(event.body.startswith(STARTED) for event in events):
+    if room.match is not None:
         return True
     today = day_of(ports.now_ms())
     if head.seen_day is not None and head.seen_day >= today:
         return True
-    return bool(await ports.store.mark_rooms_seen([room], today))
+    return bool(await ports.store.mark_rooms_seen([room.id], today))
 
 
 async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:

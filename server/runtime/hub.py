@@ -27,6 +27,7 @@ from server.runtime.expiry import EXPIRY_STEP_S, Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.projections import log_entry, projections
 from server.runtime.requests import Request, Resync, TakeOver
+from server.runtime.room_machine import RoomMachine
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent, StoreError
 
@@ -77,6 +78,7 @@ class Hub:
         self._frequent_until_s = 0.0
         self._sweeps = 0
         self._expiry = Expiry(ports)
+        self._machine = RoomMachine(ports)
         #: The rooms of which messages may be lost; None: all rooms.
         self._gap_rooms: set[str] | None = set()
         self._gap_noticed = asyncio.Event()
@@ -234,7 +236,9 @@ class Hub:
         if room_id not in self.limits.room_slots:
             self._make_place(address)
             self.limits.room_slots.take(room_id, address)
-        runner = RoomRunner(room_id, self.ports, self._spawn, self.lobby.on_room_changed, room)
+        runner = RoomRunner(
+            room_id, self.ports, self._machine, self._spawn, self.lobby.on_room_changed, room
+        )
         self._runners[room_id] = runner
         self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
         return runner

@@ -15,25 +15,26 @@ import structlog
 
 from server.ports import Ports
 from server.protocol.codes import Code
-from server.rooms.model import CommandRejected, Moment
+from server.rooms.model import Actor, CommandRejected, Moment
 from server.store.base import (
     Append,
     CommandKey,
     Conflict,
     Duplicate,
     Projection,
+    RoomHead,
     StoredEvent,
 )
 
 log = structlog.get_logger()
 
-#: Retries after losing the compare-and-set on the head.
+#: Attempts to commit a command, in case other nodes win the compare-and-set on the head.
 TRIES = 5
 
-#: Command keys that a log remembers. The store has them all.
-KEYS = 256
+#: Newest command keys that a log remembers. The store has all of them.
+MAX_KEYS = 256
 
-#: Newest entries that are kept in memory for clients that reconnect. The store has them all.
+#: Newest entries that a log keeps for clients that reconnect. The store has all of them.
 TAIL = 64
 
 #: Events in one page read from the store.
@@ -62,7 +63,7 @@ class HasId(Protocol):
 
 
 S = TypeVar("S", bound=State)
-C = TypeVar("C", bound=HasId)
+C = TypeVar("C", bound=HasId, contravariant=True)
 E = TypeVar("E")
 
 
@@ -217,8 +218,11 @@ class EventLog(Generic[S, C, E]):
 
     # --- reading ---
 
-    async def load(self) -> None:
-        """Reads the whole log. Raises LogMissing when there is none, StoreError when it fails."""
+    async def load(self) -> RoomHead:
+        """Reads the whole log and returns its head.
+
+        Raises LogMissing when there is none, and StoreError when the store fails.
+        """
         head = await self._ports.store.head(self.log_id)
         if head is None:
             raise LogMissing(self.log_id)
@@ -227,9 +231,12 @@ class EventLog(Generic[S, C, E]):
             stored += page
             if len(page) < PAGE:
                 break
+        if not stored:  # deleted since the head was read
+            raise LogMissing(self.log_id)
         self._state, _ = self._fold(None, stored)
         self._keep(stored)
         self.is_responsible = head.node == self._ports.node
+        return head
 
     async def catch_up(self) -> None:
         """Reads, applies and hands on the events that the store has and this node has not seen.
@@ -294,20 +301,21 @@ class EventLog(Generic[S, C, E]):
     # --- deciding ---
 
     async def execute(
-        self, command: C, moment: Moment, attachment: bytes | None = None
+        self, actor: Actor, command: C, received_ms: int, attachment: bytes | None = None
     ) -> Outcome:
         """Carries out a command once for each identity and id, and returns its outcome.
 
         `attachment` goes to the projections. Raises StoreError when the store fails; the command
         may or may not be committed then.
         """
-        key = CommandKey(moment.actor.identity, command.id)
+        key = CommandKey(actor.identity, command.id)
         was_checked = False
         for _ in range(TRIES):
             if key in self._keys:
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
+                moment = Moment(actor, self._ports.now_ms(), received_ms, self._ports.new_id)
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:
                 if not was_checked and await self._was_behind(key):
@@ -328,16 +336,8 @@ class EventLog(Generic[S, C, E]):
         return Rejected(Code.ROOM_BUSY, "too many others were faster; send it again")
 
     def _rejected(self, command: C, rejection: CommandRejected) -> Rejected:
-        fault = rejection.__cause__ if rejection.code is Code.GAME_FAULT else None
-        if fault is not None:
-            self._ports.metrics.faults += 1
-            log.error(
-                "game fault", room=self.log_id, command=command.id, fault=str(fault),
-                exc_info=fault,
-            )  # fmt: skip
-        else:
-            self._ports.metrics.rejected += 1
-            log.debug("refused", room=self.log_id, command=command.id, code=rejection.code)
+        self._ports.metrics.rejected += rejection.code is not Code.GAME_FAULT
+        log.debug("refused", room=self.log_id, command=command.id, code=rejection.code)
         return Rejected(rejection.code, rejection.message)
 
     async def _was_behind(self, key: CommandKey) -> bool:
@@ -390,5 +390,5 @@ class EventLog(Generic[S, C, E]):
     def _remember(self, key: CommandKey, v: int) -> None:
         """Remembers the version at which a command was committed."""
         self._keys[key] = v
-        if len(self._keys) > KEYS:
+        if len(self._keys) > MAX_KEYS:
             del self._keys[next(iter(self._keys))]

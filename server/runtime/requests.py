@@ -22,6 +22,8 @@ class Request(Struct, frozen=True):
     command: Command | wire.Join | wire.Leave
     follower: Follower | None = None
     thought: bytes | None = None
+    #: The time at which it arrived at this node, in ms since 1970; 0 for the server's own commands.
+    received_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from hypothesis.stateful import run_state_machine_as_test
 from engine.game import LOST, ONGOING, WON, Game
 from engine.rules.registry import load_game
 from engine.search.job import Job
-from server.bus.base import EventsAppended
 from server.net import session as session_module
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, format_message
@@ -24,9 +23,12 @@ from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Match, Room
 from server.rooms.views import description
 from server.runtime import room_runner as runner_module
+from server.runtime.ai_seat import AiSeat
+from server.runtime.feed import Feed
+from server.runtime.log import Cause, EventLog
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
-from server.store.base import Append, CommandKey, StoredEvent
+from server.store.base import Append, StoredEvent
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
@@ -69,18 +71,16 @@ class StoreWithoutCompareAndSet(FaultyStore):
 
 def ack_before_commit(patch: Patch) -> FakeServer:
     acked: set[str] = set()
-    real = RoomRunner._append
+    real = RoomRunner._before_append
 
-    async def early(
-        self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request
-    ) -> None:
-        if request.follower is not None:
-            ack = wire.Ack(request.command.id, self._loaded.v + len(events))
+    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
+        request = self._serving
+        if request is not None and request.follower is not None:
+            ack = wire.Ack(request.command.id, self._log.state.v + len(events))
             acked.add(ack.id)
             request.follower.send(text_frame(format_message(ack)))
-        await real(
-            self, events, key, Request(request.actor, request.command, None, request.thought)
-        )
+            self._serving = Request(request.actor, request.command, None, request.thought)
+        await real(self, events)
 
     def silent(item: object, code: Code, message: str) -> None:
         if not (isinstance(item, Request) and item.command.id in acked):
@@ -88,31 +88,29 @@ def ack_before_commit(patch: Patch) -> FakeServer:
 
     # A client that repeats a command after such an ack may get no answer.
     patch.setattr(load, "WAIT_S", 0.4)
-    patch.setattr(RoomRunner, "_append", early)
+    patch.setattr(RoomRunner, "_before_append", early)
     patch.setattr(runner_module, "refuse", silent)
     return FakeServer(store=UnreliableStore(7, 0.03, after=False))
 
 
 def shown_before_commit(patch: Patch) -> FakeServer:
-    real = RoomRunner._append
+    real = RoomRunner._before_append
 
-    async def early(
-        self: RoomRunner, events: list[wire.RoomEvent], key: CommandKey, request: Request
-    ) -> None:
+    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
         entries = [
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
-            for v, event in enumerate(events, self._loaded.v + 1)
+            for v, event in enumerate(events, self._log.state.v + 1)
         ]
         for follower, _ in self._followers:
-            follower.send(self._event_frames(entries, is_player=False))
-        await real(self, events, key, request)
+            follower.send(self._feed._event_frames(entries, is_player=False))
+        await real(self, events)
 
-    patch.setattr(RoomRunner, "_append", early)
+    patch.setattr(RoomRunner, "_before_append", early)
     return FakeServer(store=UnreliableStore(7, 0.03, after=False))
 
 
 def lost_dedupe(patch: Patch) -> FakeServer:
-    patch.setattr(RoomRunner, "_remember", lambda *_: None)
+    patch.setattr(EventLog, "_remember", lambda *_: None)
     return FakeServer(store=StoreWithoutKeys())
 
 
@@ -154,50 +152,47 @@ def spectator_can_move(patch: Patch) -> FakeServer:
 
 
 def gap_in_v(patch: Patch) -> FakeServer:
-    real = RoomRunner._event_frames
+    real = Feed._event_frames
 
-    def skip_some(self: RoomRunner, events: Sequence[StoredEvent], player: bool) -> bytes:
+    def skip_some(self: Feed, events: Sequence[StoredEvent], player: bool) -> bytes:
         return real(self, [event for event in events if event.v % 11], player)
 
-    patch.setattr(RoomRunner, "_event_frames", skip_some)
+    patch.setattr(Feed, "_event_frames", skip_some)
     return FakeServer()
 
 
 def gap_of_the_bus_is_ignored(patch: Patch) -> FakeServer:
     """A node applies another node's event even if events before it are missing."""
 
-    async def accept_any(self: RoomRunner, appended: EventsAppended) -> None:
-        if appended.events[-1].v > self._loaded.v:
-            self._apply(list(appended.events))
-            self._send_events(list(appended.events))
+    async def accept_any(self: EventLog[Any, Any, Any], entries: Sequence[StoredEvent]) -> None:
+        if entries[-1].v > self.state.v:
+            self._take(list(entries), Cause.RECEIVED, is_responsible=False)
 
-    patch.setattr(RoomRunner, "_on_events_appended", accept_any)
+    patch.setattr(EventLog, "receive", accept_any)
     return FakeServer()
 
 
 def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
     """Obsolete searches are not cancelled, and their answers are played."""
-    real = RoomRunner._update_search
+    real = AiSeat.update
 
-    def forget_search(self: RoomRunner) -> None:
-        self._ai_task = None
-        real(self)
+    def forget_search(self: AiSeat, room: Room, is_responsible: bool) -> None:
+        self._turn_task = None
+        real(self, room, is_responsible)
 
     async def slow(job: Job) -> str:
         await asyncio.sleep(0.05)
         return await first_legal(job)
 
     any_ai_answer_is_accepted(patch)
-    patch.setattr(RoomRunner, "_update_search", forget_search)
+    patch.setattr(AiSeat, "update", forget_search)
     patch.setattr(test_two_nodes, "slow_first_legal", slow)
     return FakeServer()
 
 
 def hidden_event_leaked(patch: Patch) -> FakeServer:
-    real = RoomRunner._event_frames
-    patch.setattr(
-        RoomRunner, "_event_frames", lambda self, events, player: real(self, events, False)
-    )
+    real = Feed._event_frames
+    patch.setattr(Feed, "_event_frames", lambda self, events, player: real(self, events, False))
     return FakeServer()
 
 
@@ -269,7 +264,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
     real = RoomRunner._join
 
     async def stale(self: RoomRunner, join: wire.Join, follower: Any) -> None:
-        if join.since % 3 or not 3 < join.since <= self._loaded.v:
+        if join.since % 3 or not 3 < join.since <= self._log.state.v:
             await real(self, join, follower)
             return
         ack = wire.Ack(join.id, None)
@@ -277,7 +272,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
             room=self.room_id,
             v=join.since - 1,
             epoch=self._ports.store.epoch,
-            description=description(self._loaded),
+            description=description(self._log.state),
         )
         follower.send(text_frame(format_message(ack)) + text_frame(format_message(joined)))
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from server.net import session as session_module
-from server.runtime import room_runner as runner_module
+from server.runtime import log as log_module
 from server.runtime.hub import Hub
+from server.runtime.log import EventLog
 from server.runtime.requests import Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
 from server.store import memory
@@ -58,15 +59,15 @@ def failed_comparisons_are_not_repeated(patch: Patch) -> None:
 
 
 def discovered_events_are_not_published(patch: Patch) -> None:
-    real = RoomRunner._catch_up
+    real = EventLog.catch_up
 
-    async def catch_up_without_bus(self: RoomRunner) -> None:
+    async def catch_up_without_bus(self: EventLog[Any, Any, Any]) -> None:
         bus: Any = self._ports.bus
         bus.cut = True
         await real(self)
         bus.cut = False
 
-    patch.setattr(RoomRunner, "_catch_up", catch_up_without_bus)
+    patch.setattr(EventLog, "catch_up", catch_up_without_bus)
 
 
 def an_open_room_is_not_taken_over(patch: Patch) -> None:
@@ -88,7 +89,7 @@ def a_takeover_only_resyncs(patch: Patch) -> None:
 
 
 def events_have_the_time_of_the_clock(patch: Patch) -> None:
-    patch.setattr(runner_module, "max", first_of, raising=False)
+    patch.setattr(log_module, "max", first_of, raising=False)
 
 
 def wake_ups_depend_on_the_clock(patch: Patch) -> None:

@@ -16,8 +16,8 @@ from server.net.session import Session, Sessions
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.model import Room
-from server.runtime import expiry
 from server.runtime import hub as hub_module
+from server.runtime import room_runner
 from server.runtime.expiry import Expiry
 from server.runtime.hub import Hub
 from server.store.memory import MemoryStore
@@ -109,7 +109,10 @@ def chat_has_one_limit_for_all(patch: Patch) -> None:
 
 
 def opened_rooms_are_not_marked(patch: Patch) -> None:
-    patch.setattr(expiry, "STARTED", b"")
+    async def keep(*_: object) -> bool:
+        return True
+
+    patch.setattr(room_runner, "mark_opened", keep)
 
 
 def open_rooms_are_not_marked(patch: Patch) -> None:

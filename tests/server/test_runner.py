@@ -4,7 +4,8 @@ import asyncio
 
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.runtime.room_runner import MAILBOX_CAPACITY, MAX_KEYS, TAIL
+from server.runtime.log import MAX_KEYS, TAIL
+from server.runtime.room_runner import MAILBOX_CAPACITY
 from tests.support.fake_server import Client, FakeServer, settle, virtual
 from tests.support.two_players import OPEN, playing
 
@@ -219,5 +220,5 @@ async def test_memory_of_a_room_is_bounded() -> None:
             await ada.ack(ada.chat(room, f"line {number}"))
         runner = hub.runner(room)
         assert runner is not None
-        assert len(runner._keys) <= MAX_KEYS
-        assert len(runner._tail) <= 2 * TAIL
+        assert len(runner._log._keys) <= MAX_KEYS
+        assert len(runner._log._tail) <= 2 * TAIL

@@ -9,7 +9,8 @@ from server.bus.base import Ephemeral, PresenceReport
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.hub import Hub
-from server.runtime.room_runner import RESUME_LIMIT, TAIL
+from server.runtime.log import TAIL
+from server.runtime.room_runner import RESUME_LIMIT
 from tests.support.fake_server import Client, FakeServer, settle, virtual
 from tests.support.two_players import OPEN, playing
 

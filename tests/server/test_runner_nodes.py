@@ -8,7 +8,7 @@ import pytest
 from engine.rules.registry import load_game
 from server.bus.base import EventsAppended
 from server.protocol.codes import Code
-from server.runtime import room_runner as runner_module
+from server.runtime import room_machine as machine_module
 from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
@@ -236,7 +236,7 @@ async def test_an_unexpected_exception_fails_one_command(monkeypatch: pytest.Mon
     """An unexpected exception fails one command with server.fault; the room continues."""
     async with playing() as (_, _, room, ada, ben):
         with monkeypatch.context() as patch:
-            patch.setattr(runner_module, "projections", raises)
+            patch.setattr(machine_module, "projections", raises)
             assert await ada.refused(ada.move(room, 0, "b2", key="m")) == Code.SERVER_FAULT
         ada.messages.clear()
         assert await ada.ack(ada.move(room, 0, "b2", key="m")) == 5

@@ -1,0 +1,175 @@
+"""What the server does in a room of its own accord: AI moves, AI answers, forced passes."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from server.ports import Ports, Spawn
+from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, AiReply, ForcedPass, Room
+from server.runtime.feed import Feed
+from server.runtime.requests import Request
+from server.seats import ai
+from server.store.base import StoreError
+
+log = structlog.get_logger()
+
+#: The actor of an AI seat's commands.
+AI = Actor(AI_IDENTITY, "AI")
+#: The actor of the server's other commands.
+SERVER = Actor(AI_IDENTITY, "server")
+
+
+class AiSeat:
+    """Keeps the task running that the room owes: a search, a forced pass, a reply to an offer.
+
+    `submit` puts the resulting command into the room's mailbox. `on_store_failure` is called when
+    the store failed; then `update` must be called again later.
+    """
+
+    __slots__ = (
+        "_feed",
+        "_on_store_failure",
+        "_ports",
+        "_readiness_task",
+        "_reply_task",
+        "_spawn",
+        "_submit",
+        "_turn_task",
+    )
+
+    def __init__(
+        self,
+        ports: Ports,
+        spawn: Spawn,
+        feed: Feed,
+        submit: Callable[[Request], None],
+        on_store_failure: Callable[[], None],
+    ) -> None:
+        self._ports = ports
+        self._spawn = spawn
+        self._feed = feed
+        self._submit = submit
+        self._on_store_failure = on_store_failure
+        #: The key and the task of the search or forced pass.
+        self._turn_task: tuple[str, asyncio.Task[None]] | None = None
+        #: The key and the task of the reply to an offer of a draw.
+        self._reply_task: tuple[str, asyncio.Task[None]] | None = None
+        self._readiness_task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a search, a pass or a reply is under way."""
+        return self._turn_task is not None or self._reply_task is not None
+
+    def update(self, room: Room, is_responsible: bool) -> None:
+        """Starts the task that is due in the room; cancels one that is no longer due.
+
+        Only the responsible node has tasks.
+        """
+        self._update_turn(room, is_responsible)
+        self._update_reply(room, is_responsible)
+
+    def on_command(self, command: object) -> None:
+        """Notes that the command of a task is being served: the task is over."""
+        match command:
+            case AiMove() | AiFailure() | ForcedPass() if self._turn_task is not None:
+                prefix = ai.search_key_prefix(command.match, command.digest)
+                if self._turn_task[0].startswith(prefix):
+                    self._turn_task = None
+            case AiReply():
+                self._reply_task = None
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Cancels all tasks."""
+        for keyed in (self._turn_task, self._reply_task):
+            if keyed is not None:
+                keyed[1].cancel()
+        if self._readiness_task is not None:
+            self._readiness_task.cancel()
+
+    # --- the turn ---
+
+    def _update_turn(self, room: Room, is_responsible: bool) -> None:
+        seat = room.ai_to_move() if is_responsible else None
+        forced_pass = room.forced_pass() if is_responsible else None
+        match = room.match if seat is not None or forced_pass is not None else None
+        due_key = (
+            None if match is None else f"{ai.search_key_prefix(match.id, match.digest)}{match.ply}"
+        )
+        if self._turn_task is not None and self._turn_task[0] != due_key:
+            self._turn_task[1].cancel()
+            self._turn_task = None
+        if self._turn_task is not None or due_key is None:
+            return
+        if forced_pass is not None:
+            work = self._spawn(self._play_pass(room, forced_pass), f"pass {room.id}")
+        else:
+            assert seat is not None, "a pass or a search is due"
+            work = self._spawn(self._find_move(room, seat), f"ai {room.id}")
+        self._turn_task = due_key, work
+
+    async def _play_pass(self, room: Room, forced_pass: ForcedPass) -> None:
+        """Plays the forced pass after a pause in which people can see the position."""
+        pause_ms = self._ports.settings.forced_pass_ms
+        left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
+        if left_ms > 0:
+            await asyncio.sleep(min(left_ms, pause_ms) / 1000)
+        self._submit(Request(SERVER, forced_pass))
+
+    async def _find_move(self, room: Room, seat: int) -> None:
+        """Searches for the AI seat's move and submits its command."""
+        assert room.match is not None, "an AI moves in a match"
+        was_uncompiled = self._ports.engines.warm_percent(room.game_id) < 100
+        command: AiMove | AiFailure
+        try:
+            command, thought = await ai.find_move(
+                self._ports, room, room.match, seat, self._feed.send_ephemeral
+            )
+        except Exception:
+            log.exception("AI seat failed", room=room.id, game=room.game_id)
+            key = ai.command_id(room.match, room.v)
+            command = AiFailure(key, room.match.id, seat, room.match.digest, "its engine failed")
+            thought = None
+        if isinstance(command, AiFailure):
+            log.error("AI gives no move", room=room.id, game=room.game_id, reason=command.reason)
+        self._submit(Request(AI, command, None, thought))
+        was_uncompiled = was_uncompiled or b'"ready":' in self._feed.thinking_frame
+        if self._readiness_task is not None:
+            # The readiness task has not yet sent its last frame.
+            was_uncompiled = was_uncompiled or not self._readiness_task.done()
+            self._readiness_task.cancel()
+        if was_uncompiled:
+            reports = ai.report_readiness(
+                self._ports, room, room.match, seat, self._feed.send_ephemeral
+            )
+            self._readiness_task = self._spawn(reports, f"readiness {room.id}")
+
+    # --- the reply to an offer of a draw ---
+
+    def _update_reply(self, room: Room, is_responsible: bool) -> None:
+        seat = room.ai_to_answer_draw() if is_responsible else None
+        due_key = None
+        if seat is not None and room.match is not None:
+            due_key = f"{ai.search_key_prefix(room.match.id, room.match.digest)}{seat}"
+        if self._reply_task is not None and self._reply_task[0] != due_key:
+            self._reply_task[1].cancel()
+            self._reply_task = None
+        if self._reply_task is None and due_key is not None and seat is not None:
+            work = self._spawn(self._answer_draw_offer(room, seat), f"draw {room.id}")
+            self._reply_task = due_key, work
+
+    async def _answer_draw_offer(self, room: Room, seat: int) -> None:
+        """Answers an offer of a draw, using the analysis of the AI's last move."""
+        assert room.match is not None, "a draw is offered in a match"
+        try:
+            thoughts = await self._ports.store.thoughts(room.match.id)
+        except StoreError as error:
+            log.warning("store unavailable", room=room.id, error=str(error))
+            self._reply_task = None
+            self._on_store_failure()
+            return
+        command = ai.answer_draw_offer(room, room.match, seat, thoughts)
+        self._submit(Request(AI, command))

@@ -1,0 +1,71 @@
+"""The rule book of the rooms as the machine of an `EventLog`."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from engine.game import GameFault
+from server.ports import Ports
+from server.protocol import messages as wire
+from server.protocol.codec import parse_event_body
+from server.protocol.codes import Code
+from server.rooms import chat, rules
+from server.rooms.model import AiMove, Command, CommandRejected, Moment, Room
+from server.runtime.projections import log_entry, projections
+from server.store.base import Projection, StoredEvent
+
+log = structlog.get_logger()
+
+
+class RoomMachine:
+    """See `server.runtime.log.Machine`. All rooms of a node share one."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def parse(self, body: bytes) -> wire.RoomEvent:
+        return parse_event_body(body)
+
+    def first(self, log_id: str, event: wire.RoomEvent, at_ms: int) -> Room:
+        return rules.initial_room(log_id, event, at_ms, self._ports.find_game)
+
+    def evolve(self, state: Room, event: wire.RoomEvent, at_ms: int) -> Room:
+        return rules.evolve(state, event, at_ms)
+
+    def decide(self, state: Room, command: Command, moment: Moment) -> list[wire.RoomEvent]:
+        """The events of a command. An AI move that the rules refuse ends the match instead."""
+        if isinstance(command, wire.Chat):
+            settings = self._ports.settings
+            limits = settings.limit_chat, settings.limit_chat_room
+            chat.check_pace(state, moment.actor.identity, moment.now_ms, *limits)
+        try:
+            return rules.decide(state, moment.actor, command, moment.new_id)
+        except CommandRejected as rejection:
+            is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
+            if not (isinstance(command, AiMove) and is_illegal):
+                raise
+            log.error("AI answered an illegal move", room=state.id, game=state.game_id)
+            failure = command.to_failure("its engine answered a move that is not legal")
+        except GameFault as fault:
+            self._ports.metrics.faults += 1
+            log.error(
+                "game fault", room=state.id, command=command.id, game=state.game_id,
+                fault=str(fault), exc_info=True,
+            )  # fmt: skip
+            if not isinstance(command, AiMove):
+                raise CommandRejected(
+                    Code.GAME_FAULT, "the rules of this game failed on that command"
+                ) from fault
+            failure = command.to_failure("the rules of this game failed on its move")
+        return rules.decide(state, moment.actor, failure, moment.new_id)
+
+    def entry(self, state: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+        return log_entry(state, event, at_ms)
+
+    def projections(
+        self, state: Room, events: Sequence[wire.RoomEvent], attachment: bytes | None
+    ) -> tuple[Projection, ...]:
+        return projections(state, events, attachment)
+
+    def next_deadline_ms(self, state: Room) -> int | None:
+        return state.due_ms()
