@@ -71,7 +71,7 @@ def solver_of(game: Game) -> Solver:
     return load_solver(game) or SearchSolver(game)
 
 
-def timed(solver: Solver, seconds: float) -> Timer:
+def timer_for(solver: Solver, seconds: float) -> Timer:
     """Returns a timer that stops the solver after this many seconds."""
     return lambda: expiring(solver.expire, seconds)
 
@@ -110,7 +110,7 @@ def solve_suite(
     from engine.search.driver import Control
 
     positions = [problem.position for problem in problems.values()]
-    timer = timed(solver, seconds * len(positions))
+    timer = timer_for(solver, seconds * len(positions))
     batch = solver.solve_batch(positions, limit, Control(), timer=timer)
     scored = list(zip(problems.items(), batch.scores, strict=True))
     return Suite(
@@ -253,7 +253,9 @@ def parse_arguments(line: list[str] | None) -> argparse.Namespace:
     )
     for name, tasks in TASKS_OF_ARGUMENT.items():
         if getattr(args, name) is not None and task not in tasks:
-            built.error(f"argument --{name}: not with --{task.replace('_', '-')}")
+            wrong_task = f"not with --{task.replace('_', '-')}"
+            only_task = f"only with --{tasks[0].replace('_', '-')}"
+            built.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
     args.option = dict(args.option or ())
     args.seconds = args.seconds or DEFAULT_SECONDS
     return args
@@ -329,7 +331,7 @@ def show_progress(done: int, total: int) -> None:
 
 
 def show_line(text: str) -> None:
-    """Overwrites the last line of the terminal; writes nothing if stderr is no terminal."""
+    """Overwrites the last line of the terminal; writes nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
@@ -348,7 +350,7 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
     else:
         position = solver.game.start(args.option)
     limit = Limit(nodes=args.nodes)
-    solution = solver.solve(position, limit, Control(), timer=timed(solver, args.seconds))
+    solution = solver.solve(position, limit, Control(), timer=timer_for(solver, args.seconds))
     if solution is None:
         print(f"solve: {explain_failure(solver, position, args)}", file=sys.stderr)
         return 1

@@ -22,7 +22,7 @@ from engine.match.uci import UciPlayer
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
-from engine.solve import read_suite, solver_of, timed
+from engine.solve import read_suite, solver_of, timer_for
 from engine.solvers.base import Problem, ProblemError, Solver, TableSolver
 
 
@@ -171,7 +171,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
             [problem.position for problem in chosen],
             Limit(),
             Control(),
-            timer=timed(solver, seconds * len(chosen)),
+            timer=timer_for(solver, seconds * len(chosen)),
         )
         laps.append(time.process_time() - begun)
         if None in batch.scores:

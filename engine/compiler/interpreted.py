@@ -2,7 +2,7 @@
 
 `interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine
 code: it copies the functions of a template (the kernel, by default) and puts a game's rules in
-place of the stand-ins. The source is the same, so the search visits the same nodes and returns the
+place of the stubs. The source is the same, so the search visits the same nodes and returns the
 same score and move, about a thousand times slower. A game is played this way until its machine code
 is compiled. This module does not import numba.
 """
@@ -23,9 +23,9 @@ from engine.rules.parts import names_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
-#: The required hooks, which replace the stand-ins as in `engine.compiler.native`.
+#: The required hooks, which replace the stubs as in `engine.compiler.native`.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-#: The optional hooks, which replace the stand-ins where a game has them.
+#: The optional hooks, which replace the stubs where a game has them.
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
     "pass_turn", "probe", "evasions",
@@ -126,8 +126,8 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 
 def _check_unchanged(game: Game) -> None:
     """Raises RulesChanged if the files changed between reading the rules and reading the data."""
-    if isinstance(game.module, ModuleType) and (found := rules_digest(game.module)) != game.digest:
+    if isinstance(game.module, ModuleType) and (digest := rules_digest(game.module)) != game.digest:
         raise RulesChanged(
             f"the files of {game.id} have changed since they were loaded: "
-            f"{game.digest} became {found}"
+            f"{game.digest} became {digest}"
         )

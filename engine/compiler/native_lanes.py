@@ -116,7 +116,7 @@ def _load(typing_context, pointer, index):
 
 
 @intrinsic
-def _filled(typing_context, x):
+def _nonzero(typing_context, x):
     def generate(context, builder, signature, arguments):
         return builder.sext(
             builder.icmp_unsigned("!=", arguments[0], _constant(0, 0, 0, 0)), _VECTOR
@@ -136,7 +136,7 @@ def _leading_zeros(typing_context, x):
 
 
 @intrinsic
-def _joined(typing_context, x):
+def _or_of_lanes(typing_context, x):
     def generate(context, builder, signature, arguments):
         kind = ir.FunctionType(_I64, [_VECTOR])
         reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.or.v4i64")
@@ -167,9 +167,9 @@ def _lanes_at(memory, index):
     )
 
 
-@overload(plain.filled)
-def _filled_lanes(x):
-    return (lambda x: _filled(x)) if x == LANES else None
+@overload(plain.nonzero_mask)
+def _nonzero_mask(x):
+    return (lambda x: _nonzero(x)) if x == LANES else None
 
 
 @overload(plain.leading_zeros)
@@ -177,6 +177,6 @@ def _leading_zeros_of(x):
     return (lambda x: _leading_zeros(x)) if x == LANES else None
 
 
-@overload(plain.joined)
-def _joined_lanes(x):
-    return (lambda x: _joined(x)) if x == LANES else None
+@overload(plain.reduce_or)
+def _reduce_or(x):
+    return (lambda x: _or_of_lanes(x)) if x == LANES else None

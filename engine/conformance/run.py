@@ -39,7 +39,9 @@ TRACEBACK_FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
 class RuleTimeout(BaseException):
-    """One call of a rule took too long. It is no Exception, so that no rule or check catches it."""
+    """One call of a rule took too long. It is not an Exception, so `except Exception` in a rule or
+    check does not catch it.
+    """
 
 
 class CallWatchdog:

@@ -41,12 +41,13 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 NAME = "gomoku"
 TITLE = "Gomoku"
 #: Words 0 to 3 hold the stones of the side to move, 4 to 7 those of the other side; bit = column +
-#: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 says that exactly
-#: five wins, bit 1 that the last stone has won, and from bit 8 stands the number of stones. Words 9
-#: to 11 hold counts of 16 bits each, which `play` updates. Word 9: the lines of five intersections
-#: with one, two, three and four stones of the side to move and none of the other side. Word 10: the
-#: same for the other side. Word 11: the lines of four intersections between two empty ones with two
-#: and three stones, of the side to move and then of the other side.
+#: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 is set if six or more
+#: in a row do not win, bit 1 if the last stone has won; the bits from 8 on hold the number of
+#: stones. Words 9 to 11 hold counts of 16 bits each, which `play` updates. Word 9 counts the lines
+#: of five intersections with one, two, three and four stones of the side to move and none of the
+#: other side; word 10 counts those of the other side. Word 11 counts the lines of four
+#: intersections between two empty ones that have two and three stones of the side to move, then
+#: those of the other side.
 WORDS = 12
 MAX_MOVES = 225
 LEVELS = 5

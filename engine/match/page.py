@@ -24,7 +24,7 @@ from engine.match.ladder import (
 from engine.match.log import read_log
 from engine.match.statistics import Summary, elo_of, expected_score, summarise
 from engine.rules.registry import game_ids, load_game
-from engine.search.levels import LADDER, TIME_MS, level_of
+from engine.search.levels import DEFAULT_LEVEL_TABLE, TIME_MS, level_of
 
 _TOP_TIME = f"{TIME_MS / 1000:g} s"
 _LOW, _HIGH = (f"{bound:.0%}" for bound in TARGET_SCORES)
@@ -119,7 +119,8 @@ def page(folder: Path = FOLDER) -> str:
     parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
     if others:
         rows = "\n".join(
-            f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER
+            f"| {nodes:,} | {margin} | {slip / 10:g} % |"
+            for nodes, margin, slip in DEFAULT_LEVEL_TABLE
         )
         parts.append(
             f"## Not measured yet\n\n{others}.\n\n"

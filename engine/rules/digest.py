@@ -1,5 +1,5 @@
-"""The digest of a game's rules: where digests are equal, so are the moves and the scores of the
-search.
+"""The digest of a game's rules: with equal digests, two processes generate the same moves and
+search to the same scores.
 
 Servers and workers compare digests before they work together, and compiled code is cached under its
 digest.

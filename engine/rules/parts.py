@@ -12,7 +12,7 @@ def files_of(module: ModuleType) -> tuple[ModuleType, ...]:
     return (*getattr(module, "PARTS", ()), module)
 
 
-def marked(names: dict[str, Any]) -> dict[str, FunctionType]:
+def marked_functions(names: dict[str, Any]) -> dict[str, FunctionType]:
     """Returns the functions among these names that are marked with @rule."""
     return {
         name: f for name, f in names.items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)
@@ -27,7 +27,7 @@ def names_of(module: ModuleType) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for file in files_of(module):
         names.update(vars(file))
-    for rule in marked(names).values():
+    for rule in marked_functions(names).values():
         for name in (rule.__name__, *rule.__code__.co_names):
             if name in names and rule.__globals__.get(name, names[name]) is not names[name]:
                 raise GameFault(

@@ -47,8 +47,11 @@ def load_game(game_id: str) -> Game:
     return Game(cast(Rules, module), rules_digest(module))
 
 
-def forget() -> None:
-    """Clears the registry, so that a test or tool can install a game while it runs."""
+def clear() -> None:
+    """Clears the registry, so that a test or tool can install a game while it runs.
+
+    The next `load_game` reads the rules files of other distributions again.
+    """
     for entry in _plugged_in().values():
         module = sys.modules.pop(entry.module, None)
         for part in files_of(module) if module else ():

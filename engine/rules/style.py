@@ -2,8 +2,8 @@
 the line and the fix.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
-(docs/tutorial/add-a-game.md). The check reads the source; of the
-imported module it inspects only the constants.
+(docs/tutorial/add-a-game.md). The check reads the source; of the imported module it inspects only
+the constants.
 """
 
 import ast

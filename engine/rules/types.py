@@ -338,7 +338,7 @@ class RuleTypes:
         self.variables = merge_paths([path for path in paths if path is not None])
 
     def check_loop(self, node: ast.While | ast.For) -> None:
-        """Checks the body three times: with words and numbers, the types are then final."""
+        """Checks the body three times, after which the types no longer change."""
         assert self.variables is not None, "unreachable code is not checked"
         is_endless = (
             isinstance(node, ast.While)
@@ -375,7 +375,7 @@ class RuleTypes:
         self.check_block(node.orelse)
 
     def current_variables(self) -> Variables | None:
-        """Returns the variables at this point; None in unreachable code."""
+        """Returns `variables`; a type checker does not narrow the result of a call."""
         return self.variables
 
     def check_return(self, node: ast.Return) -> None:
@@ -465,7 +465,7 @@ class RuleTypes:
         if isinstance(typ, Conflict):
             what = (
                 f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), "
-                "compiled a float"
+                "which compiles to a float"
             )
             self.report(
                 typ.int_line,
@@ -505,7 +505,7 @@ class RuleTypes:
         if WORD in kinds and kinds & {INT, BOOL}:
             number = left if a in (INT, BOOL) else right
             what = (
-                f"the number {ast.unparse(number)} next to a word makes the whole signed: "
+                f"the number {ast.unparse(number)} next to a word makes the expression signed: "
                 f"{ast.unparse(node)}"
             )
             self.report(line, what, self.mixed_fix(number))
@@ -568,7 +568,7 @@ class RuleTypes:
         self.infer(node.test)
         a, b = self.infer(node.body), self.infer(node.orelse)
         if {a, b} == {WORD, INT}:
-            what = f"a word or a number, compiled a float: {ast.unparse(node)}"
+            what = f"a word or a number, which compiles to a float: {ast.unparse(node)}"
             self.report(node.lineno, what, "give both arms one type: U(0) beside a word")
             return UNKNOWN
         return a if a == b else UNKNOWN
@@ -663,7 +663,7 @@ class RuleTypes:
                 return UNKNOWN
             return types[0] if types == [INT] else UNKNOWN
         if target in (min, max) and WORD in types and INT in types:
-            what = f"a word or a number, compiled a float: {ast.unparse(node)}"
+            what = f"a word or a number, which compiles to a float: {ast.unparse(node)}"
             self.report(node.lineno, what, MIXED_FIX)
             return UNKNOWN
         return common_type(tuple(types)) if target in (abs, min, max) else UNKNOWN

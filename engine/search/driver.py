@@ -45,9 +45,8 @@ SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 #: The ages that a table entry can hold: search numbers wrap around after this many.
 AGES = 64
-#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer.
-#: It is short
-#: because a solver reports no progress.
+#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer. It
+#: is short because a solver reports no progress.
 SOLVER_MS = 1000
 #: The share of that time after which a search takes over from a solver without a result.
 SOLVER_SHARE = 0.8
@@ -117,8 +116,8 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A running search for a companion thread: its time limit in seconds, a function that ends it,
-    and one that returns its progress.
+    """What a companion thread needs to watch a search: its time limit in seconds, a function that
+    ends it, and one that returns its progress.
     """
 
     seconds: float | None
@@ -126,6 +125,7 @@ class Running:
     live: Callable[[], Info | None]
 
 
+#: Returns the context in which a search runs, such as one that starts a companion thread.
 Watch = Callable[[Running], AbstractContextManager[None]]
 
 
@@ -384,10 +384,10 @@ def answer(
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
     is_short = not searcher.is_compiled and not plays_in_full(searcher.game, job)
-    is_alone = level.repeatable or not searcher.is_compiled
+    is_isolated = level.repeatable or not searcher.is_compiled
     limit = _limit(level.limit, time_ms, searcher.is_compiled, is_short)
     begun = clock()
-    solution = _solved(position, limit, searcher, control, watch)
+    solution = _solve(position, limit, searcher, control, watch)
     if solution is not None:
         solved = solved_info(position, solution)
         on_info(solved)
@@ -411,13 +411,13 @@ def answer(
     searcher.search(
         position,
         limit,
-        Table(SMALL_TABLE_BITS) if is_alone else table(),
+        Table(SMALL_TABLE_BITS) if is_isolated else table(),
         control,
         margin=level.margin,
         exact_depth=level.plain,
         # PROBE is off because not every worker has the endgame tables
-        features=searcher.features & ~PROBE if is_alone else searcher.features,
-        threads=1 if is_alone else threads,
+        features=searcher.features & ~PROBE if is_isolated else searcher.features,
+        threads=1 if is_isolated else threads,
         on_depth=report_depth,
         timer=lambda: watch(running),
         clock=clock,
@@ -441,14 +441,14 @@ def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool)
     return msgspec.structs.replace(limit, time_ms=min(times, default=None))
 
 
-def _solved(
+def _solve(
     position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch
 ) -> Solution | None:
     """The solution of the game's solver, or None if there is none in time."""
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
-    if _may_be_drawn_by_the_past(position):
+    if _may_draw_by_repetition(position):
         return None
     bounds = budget(limit)
     longest_ms = max(SOLVER_MS, position.game.rules.TOP_LEVEL_TIME_MS)
@@ -461,7 +461,7 @@ def _solved(
     return solver.solve(position, bounded, control, timer=lambda: watch(running))
 
 
-def _may_be_drawn_by_the_past(position: Position) -> bool:
+def _may_draw_by_repetition(position: Position) -> bool:
     """True if another occurrence of some past position would end the match.
 
     A solver ignores the history of the match; a search does not.

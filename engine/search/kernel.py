@@ -2,7 +2,7 @@
 null windows (principal variation search).
 
 The functions of this file and of PARTS are written once. `engine.compiler.native` compiles a copy
-of them for each game, with the game's functions and constants in place of the stand-ins in `hooks`.
+of them for each game, with the game's functions and constants in place of the stubs in `hooks`.
 They use 64-bit memory only (see `layout`), through inlined accessors (see `stack` and `tt`):
 
 - W, the work memory of one thread (`work_words`): counters, limits, principal variation, killer

@@ -49,7 +49,7 @@ MAX_HISTORY = 1 << 14
 MAX_HISTORY_BONUS = 1600
 #: The plies that a COMPLETE entry of the table counts when an entry is to be replaced.
 COMPLETE_PLIES = 4
-#: The quiescence nodes of the first depth, which nothing can stop; after them the static evaluation
-#: is returned. No built-in game comes near this number; a game whose `tactical` never ends would
+#: In the first depth, which nothing can stop, quiescence returns the static evaluation after this
+#: many nodes. No built-in game comes near this number; a game whose `tactical` never ends would
 #: otherwise never answer.
 QUIET_NODES = 20_000

@@ -93,12 +93,12 @@ class Expectimax:
             NO_LIMIT if nodes is None else words[expectimax.NODES] + nodes
         )
         state = tuple(int(word) for word in position.state)
-        found = self._native.function("expectimax")(
+        units = self._native.function("expectimax")(
             state, depth, ply, self._memory, control.memory, self._native.data
         )
         if control.cancelled:
             raise Cancelled
-        return None if words[expectimax.STOP] else Fraction(int(found), expectimax.UNIT)
+        return None if words[expectimax.STOP] else Fraction(int(units), expectimax.UNIT)
 
 
 @dataclass(frozen=True, slots=True)

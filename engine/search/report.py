@@ -64,7 +64,7 @@ def resolve(job: Job, game: Game) -> Position:
     except (GameError, GameFault) as error:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
     if job.digest and position.digest() != job.digest:
-        raise SearchFailed("the moves of the job lead to another position than it says")
+        raise SearchFailed("the moves of the job lead to a position with another digest")
     return position
 
 

@@ -109,7 +109,7 @@ class SearchSolver:
     def _search(
         self, position: Position, limit: Limit, control: Control, margin: int = 0
     ) -> Report:
-        assert self._table is not None, "cleared"
+        assert self._table is not None, "the caller has cleared it"
         return self._searcher.search(
             position,
             limit,

@@ -145,7 +145,7 @@ class EndgameSolver:
         words[last.GENERATION] = (int(words[last.GENERATION]) + 1) & 0xFF
 
     def _table_words(self) -> Any:
-        assert self._table is not None, "prepared"
+        assert self._table is not None, "prepare() has made it"
         return self._table.array
 
     def _find_result(

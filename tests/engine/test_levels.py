@@ -14,7 +14,16 @@ from engine.rules.registry import game_ids, load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
-from engine.search.levels import LADDER, SLIPS_OF, TIME_MS, TOP, Level, choose, level_from, level_of
+from engine.search.levels import (
+    DEFAULT_LEVEL_TABLE,
+    SLIPS_OF,
+    TIME_MS,
+    TOP,
+    Level,
+    choose,
+    level_from,
+    level_of,
+)
 
 Searchers = Callable[[str], Searcher]
 
@@ -56,7 +65,7 @@ def test_ladder(levels: int) -> None:
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
     assert ladder[-1] is TOP
-    assert levels == 1 or ladder[0] == level_from(*LADDER[0])
+    assert levels == 1 or ladder[0] == level_from(*DEFAULT_LEVEL_TABLE[0])
     for lower, higher in pairwise(ladder[:-1]):
         assert (lower.limit.nodes or 0) < (higher.limit.nodes or 0)
         assert (lower.margin, lower.slip) != (higher.margin, higher.slip) or not higher.margin

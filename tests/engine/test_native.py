@@ -298,7 +298,7 @@ def test_floats_are_reported_from_the_cache(plug_in: Callable[[str, str], Path])
     for _ in range(2):
         native = compile_game(load_game("planted"))
         native.function("rule_evaluate")
-        assert any("total in evaluate" in line for line in native.float_typed())
+        assert any("total in evaluate" in line for line in native.float_variables())
     assert not native._fresh_floats(), "the second one came from the cache"
 
 
@@ -306,7 +306,7 @@ def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
     """An invalid signature raises GameFault with the allowed type names."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
-    with pytest.raises(GameFault, match="'tuple' is none of state"):
+    with pytest.raises(GameFault, match="'tuple' is not one of state"):
         compile_game(load_game("planted")).function("root")
 
 

@@ -64,7 +64,7 @@ def planted(plug_in: Install) -> Path:
     (file.parent / "planted.bin").write_bytes(bytes(8))
     numbers = file.parent / "planted.txt"
     numbers.write_text(NUMBERS)
-    registry.forget()
+    registry.clear()
     return numbers
 
 
@@ -161,7 +161,7 @@ def test_nonlinear_coefficients_are_counted(plug_in: Install, planted: Path) -> 
     plug_in("planted", source)
     for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
         planted.write_text(text + "\n")
-        registry.forget()
+        registry.clear()
         game = load_game("planted")
         assert (
             Evaluation(game)
@@ -386,7 +386,7 @@ def test_the_command_tunes_a_game(
     assert before == NUMBERS, "the game's own file is unchanged"
     assert main([*command, *options]) == 0
     assert numbers_in(planted) == numbers_in(out) != numbers_in_text(NUMBERS)
-    registry.forget()
+    registry.clear()
     assert load_data(load_game("planted")).tolist()[1:] == numbers_in(out)
     again = capsys.readouterr()
     assert main([*command, *options, "--rate", "1e-9", "--prior", "1e12"]) == 3, again

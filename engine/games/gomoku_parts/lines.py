@@ -43,9 +43,9 @@ def _on_board() -> Any:
     for row in range(SIZE):
         for column in range(SIZE):
             for i, (right, up) in enumerate(((1, 0), (0, 1), (1, 1), (1, -1))):
-                for far in range(-5, 6):
-                    if 0 <= column + far * right < SIZE and 0 <= row + far * up < SIZE:
-                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + far)
+                for offset in range(-5, 6):
+                    if 0 <= column + offset * right < SIZE and 0 <= row + offset * up < SIZE:
+                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + offset)
     return stars
 
 

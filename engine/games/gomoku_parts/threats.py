@@ -83,7 +83,10 @@ def fives(own: Quad, free: Quad, exact: np.uint64) -> Quad:
 
 @rule
 def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
-    """The empty intersections of rows of five with `stones` stones; of fours only winning ones."""
+    """The empty intersections of the rows of five with `stones` stones.
+
+    With four stones, only those that win: if `exact` is set, a row of six does not.
+    """
     a, b, c, d, carry = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
         word, overflow = word_gaps(

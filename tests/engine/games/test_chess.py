@@ -69,7 +69,7 @@ ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
     "stalemate": chess.Board.is_stalemate,
     "not enough pieces to mate": chess.Board.is_insufficient_material,
-    "75 moves of each without a capture or a pawn move": chess.Board.is_seventyfive_moves,
+    "75 moves by each side without a capture or a pawn move": chess.Board.is_seventyfive_moves,
     "the same position 5 times": chess.Board.is_fivefold_repetition,
 }
 
@@ -307,12 +307,12 @@ DRAW_COUNTS: list[tuple[str, str, str | None]] = [
     (
         "7k/8/6K1/8/8/8/8/R7 w - - 149 100",
         "a1a7",
-        "75 moves of each without a capture or a pawn move",
+        "75 moves by each side without a capture or a pawn move",
     ),
     (
         "7k/8/5K2/8/8/8/8/R7 w - - 149 100",
         "a1a8",
-        "75 moves of each without a capture or a pawn move",
+        "75 moves by each side without a capture or a pawn move",
     ),
     # Castling was possible at first, so the fifth occurrence takes one more round.
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 ", None),

@@ -367,7 +367,7 @@ def test_greedy_plays_the_best_move_of_one_ply(game_id: str) -> None:
     position = game.start()
     varied = set()
     while position.moves():
-        assert game.settle(position.state)[0] == ONGOING
+        assert game.result_and_moves(position.state)[0] == ONGOING
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
         assert moves <= best_moves(position)
         varied.add(len(moves) > 1)

@@ -258,7 +258,7 @@ class KernelState(GameState):
         if (
             self.ply == self.horizon
             and is_open
-            and not self.position.game.settle(self.position.state)[1]
+            and not self.position.game.result_and_moves(self.position.state)[1]
         ):
             drawn = self.position.game.rules.drawn
             return 0 if drawn is not None and drawn(self.position.state) else self.estimate()
