@@ -1,7 +1,7 @@
 """What a rules file imports, and what the rest of the program gets from it.
 
-A game is one Python file (see `engine.rules.contract`); a long one has parts beside it. Inside, a
-state is a tuple of np.uint64 and a move is an int; outside, a position and a move are text.
+A game is one Python file (see `engine.rules.contract`); a long one has parts beside it. In the
+rules a state is a tuple of np.uint64 and a move is an int; logs and messages have both as text.
 Servers, clients and tests use the checked entry points `Game` and `Position`. These run the same
 rules uncompiled, so that a server loads neither native code nor a compiler.
 """
@@ -359,7 +359,7 @@ class Position:
         return self._cached_result
 
     def _after(self, move: int, state: State) -> "Position":
-        """The position of a state that a move of this one leads to, with its past."""
+        """The position after a move that leads to `state`, with its history."""
         past: tuple[int, ...] = ()
         if self.game.rules.counts_repetitions:
             rules: Any = self.game.rules

@@ -244,10 +244,10 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_arguments(line: list[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Parses a command line; exits with code 2 if its arguments do not belong together."""
-    built = parser()
-    args = built.parse_args(line)
+    options = parser()
+    args = options.parse_args(arguments)
     task = next(
         (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
@@ -255,7 +255,7 @@ def parse_arguments(line: list[str] | None) -> argparse.Namespace:
         if getattr(args, name) is not None and task not in tasks:
             wrong_task = f"not with --{task.replace('_', '-')}"
             only_task = f"only with --{tasks[0].replace('_', '-')}"
-            built.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
+            options.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
     args.option = dict(args.option or ())
     args.seconds = args.seconds or DEFAULT_SECONDS
     return args

@@ -495,8 +495,8 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
     }
     namespace.update(vars(template))
-    wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
-    hooks = {name: rules[name] for name in wanted if name in rules}
+    hook_names = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
+    hooks = {name: rules[name] for name in hook_names if name in rules}
     repeats = int(game.rules.counts_repetitions)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(
@@ -532,9 +532,9 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
 def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
     namespace = names_of(module)
-    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
+    defined = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
     rules = marked_functions(namespace)
-    missing = [name for name in known if name not in rules]
+    missing = [name for name in defined if name not in rules]
     if missing:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in rules.items()}

@@ -55,7 +55,7 @@ __all__ = [
 TOKEN_POSITIONS = 300
 #: Positions in which the notation of every move is read back.
 NOTATION_POSITIONS = 120
-#: Positions in which every legal move is played to check the turn, besides the random matches.
+#: Positions in which every legal move is played to check the turn, after the random matches.
 TURN_POSITIONS = 12
 #: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)

@@ -120,11 +120,11 @@ REQUIRED = tuple(
 
 
 class OptionalRules(Protocol):
-    """The names that a game's file may define besides; each has a default.
+    """The names that a game's file may define in addition; each has a default.
 
-    Rules see one state and no history. A game with repeating positions declares in REPETITION how
-    often a position may occur, and defines `repetition` and `reversible`; the search then also
-    avoids or seeks repetitions.
+    Rules see one state and no history. A game whose positions can repeat sets REPETITION or
+    CLAIM_REPETITION and defines `repetition` and `reversible`; the search then also avoids or seeks
+    repetitions.
     """
 
     #: The other Python files of a game that is too long for one. The digest covers them, and their

@@ -171,7 +171,7 @@ class Searcher:
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
-        self._time_starts: float | None = None
+        self._time_start: float | None = None
 
     def prepare(self) -> None:
         """Compiles the search and the game's solver, or loads them from the cache."""
@@ -208,7 +208,7 @@ class Searcher:
 
         Another thread may call it. That thread also enforces the hard bound by calling `expire`.
         """
-        self._time_starts = self._clock()
+        self._time_start = self._clock()
 
     def search(
         self,
@@ -255,7 +255,7 @@ class Searcher:
             work.begin(position, moves, table.bits, age, settings)
         control.clear_published()
         self._clock = clock
-        self._time_starts = None if pondering else clock()
+        self._time_start = None if pondering else clock()
         with (
             timer(),
             helper_threads(self.native, self._works[1:threads], position, table.memory, self._data),
@@ -331,7 +331,7 @@ class Searcher:
 
     def _used_ms(self) -> float:
         """The used part of the limit's time, in milliseconds: 0 while the search ponders."""
-        return 0.0 if self._time_starts is None else (self._clock() - self._time_starts) * 1000
+        return 0.0 if self._time_start is None else (self._clock() - self._time_start) * 1000
 
 
 def _root_moves(position: Position, searchmoves: Sequence[int]) -> list[int]:
@@ -383,9 +383,9 @@ def answer(
     """
     position = resolve(job, searcher.game)
     level = level_for(job, searcher.game).at(job.seed, position.digest())
-    is_short = not searcher.is_compiled and not plays_in_full(searcher.game, job)
+    is_shortened = not searcher.is_compiled and not plays_in_full(searcher.game, job)
     is_isolated = level.repeatable or not searcher.is_compiled
-    limit = _limit(level.limit, time_ms, searcher.is_compiled, is_short)
+    limit = _limit(level.limit, time_ms, searcher.is_compiled, is_shortened)
     begun = clock()
     solution = _solve(position, limit, searcher, control, watch)
     if solution is not None:
@@ -400,7 +400,7 @@ def answer(
     latest: list[Info] = []
 
     def report_depth(report: Report) -> None:
-        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_short)]
+        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_shortened)]
         on_info(latest[0])
 
     def live() -> Info | None:
@@ -426,16 +426,16 @@ def answer(
     return Result(choose(info.moves, level.margin, job.seed, position.digest()).move, info)
 
 
-def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
+def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_shortened: bool) -> Limit:
     """The limit of a job with `time_ms` left.
 
     A job that is played in full uncompiled has no time limit, because its node limit is low.
     """
-    if not is_compiled and not is_short:
+    if not is_compiled and not is_shortened:
         return msgspec.structs.replace(limit, time_ms=None)
     times = [
         given
-        for given in (limit.time_ms, time_ms, WARMING_MS if is_short else None)
+        for given in (limit.time_ms, time_ms, WARMING_MS if is_shortened else None)
         if given is not None
     ]
     return msgspec.structs.replace(limit, time_ms=min(times, default=None))

@@ -158,10 +158,10 @@ class Personas:
         if not position.moves():
             raise SearchFailed("the match is over: there is no move to choose")
         latest: list[Info] = []
-        is_short = not plays_in_full(self._searcher.game, job) and not self._is_compiled
+        is_shortened = not plays_in_full(self._searcher.game, job) and not self._is_compiled
 
         def report_info(info: Info) -> None:
-            latest[:] = [replace(info, warming=is_short)]
+            latest[:] = [replace(info, warming=is_shortened)]
             on_info(latest[0])
 
         control.clear_published()

@@ -57,7 +57,7 @@ HARD_DISCS = 9
 #: Time for an exact score, in milliseconds. One in fifty positions with HARD_DISCS discs takes
 #: longer, but none of those that follow the book. Finding only who wins takes a third of the time.
 HARD_MS = 700
-#: The factor by which HARD_MS falls with each further disc.
+#: HARD_MS is divided by this factor for each further disc.
 HARD_MS_FACTOR = 1.75
 
 
@@ -88,6 +88,7 @@ class ConnectFourSolver:
         self._native = compile_game(game, template)
         self.book = Book(self._native.data.array)
         self._memory: Memory | None = None
+        # The index bits of the whole table, and of the part that a batch or the book may have used.
         self._bits = TABLE_BITS
         self._used_bits = 0
 

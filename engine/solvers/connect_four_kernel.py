@@ -1,8 +1,7 @@
 """The exact search of connect four: alpha-beta with null windows on the score.
 
-The score of a position for the side to move is 22 minus the discs that the winner has played when
-the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
-last disc.
+The score of a position for the side to move is 22 minus the discs that the winner has played at
+the end, negative when the other side wins, 0 for a draw: 1 is a win with the winner's last disc.
 
 Bitboards are as in the rules: `mine` has the discs of the side to move, `discs` all discs, `wins`
 the empty cells that complete a row of the side to move, `threats` those of the other side. A is the
