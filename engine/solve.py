@@ -50,7 +50,7 @@ TASKS_OF_ARGUMENT = {
 
 
 @dataclass(frozen=True)
-class Suite:
+class SuiteResult:
     """The results of a file of positions, with the mean time and nodes of a position.
 
     `wrong` and `open` hold line numbers; an open position was not solved within the limits.
@@ -105,7 +105,7 @@ def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[i
 
 def solve_suite(
     solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float
-) -> Suite:
+) -> SuiteResult:
     """Solves all problems within `seconds` each on average, and compares them with known scores."""
     from engine.search.driver import Control
 
@@ -113,7 +113,7 @@ def solve_suite(
     timer = timer_for(solver, seconds * len(positions))
     batch = solver.solve_batch(positions, limit, Control(), timer=timer)
     scored = list(zip(problems.items(), batch.scores, strict=True))
-    return Suite(
+    return SuiteResult(
         positions=len(positions),
         checked=sum(p.score is not None for p in problems.values()),
         wrong=[n for (n, p), score in scored if None not in (p.score, score) and p.score != score],
@@ -173,7 +173,7 @@ def as_text(solver: Solver, position: Position, solution: Solution) -> str:
     )
 
 
-def suite_as_text(suite: Suite) -> str:
+def suite_as_text(suite: SuiteResult) -> str:
     lines = [
         f"positions   {suite.positions}, {suite.checked} with a known score",
         f"wrong       {len(suite.wrong)}"

@@ -19,7 +19,7 @@ from engine.game import Game
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
 from engine.rules.overflow import wrapping
-from engine.rules.parts import names_of
+from engine.rules.parts import namespace_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
@@ -72,12 +72,12 @@ class InterpretedGame:
         def call(state: tuple[int, ...], *arguments: Any) -> Any:
             words = tuple(np.uint64(word) for word in state)
             with wrapping():
-                return function(words, *(_plain(argument) for argument in arguments))
+                return function(words, *(_unwrapped(argument) for argument in arguments))
 
         return call
 
 
-def _plain(argument: Any) -> Any:
+def _unwrapped(argument: Any) -> Any:
     """The argument in plain Python: memory becomes a view whose items are Python numbers."""
     array = getattr(argument, "array", None)
     return argument if array is None else memoryview(array)
@@ -101,7 +101,7 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     they were loaded.
     """
     parts = (*getattr(template, "PARTS", ()), template)
-    names = names_of(game.module)  # type: ignore[arg-type]
+    names = namespace_of(game.module)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
     hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
     hooks.update({name: _with_array(hooks[name]) for name in MEMORY_HOOKS if name in hooks})

@@ -29,7 +29,7 @@ from engine.compiler.inlining import template_functions
 from engine.game import Game, GameFault
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
-from engine.rules.parts import marked_functions, names_of
+from engine.rules.parts import marked_functions, namespace_of
 from engine.rules.style import reachable
 from engine.search import kernel
 from engine.search.job import RulesChanged
@@ -531,7 +531,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
 
 def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
-    namespace = names_of(module)
+    namespace = namespace_of(module)
     defined = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
     rules = marked_functions(namespace)
     missing = [name for name in defined if name not in rules]

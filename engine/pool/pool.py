@@ -39,7 +39,7 @@ from engine.pool.slot import PendingSearch, WorkerSlot
 from engine.pool.warmer import Warmer, WarmState
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
-from engine.search.report import best_so_far, level_for
+from engine.search.report import best_so_far, level_of_job
 from engine.search.uncompiled import may_answer_uncompiled
 
 #: Workers that may try a job before it fails, in number.
@@ -275,7 +275,7 @@ class Pool:
             raise quarantined
         if self._is_refused(job):
             raise self._warmer.error(job.game)
-        level = level_for(job, game)
+        level = level_of_job(job, game)
         return PendingSearch(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:

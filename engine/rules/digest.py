@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from engine.game import GameFault
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 
 #: The folder of the package `engine`.
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -52,7 +52,7 @@ def digest_files(module: ModuleType) -> list[Path]:
     its compilers, and the engine modules that any of these import.
     """
     folder = Path(str(module.__file__)).parent
-    own_files = [Path(str(file.__file__)) for file in reversed(files_of(module))]
+    own_files = [Path(str(file.__file__)) for file in reversed(modules_of(module))]
     data_files = [folder / name for name in module.DATA]
     imported = {
         name

@@ -10,7 +10,7 @@ from typing import cast
 
 from engine.game import Game, Rules, UnknownGame
 from engine.rules.digest import rules_digest
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 
 #: The entry point group in which other distributions register games.
 ENTRY_POINT_GROUP = "plyroom.games"
@@ -54,7 +54,7 @@ def clear() -> None:
     """
     for entry in _plugged_in().values():
         module = sys.modules.pop(entry.module, None)
-        for part in files_of(module) if module else ():
+        for part in modules_of(module) if module else ():
             sys.modules.pop(part.__name__, None)
     importlib.invalidate_caches()
     load_game.cache_clear()

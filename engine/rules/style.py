@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine import jit
-from engine.rules.parts import files_of, names_of
+from engine.rules.parts import modules_of, namespace_of
 from engine.rules.types import HOOK_PARAMETERS, RuleTypes
 
 #: Constructs that a rule may not contain, with their names in messages.
@@ -64,15 +64,15 @@ class StyleFault:
 def style_faults(module: ModuleType) -> list[StyleFault]:
     """Returns the faults of a game's files: code that fails to compile or changes its meaning."""
     sources = {
-        file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)
+        file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in modules_of(module)
     }
-    names = names_of(module)
+    names = namespace_of(module)
     rules: dict[str, ast.FunctionDef] = {}
     for source in sources.values():
         rules.update(_rules_in(ast.parse(source), names))
     return [
         replace(fault, file=str(file.__file__))
-        for file in files_of(module)
+        for file in modules_of(module)
         for fault in source_faults(sources[file.__name__], names, rules, frozenset(sources))
     ]
 

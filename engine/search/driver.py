@@ -25,7 +25,7 @@ from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import (
     Report,
-    level_for,
+    level_of_job,
     line_tokens,
     nodes_per_second,
     resolve,
@@ -382,7 +382,7 @@ def answer(
     `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
-    level = level_for(job, searcher.game).at(job.seed, position.digest())
+    level = level_of_job(job, searcher.game).at(job.seed, position.digest())
     is_shortened = not searcher.is_compiled and not plays_in_full(searcher.game, job)
     is_isolated = level.repeatable or not searcher.is_compiled
     limit = _limit(level.limit, time_ms, searcher.is_compiled, is_shortened)

@@ -83,11 +83,13 @@ def level_of(game: Game, level: int) -> Level:
         time_ms = game.rules.TOP_LEVEL_TIME_MS
         return TOP if time_ms <= TIME_MS else Level(Limit(time_ms=time_ms))
     if game.rules.LEVEL_TABLE:
-        return level_from(*game.rules.LEVEL_TABLE[level - 1])
-    return level_from(*DEFAULT_LEVEL_TABLE[(level - 1) * len(DEFAULT_LEVEL_TABLE) // (levels - 1)])
+        return level_from_row(*game.rules.LEVEL_TABLE[level - 1])
+    return level_from_row(
+        *DEFAULT_LEVEL_TABLE[(level - 1) * len(DEFAULT_LEVEL_TABLE) // (levels - 1)]
+    )
 
 
-def level_from(nodes: int, margin: int, slip: int) -> Level:
+def level_from_row(nodes: int, margin: int, slip: int) -> Level:
     """The level with these three numbers, which are a row of a level table."""
     return Level(
         Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1

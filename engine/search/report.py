@@ -35,7 +35,7 @@ class Report:
     lines: tuple[tuple[int, ...], ...] = ()
 
 
-def level_for(job: Job, game: Game) -> Level:
+def level_of_job(job: Job, game: Game) -> Level:
     """The level of a job, or its own limit as a level.
 
     A persona has the time of a level and is repeatable. Raises SearchFailed if the game lacks the
@@ -73,7 +73,7 @@ def best_so_far(job: Job, game: Game, info: Info) -> Result:
     if job.level is None:
         return Result(info.pv[0], info)
     position = resolve(job, game).digest()
-    level = level_for(job, game).at(job.seed, position)
+    level = level_of_job(job, game).at(job.seed, position)
     return Result(
         choose(info.moves, level.margin, job.seed, position).move if level.margin else info.pv[0],
         info,

@@ -15,7 +15,7 @@ from engine.game import Game, Position
 from engine.search.driver import NO_LIMIT, Cancelled, Control
 from engine.search.job import MATE, Limit
 from engine.solvers import connect_four_kernel as kernel
-from engine.solvers.base import Batch, Problem, ProblemError, Solution, SolvedMove, Timer
+from engine.solvers.base import BatchResult, Problem, ProblemError, Solution, SolvedMove, Timer
 from engine.solvers.connect_four_book import (
     COLUMN_BITS,
     Board,
@@ -209,7 +209,7 @@ class ConnectFourSolver:
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Solves all positions in one call of compiled code, each without the book.
 
         The table is empty at the start. `seconds` is processor time.
@@ -229,7 +229,7 @@ class ConnectFourSolver:
         scores_or_none = tuple(
             None if score == kernel.UNKNOWN else int(score) for score in scores[::2]
         )
-        return Batch(scores_or_none, tuple(scores[1::2].tolist()), seconds)
+        return BatchResult(scores_or_none, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """Parses a position, or the columns (1 to 7) played from the start; a score may follow."""

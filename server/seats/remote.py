@@ -24,7 +24,7 @@ import structlog
 from engine.game import Game, GameError, GameFault
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchFailed
 from engine.search.levels import Level
-from engine.search.report import best_so_far, level_for
+from engine.search.report import best_so_far, level_of_job
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Advert, CompilingGame, Malformed, ReadyGame
@@ -255,7 +255,7 @@ class RemoteEngines:
             raise RulesChanged(
                 f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
             )
-        pending = _PendingSearch(secrets.token_hex(12), job, game, level_for(job, game), on_info)
+        pending = _PendingSearch(secrets.token_hex(12), job, game, level_of_job(job, game), on_info)
         if time_ms is not None and pending.level.limit.time_ms is not None:
             pending.begun_s = _now_s() - max(0, pending.level.limit.time_ms - time_ms) / 1000
         while True:

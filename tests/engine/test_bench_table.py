@@ -17,7 +17,7 @@ from engine.bench import table as bench_table
 from engine.bench.rows import LeftOut, Missing, Peer, Row
 from engine.game import Position
 from engine.rules.registry import load_game
-from engine.solvers.base import Batch, Problem
+from engine.solvers.base import BatchResult, Problem
 from tests.engine import search_peers
 
 
@@ -129,7 +129,7 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(Missing, match="no number 44"):
         bench_rows.ffo(tmp_path, 40, 44, 1, 60.0)
     unsolved = SimpleNamespace(
-        solve_batch=lambda *_, **__: Batch((None,), (9,), 1.0), expire=lambda: None
+        solve_batch=lambda *_, **__: BatchResult((None,), (9,), 1.0), expire=lambda: None
     )
     monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
     with pytest.raises(Missing, match="not solved within 60 s"):

@@ -21,7 +21,7 @@ from engine.search.levels import (
     TOP,
     Level,
     choose,
-    level_from,
+    level_from_row,
     level_of,
 )
 
@@ -65,7 +65,7 @@ def test_ladder(levels: int) -> None:
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
     assert ladder[-1] is TOP
-    assert levels == 1 or ladder[0] == level_from(*DEFAULT_LEVEL_TABLE[0])
+    assert levels == 1 or ladder[0] == level_from_row(*DEFAULT_LEVEL_TABLE[0])
     for lower, higher in pairwise(ladder[:-1]):
         assert (lower.limit.nodes or 0) < (higher.limit.nodes or 0)
         assert (lower.margin, lower.slip) != (higher.margin, higher.slip) or not higher.margin
@@ -127,7 +127,7 @@ def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> No
 
 def test_carelessness() -> None:
     """A level plays its share of careless moves; seed and position decide which."""
-    level = level_from(500, 20, 120)
+    level = level_from_row(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
     }
@@ -138,7 +138,7 @@ def test_carelessness() -> None:
     assert level.at(seed, f"{ply}") == Level(
         Limit(1, 500, TIME_MS), 20, 120, repeatable=True, plain=True
     )
-    assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
+    assert level_from_row(500, 20, 0).at(seed, f"{ply}") == level_from_row(500, 20, 0)
 
 
 #: White's queen can take a guarded pawn.
@@ -149,7 +149,7 @@ GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 def test_a_careless_move_ignores_the_reply(slip: int, takes: bool, searcher_of: Searchers) -> None:
     """A careless level takes a guarded pawn with its queen, and a careful one does not."""
     position = load_game("chess").position(GUARDED_PAWN)
-    level = level_from(2, 0, slip).at(1, position.digest())
+    level = level_from_row(2, 0, slip).at(1, position.digest())
     searcher = searcher_of("chess")
     report = searcher.search(
         position, level.limit, Table(8), Control(), margin=level.margin, exact_depth=level.plain
@@ -159,7 +159,7 @@ def test_a_careless_move_ignores_the_reply(slip: int, takes: bool, searcher_of: 
 
 def test_a_careless_first_level_plays_at_random() -> None:
     """A careless move of a one-node level may be any move, even the worst."""
-    level = level_from(1, 20, 999).at(1, "digest")
+    level = level_from_row(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
     assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {
         "a",

@@ -52,7 +52,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def files_of(folder: Path) -> list[Path]:
+def modules_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.nb[ci]"))
 
 
@@ -62,8 +62,8 @@ def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
     for _ in range(2):
         done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
         assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
-        before = {path: path.stat().st_mtime_ns for path in files_of(cache)}
-    assert before == {path: path.stat().st_mtime_ns for path in files_of(cache)}
+        before = {path: path.stat().st_mtime_ns for path in modules_of(cache)}
+    assert before == {path: path.stat().st_mtime_ns for path in modules_of(cache)}
     assert before
     assert cache.stat().st_mode & 0o777 == 0o700
 
@@ -110,7 +110,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
     assert not code_cache.discard_damaged(small_cache, tag)
     names = [
         path.relative_to(small_cache)
-        for path in [*files_of(small_cache), *small_cache.glob("*.sums")]
+        for path in [*modules_of(small_cache), *small_cache.glob("*.sums")]
     ]
     assert {name.suffix for name in names} == {".nbi", ".nbc", ".sums"}
     for name in names:
@@ -126,7 +126,7 @@ def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
             shutil.copytree(small_cache, cache)
             (cache / name).write_bytes(wrong)
             assert code_cache.discard_damaged(cache, tag), (name, number)
-            assert files_of(cache) == []
+            assert modules_of(cache) == []
 
 
 def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from engine.compiler.native import compile_game
 from engine.game import GameFault
 from engine.games import tic_tac_toe
 from engine.rules import registry
-from engine.rules.parts import files_of, names_of
+from engine.rules.parts import modules_of, namespace_of
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import style_faults
 
@@ -105,8 +105,8 @@ def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
 def test_every_game_lists_its_parts(game_id: str) -> None:
     """In every game a file that is missing in PARTS is a fault."""
     module = module_of(game_id)
-    parts = files_of(module)[:-1]
-    assert names_of(module)["NAME"] == game_id
+    parts = modules_of(module)[:-1]
+    assert namespace_of(module)["NAME"] == game_id
     for i, part in enumerate(parts):
         shorter = ModuleType(module.__name__)
         shorter.__dict__.update(vars(module), PARTS=(*parts[:i], *parts[i + 1 :]))

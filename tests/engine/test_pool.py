@@ -28,7 +28,7 @@ from engine.pool.worker import IDLE_NICE
 from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 from engine.search.levels import TIME_MS
-from engine.search.report import level_for
+from engine.search.report import level_of_job
 from tests.support.clock import stopped_clock, until
 
 #: The root of the repository.
@@ -120,7 +120,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
     The pool's clock stands still, so the pool neither kills the worker nor retries the search.
     """
     game = load_game("othello")
-    low, top = level_for(job_of(level=1), game).limit, level_for(job_of(level=8), game).limit
+    low, top = level_of_job(job_of(level=1), game).limit, level_of_job(job_of(level=8), game).limit
     async with stopped_clock():
         result = await pool.search(job_of(level=1))
         assert low.nodes == 1

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Result
-from engine.search.report import level_for
+from engine.search.report import level_of_job
 from server.bus import work
 from server.bus.work import CompilingGame, ReadyGame
 from server.ports import EngineUnavailable
@@ -113,7 +113,7 @@ async def test_an_uncompiled_search_may_exceed_its_time(tmp_path: Path, is_compi
         now_s = asyncio.get_running_loop().time()
         search = replace(job(), level=1)
         pending = remote._PendingSearch(
-            "t", search, GAME, level_for(search, GAME), lambda info: None, begun_s=now_s - 60
+            "t", search, GAME, level_of_job(search, GAME), lambda info: None, begun_s=now_s - 60
         )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))

@@ -164,6 +164,6 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def row_count(rows: np.uint64, stones: int) -> int:
-    """One of the four counts in a word, by the number of stones from 1 to 4."""
+def rows_with(rows: np.uint64, stones: int) -> int:
+    """The number of rows with this many stones, 1 to 4, from a word of four counts."""
     return int(np.int64((rows >> U(16 * stones - 16)) & U(0xFFFF)))
