@@ -3,7 +3,7 @@ the line and the fix.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
 (docs/tutorial/add-a-game.md). The check reads the source; of the imported module it inspects only
-the constants.
+the constants and the marks of the rules.
 """
 
 import ast

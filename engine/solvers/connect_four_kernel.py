@@ -124,7 +124,7 @@ def completions(p: np.uint64) -> np.uint64:
 
 
 def can_align(p: np.uint64) -> bool:
-    """True if `p` has four cells in a row."""
+    """True if `p`, the cells that a side has or may still get, contains four in a row."""
     m = p & (p >> U(7))
     r = m & (m >> U(14))
     m = p & (p >> U(6))
