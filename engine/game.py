@@ -222,7 +222,7 @@ class Position:
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
     def moves(self) -> list[int]:
-        """The legal moves, as the rules number them; none when the match is over."""
+        """The legal moves, as the rules encode them; none when the match is over."""
         return self._result_and_moves()[1]
 
     def tokens(self) -> list[str]:

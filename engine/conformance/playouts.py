@@ -15,7 +15,7 @@ from engine.game import Game, GameFault, Position
 PLAYOUTS = 12
 #: Maximum length of a random match, in plies.
 MAX_PLIES = 300
-#: Plies in all random matches of a game; a game with long matches gets fewer of them.
+#: Plies in all random matches of a game, so a game with long matches gets fewer matches.
 TOTAL_PLIES = 1800
 #: Minimum random matches for each set of options, even if they are long.
 MIN_PLAYOUTS = 2

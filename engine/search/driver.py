@@ -231,8 +231,8 @@ class Searcher:
     ) -> Report:
         """The report of the last completed depth within the limit; depth 1 always completes.
 
-        When one best move is wanted and the unfinished depth has found a better one, the report has
-        that move in its place. Raises Cancelled when the control block says so.
+        When one best move is wanted and the unfinished depth has found a better one, that move is
+        the first of the report. Raises Cancelled when the control block says so.
 
         The search runs within the context `timer`. The caller enforces the hard bound of the
         limit's time (`engine.search.timeman`) there, by calling `expire` from another thread.

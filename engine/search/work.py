@@ -73,7 +73,7 @@ class Work:
         age: int,
         settings: Settings,
     ) -> None:
-        """Clears the previous search and sets up a new one, whose first depth cannot be stopped."""
+        """Clears the previous search and sets up a new one, whose first depth has no limit."""
         words = self.words
         past = position.past[-layout.MAX_PAST :]
         is_exact = settings.exact_depth
@@ -99,7 +99,7 @@ class Work:
         self.words[self._root_at :][: len(moves)] = moves
 
     def allow_stop(self, nodes: int | None) -> None:
-        """Lets the search stop from now on: at this many nodes, when expired or when cancelled."""
+        """Lets the search stop from now on, at this many nodes or when it is expired."""
         self.words[layout.NODE_LIMIT] = NO_LIMIT if nodes is None else nodes
         self.words[layout.MAY_STOP] = 1
         self.words[layout.POLL] = 0

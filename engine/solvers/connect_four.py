@@ -167,8 +167,8 @@ class ConnectFourSolver:
     ) -> Entry:
         """Returns the exact score and a move that reaches it.
 
-        At a limit it returns `known` if that is a win, and raises LimitReached otherwise. For a
-        lost position the general search then finds the move that resists longest.
+        At a limit it returns `known` if that is a win, and raises LimitReached otherwise. The
+        driver then searches instead, in a lost position for the move that resists longest.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
