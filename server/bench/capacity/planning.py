@@ -394,7 +394,7 @@ def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list
             most(lambda _, wanted, nodes: wanted.ops <= rate),
         ),
         (
-            "the lobby: half of every node's share goes into hearing of all rooms",
+            "the lobby: half of each node's planned load is receiving changes of rooms",
             most(
                 lambda _, wanted, nodes: wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
             ),
@@ -419,7 +419,7 @@ PLAYERS = (10_000, 100_000, 1_000_000)
 ROWS: tuple[tuple[str, str], ...] = (
     ("moves a second, the AI's among them", "moves_per_s"),
     ("database writes (operations) a second", "writes_per_s"),
-    ("events told to spectators a second", "deliveries_per_s"),
+    ("events sent to spectators a second", "deliveries_per_s"),
     ("pings a second", "pings_per_s"),
     ("**nodes**, one core each", "nodes"),
     ("writes a second and node", "writes_per_node"),
@@ -485,8 +485,8 @@ def costs_table(capacity: Capacity) -> str:
         ("machine", capacity.machine),
         ("commit; date; load average before",
          f"{capacity.commit}; {capacity.date}; {capacity.load_before}"),
-        ("node: an operation, both players there", f"{costs.node_here_op_s * us:.0f} us"),
-        ("nodes: an operation, players on two nodes, both together",
+        ("node: an operation with both players on it", f"{costs.node_here_op_s * us:.0f} us"),
+        ("two nodes: an operation with a player on each, both nodes together",
          f"{costs.node_away_op_s * us:.0f} us"),
         ("node: each group commit; each time it wakes up",
          f"{costs.node_group_s * us:.0f} us; {costs.node_wake_s * us:.0f} us"),
@@ -508,10 +508,10 @@ def costs_table(capacity: Capacity) -> str:
          f"{capacity.idle.node_bytes / 1000:.1f} KB; {capacity.idle.proxy_bytes / 1000:.1f} KB"),
         ("memory of a live match with both connections: node",
          f"{capacity.match.node_bytes / 1000:.1f} KB"),
-        ("a change of a public room: where it is told; on every node that hears of it",
+        ("a change of a public room: on the node that sends it; on each node that receives it",
          f"{capacity.lobby.told_s * us:.1f} us; {capacity.lobby.heard_s * us:.1f} us"),
         ("an AI move, core-milliseconds by level", levels),
-        ("a search on a worker elsewhere, beside its own time: node; worker; broker; longer by",
+        ("a search on a remote worker, besides the search itself: node; worker; broker; added delay",
          f"{capacity.search.dispatch_node_s * us:.0f} us;"
          f" {capacity.search.dispatch_worker_s * us:.0f} us;"
          f" {capacity.search.dispatch_broker_s * us:.0f} us;"
@@ -521,7 +521,7 @@ def costs_table(capacity: Capacity) -> str:
          f" {capacity.room.wal_bytes_per_op:.0f} bytes"),
         ("write of 4 KiB and fdatasync, p50; p99",
          f"{dict(costs.fsync_s)[0.5] * 1000:.2f} ms; {dict(costs.fsync_s)[0.99] * 1000:.2f} ms"),
-        ("what an idle cluster keeps busy of a core", background),
+        ("share of a core that an idle cluster uses", background),
     ]  # fmt: skip
     return "\n".join(
         ["| what | cost |", "|---|---|", *(f"| {text} | {cost} |" for text, cost in rows)]
