@@ -258,8 +258,9 @@ def simulate(capacity: Capacity, wanted: Demand, nodes: int) -> SimulationResult
 
 
 def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, SimulationResult]:
-    """The smallest number of nodes whose utilization is at most MAX_UTILIZATION, about, with the
-    result of its simulation. Raises ValueError if the lobby alone exceeds that on every node.
+    """A number of nodes whose utilization is at most MAX_UTILIZATION, with the result of its
+    simulation; the smallest such number is at most a few per cent lower. Raises ValueError if the
+    lobby alone exceeds that utilization on every node.
     """
     if wanted.lobby_entries * capacity.lobby.received_s >= MAX_UTILIZATION:
         raise ValueError("each node is busy with the lobby of all others")
