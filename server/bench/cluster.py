@@ -65,7 +65,7 @@ class LoadResult:
     commands: float
     conflicts: float
     #: Cores that other processes kept busy during the measurement.
-    others: float
+    other_cores: float
 
     @property
     def per_s(self) -> float:
@@ -114,10 +114,10 @@ async def measure_load(
         while (
             not running.has_realtime_priority
             and len(attempts) < MAX_ATTEMPTS
-            and attempts[-1].others > QUIET_CORES
+            and attempts[-1].other_cores > QUIET_CORES
         ):
             attempts.append(await _measure_once(running, meter, seconds))
-    return min(attempts, key=lambda attempt: attempt.others)
+    return min(attempts, key=lambda attempt: attempt.other_cores)
 
 
 async def _measure_once(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
@@ -141,7 +141,7 @@ async def _measure_once(running: Cluster, meter: Meter, seconds: float) -> LoadR
         used=used,
         commands=after["commands"] - counts["commands"],
         conflicts=after["conflicts"] - counts["conflicts"],
-        others=others_s / took_s,
+        other_cores=others_s / took_s,
     )
 
 
@@ -182,7 +182,7 @@ def progress(nodes: int, fast: LoadResult, paced: LoadResult) -> str:
         f"{nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
         f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms,"
         f" p99 {paced.percentile(0.99):.2f} ms;"
-        f" other processes used {fast.others:.2f} and {paced.others:.2f} cores"
+        f" other processes used {fast.other_cores:.2f} and {paced.other_cores:.2f} cores"
     )
 
 
@@ -202,7 +202,7 @@ def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]
             for kind in loads[0].used:
                 us = median([result.us(kind) for result in loads])
                 lines.append(f"{name}, {load}: CPU a move, {kind}: {us:.0f} us")
-            others = median([result.others for result in loads])
+            others = median([result.other_cores for result in loads])
             lines.append(f"{name}, {load}: cores that other processes used: {others:.2f}")
             conflicts = median([result.conflicts_per_thousand for result in loads])
             lines.append(f"{name}, {load}: {conflicts:.2f} conflicts in a thousand commits")

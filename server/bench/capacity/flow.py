@@ -53,9 +53,9 @@ class Writer:
     def write(self, committed: Done) -> None:
         self._waiting.append(committed)
         if not self._busy:
-            self._take()
+            self._write_group()
 
-    def _take(self) -> None:
+    def _write_group(self) -> None:
         if not self._waiting:
             self._busy = False
             return
@@ -79,9 +79,9 @@ class Writer:
         for committed in group:
             committed()
         if len(group) >= BUSY_GROUP:
-            self._model.simulation.after(GATHER_S, self._take)
+            self._model.simulation.after(GATHER_S, self._write_group)
         else:
-            self._take()
+            self._write_group()
 
 
 class Model:
@@ -123,11 +123,12 @@ class Model:
         return self.machines[-1]
 
     def _add_background(self) -> None:
+        """Adds the work of idle processes."""
         share = self.costs.background
         for process, name in (
             *((node, "node") for node in self.nodes), (self.backends[0], "database"),
             (self.proxy[0], "proxy"),
-            (self.broker, "broker"), (self.client, "rest"),
+            (self.broker, "broker"),
         ):  # fmt: skip
             if share.get(name, 0) > 0:
                 self._keep_busy(process, share[name] * BACKGROUND_S)
@@ -202,12 +203,12 @@ class SimulatedPair:
         model: Model,
         counts: LoadCounts,
         nodes: tuple[int, int],
-        ready: Callable[[Done], None],
+        schedule: Callable[[Done], None],
     ) -> None:
         self._model = model
         self._counts = counts
         self._nodes = nodes
-        self._ready = ready
+        self._schedule = schedule
         self._step = 0
         self._pending_replies = 0
 
@@ -231,7 +232,7 @@ class SimulatedPair:
         if self._pending_replies == 0:
             self._step += 1
             if self._step % OPS < PLIES:
-                self._ready(self.send_next)
+                self._schedule(self.send_next)
             else:
                 self.send_next()
 
@@ -244,7 +245,7 @@ class Pace:
         self._per_s = per_s
         self._next_s = 0.0
 
-    def ready(self, move: Done) -> None:
+    def schedule(self, move: Done) -> None:
         if self._per_s is None:
             move()
             return
@@ -255,12 +256,15 @@ class Pace:
 def play(
     model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
 ) -> LoadCounts:
-    """Simulates pairs, with the same number of connections on each node; returns their counts."""
+    """Simulates pairs of players, whose connections are spread evenly over the nodes; returns their
+    counts.
+    """
     counts = LoadCounts(seconds)
-    ready = Pace(model.simulation, per_s).ready
+    schedule = Pace(model.simulation, per_s).schedule
     count = model.layout.nodes
     for n in range(pairs):
-        ready(SimulatedPair(model, counts, (2 * n % count, (2 * n + 1) % count), ready).send_next)
+        nodes = (2 * n % count, (2 * n + 1) % count)
+        schedule(SimulatedPair(model, counts, nodes, schedule).send_next)
     model.simulation.run(warm_s)
     end_warm_up(model, counts)
     model.simulation.run(warm_s + seconds)
