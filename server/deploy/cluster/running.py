@@ -267,14 +267,14 @@ class Cluster:
             .replace("bind :8000", f"bind 127.0.0.1:{self.port}")
         )
         text = re.sub(r" check port \d+", " check", text)
-        kept = [line for line in text.splitlines() if not line.strip().startswith("server ")]
-        lines = [
+        other_lines = [line for line in text.splitlines() if not line.strip().startswith("server ")]
+        server_lines = [
             f"    server node{number} 127.0.0.1:{port} port {metrics_port}"
             for number, (port, metrics_port) in enumerate(
                 zip(self._player_ports, self._metrics_ports, strict=True), 1
             )
         ]
-        return "\n".join([*kept, *lines, ""])
+        return "\n".join([*other_lines, *server_lines, ""])
 
     def _broker(self) -> Service:
         folder = self.folder / "mosquitto"
