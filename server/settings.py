@@ -142,6 +142,8 @@ class Settings:
     limit_rooms_per_minute: int = 60
     #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10
+
+    # Limits of the chat. 0 is no limit.
     #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_STAMPS.
     limit_chat: int = 4
     #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.

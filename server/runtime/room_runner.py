@@ -126,10 +126,14 @@ class RoomRunner:
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
         )
+        #: The versions at which the newest commands were committed.
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
+        #: Whether this node must make the AI's moves and the forced passes.
         self._is_responsible = room is not None
+        #: Whether the store may have events that this runner has not seen.
         self._is_behind = False
+        #: Whether the runner is serving a mailbox item.
         self._is_busy = False
         #: The key and the task of the AI's search or forced pass.
         self._ai_task: tuple[str, asyncio.Task[None]] | None = None
@@ -194,7 +198,7 @@ class RoomRunner:
         self._followers.on_node_down(node)
 
     def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed it."""
+        """Reports this node's followers again, in case the other nodes missed the last report."""
         self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
@@ -289,7 +293,7 @@ class RoomRunner:
         self._extend_tail(events)
 
     def _extend_tail(self, events: list[StoredEvent]) -> None:
-        """Keeps these events, and drops the oldest, for clients that reconnect."""
+        """Adds these events to the tail, which is for clients that reconnect; drops the oldest."""
         self._tail += events
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
@@ -462,7 +466,7 @@ class RoomRunner:
             wire.Error(
                 command.id,
                 Code.ROOM_BUSY,
-                "other nodes were faster several times; send it again",
+                "other nodes changed the room first several times; send it again",
             ),
         )
 

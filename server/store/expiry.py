@@ -1,9 +1,9 @@
-"""Expiry in a SQL database: deletes guests who never took a seat, and rooms without a match.
+"""Expiry in a SQL database: deletes guests who are not permanent, and rooms without a match.
 
 A pass covers one page of a table. Each deletion is one transaction that checks the rows again, so
-that a guest or a room that returned since the page was read stays. It waits for no lock (PostgreSQL
-skips rows that another transaction has locked), so it delays no other transaction and cannot
-deadlock.
+that it keeps a guest or a room that was seen again since the page was read. It waits for no
+lock (PostgreSQL skips rows that another transaction has locked), so it delays no other transaction
+and cannot deadlock.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def fill_seen_day(table: Any, ids: Sequence[str], day: int) -> Any:
 
 
 def page_of_identities(after: str, limit: int) -> Any:
-    """The query for a page of identities: id, last seen day, whether the guest ever took a seat."""
+    """The query for a page of identities: id, last seen day, whether the guest is permanent."""
     c = t.identities.c
     return select(c.id, c.seen_day, c.sat).where(c.id > after).order_by(c.id).limit(limit)
 
@@ -110,7 +110,8 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
 def split_rows(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
     """The expired rows of a page, and the ids of its rows without a last seen day.
 
-    A row has an id, a last seen day, whether it is permanent, and further columns.
+    Permanent rows are in neither. A row has an id, a last seen day, whether it is permanent, and
+    further columns.
     """
     deletable = [row for row in rows if not row[2]]
     old = [row for row in deletable if row[1] is not None and row[1] < span.before_day]

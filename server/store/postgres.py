@@ -333,7 +333,7 @@ class _Writer:
             return outcomes
         if link_error:
             return [_outcome_unknown(link_error)] * len(ops)
-        return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
+        return [StoreUnavailable(f"other transactions won {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
         """Makes one attempt; closes the connection if it may be broken or out of step."""

@@ -232,6 +232,7 @@ class _StatementBuilder:
         )
 
     def statement(self, answer: str) -> str:
+        """The whole statement: the CTEs and then `answer`, the query for its result."""
         return f"WITH {', '.join(self._parts)} {answer}"
 
 

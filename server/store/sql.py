@@ -343,7 +343,8 @@ class SqlStore:
         if not all_nodes:
             can_take_over = and_(can_take_over, c.node.not_in(self._alive()))
         if self._is_takeover_unanswered:
-            # An answer was lost. This node now has its rooms, so no other node takes them over.
+            # The answer to a takeover was lost. Its rooms are now this node's, so no other node
+            # takes them over.
             can_take_over = or_(can_take_over, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()

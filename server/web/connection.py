@@ -73,10 +73,10 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused
             HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected"
         )
     if message.method == "CONNECT":
-        return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
+        return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is not a proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
         # The first request decided that the connection is HTTP, so it cannot become a WebSocket.
-        # And after an upgrade request, aiohttp would read without this class.
+        # After an upgrade, aiohttp would also read the input past this class.
         return HeadRefused(
             HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
         )

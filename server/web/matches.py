@@ -36,9 +36,9 @@ PAGE = 100
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
-#: Log entries per read from the store; they are parsed without a pause.
+#: Log entries per read from the store. Those of one read are parsed without a pause.
 LOG_PAGE = 250
-#: Moves of an old log that get their notation without a pause.
+#: Moves of an old log that get their notation before the event loop may serve other requests.
 NOTATION_BATCH = 20
 #: Number of start positions whose first seat is cached.
 CACHED_STARTS = 1000
@@ -62,6 +62,7 @@ class Matches:
         self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
+        #: The moves of finished matches, the least recently used match first.
         self._finished: OrderedDict[str, Moves] = OrderedDict()
         self._cached_moves = 0
 
@@ -107,7 +108,7 @@ class Matches:
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """Answers with the views from ply `?from=` to ply `?to=`.
+        """Answers with the views from ply `?from=` to ply `?to=`, at most PAGE of them.
 
         They never change once all those plies are played.
         """

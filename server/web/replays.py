@@ -35,10 +35,10 @@ class DrawnMatch:
     views: list[bytes] = field(default_factory=list)
     cached_bytes: int = 0
 
-    def add(self, frame: bytes) -> None:
+    def add(self, view_json: bytes) -> None:
         """Appends the view of the next ply."""
-        self.views.append(frame)
-        self.cached_bytes += len(frame) + PLY_BYTES
+        self.views.append(view_json)
+        self.cached_bytes += len(view_json) + PLY_BYTES
 
 
 class Replays:
@@ -97,11 +97,11 @@ class Replays:
         """Draws the next view. An exception of the game leaves the cache unchanged."""
         ply = len(drawn.views)
         position = drawn.position.replay(moves[ply - 1]) if ply else drawn.position
-        frame = _encode({"ply": ply, "view": position.view()})
+        view_json = _encode({"ply": ply, "view": position.view()})
         drawn.position = position
         drawn.moves += moves[ply - 1 : ply] if ply else ()
         before_bytes = drawn.cached_bytes
-        drawn.add(frame)
+        drawn.add(view_json)
         if self._cache.get(match) is drawn:
             self.cached_bytes += drawn.cached_bytes - before_bytes
             self._shrink()
