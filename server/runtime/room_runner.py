@@ -328,7 +328,7 @@ class RoomRunner:
             if self._is_behind:
                 await self._catch_up()
             match item:
-                case Request(command=wire.Move()):
+                case Request(command=wire.Move()):  # first, since most requests are moves
                     await self._serve_command(item)
                 case Request(command=wire.Join() as join, follower=follower):
                     assert follower is not None, "a join has a connection"
@@ -594,14 +594,16 @@ class RoomRunner:
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Adds a follower and sends it the events that it lacks, or a snapshot."""
-        same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
-        if join.since > self._loaded.v and same_epoch:
+        is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._loaded.v and is_same_epoch:
             await self._catch_up()
         room = self._loaded
         seat = room.seat_of(follower.identity)
         is_player = seat is not None
-        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
-        missed = await self._events_since(join.since) if resume else []
+        may_resume = (
+            is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
+        )
+        missed = await self._events_since(join.since) if may_resume else []
         if follower.closed:
             return
         joined = wire.Joined(
@@ -612,7 +614,7 @@ class RoomRunner:
         parts = [
             text_frame(format_message(wire.Ack(join.id, None))),
             text_frame(format_message(joined)),
-            b"" if resume else text_frame(format_message(views.snapshot(room, is_player))),
+            b"" if may_resume else text_frame(format_message(views.snapshot(room, is_player))),
             self._event_frames(missed, is_player),
             view_frame(room),
             moves if player_to_move == follower.identity else b"",

@@ -640,7 +640,7 @@ def _failure_of(reason: str, message: str) -> Exception:
 
 
 def _quoted(text: str) -> str:
-    """A worker's text for the log: cut, and without control and format characters."""
+    """A worker's text for the log: truncated, and without control and format characters."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
 
 

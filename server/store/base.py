@@ -258,8 +258,9 @@ class Store(Protocol):
         """Makes `node` responsible for due rooms of dead nodes; returns their ids.
 
         With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
-        due when the room's last event was written is due even if `now_ms` is earlier: clocks differ and may be set back. After a failed call, the result may include rooms that
-        this node has already.
+        due when the room's last event was written is due even if `now_ms` is earlier: clocks
+        differ and may be set back. After a failed call, the result may include rooms that this node
+        has already.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
