@@ -118,11 +118,11 @@ class Matches:
         last = min(
             query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
         )
-        page = await self._draw_views(request, match, moves, first, last)
+        page = await self._render_views(request, match, moves, first, last)
         is_whole_range = request.query.get("to") is not None and last == int(request.query["to"])
         return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_whole_range else "no-cache")
 
-    async def _draw_views(
+    async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
         address = request[ORIGIN].address
