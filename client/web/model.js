@@ -364,7 +364,7 @@ export function headPly(room) {
 }
 
 /**
- * The reason for which you may claim a draw now, or null.
+ * The reason that lets you claim a draw now, or null.
  * @param {Room} room
  */
 export function drawClaim(room) {

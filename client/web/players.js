@@ -15,8 +15,8 @@ import { aiTitle, occupantName, sideName } from "./words.js";
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
  * @property {boolean | null} online null when unknown, and in a replay
- * @property {Record<string, number>} hands the number of pieces of each kind beside the board, of
- *     both sides
+ * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
+ *     sides
  * @property {boolean} toMove
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat

@@ -19,10 +19,10 @@ def plyroom(*arguments: str, **environ: str) -> Result:
     )
 
 
-#: The client's own commands; their help is the client's.
+#: The commands whose `--help` the client prints itself.
 CLIENT_COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
 
-#: The commands that run a program of the server; their help is that program's.
+#: The commands that pass `--help` on to a program of the server.
 SERVER_COMMANDS = sorted(set(main.commands) - set(CLIENT_COMMANDS))
 
 
@@ -129,7 +129,7 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
         (["play", "tic-tac-toe", "--url", "ftp://x"], "is not the address"),
         (["join", "not an id"], "neither an id nor a link"),
-        (["watch", "http://host"], "names no room or match"),
+        (["watch", "http://host"], "is not a link to a room"),
         (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),
         (["nonsense"], "No such command"),
         (["play"], "Missing argument 'GAME'"),
