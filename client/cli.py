@@ -71,7 +71,7 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-def _address(
+def _parse_url(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> Address | None:
     try:
@@ -82,7 +82,7 @@ def _address(
 
 url_option = click.option(
     "--url",
-    callback=_address,
+    callback=_parse_url,
     envvar="PLYROOM_URL",
     help=f"The server, for example {DEFAULT_SERVER}.  [env: PLYROOM_URL]",
 )
@@ -542,8 +542,10 @@ async def _connect(
             is_down = False
         else:
             is_down = True
-            what = "The server restarts" if state is State.RESTARTING else "The connection is lost"
-            output.report(f"{what}; trying again …")
+            problem = (
+                "The server restarts" if state is State.RESTARTING else "The connection is lost"
+            )
+            output.report(f"{problem}; trying again …")
 
     tokens = TokenFile(state_folder() / "tokens.json")
     key = _token_key(address, is_own_server, data)
@@ -640,6 +642,7 @@ async def _run_line_mode(
 
 
 def _call_api(request: Callable[[], T]) -> T:
+    """Calls a function; turns a PlyroomError into an error message of the command."""
     try:
         return request()
     except PlyroomError as error:

@@ -68,7 +68,7 @@ export function layOut(board, flip) {
     return {
         places: positioned,
         byId,
-        rows: rowsOf(positioned),
+        rows: placeRows(positioned),
         links: board.kind === "sites" ? linksAlong(board.lines ?? []) : new Map(),
         edges: board.kind === "sites" ? edgesOf(board.borders ?? [], byId) : [],
         box,
@@ -282,7 +282,7 @@ function outerHalfEdges({ x, y }, places) {
  * @param {Place[]} places
  * @returns {Place[][]}
  */
-function rowsOf(places) {
+function placeRows(places) {
     /** @type {Map<number, Place[]>} */
     const rows = new Map();
     for (const place of places) {

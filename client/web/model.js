@@ -367,7 +367,7 @@ export function headPly(room) {
  * The reason that lets you claim a draw now, or null.
  * @param {Room} room
  */
-export function drawClaim(room) {
+export function claimReason(room) {
     return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
 }
 

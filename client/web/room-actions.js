@@ -8,7 +8,7 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { drawClaim, headPly, mySeat } from "./model.js";
+import { claimReason, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
 import { PERSONAS, aiFields, occupantName, resultText, sideName } from "./words.js";
 
@@ -54,7 +54,7 @@ export function drawActions(app, room, confirmation) {
     const mayAct = viewerSeat !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
     if (!match) return null;
     if (!match.over)
-        return mayAct ? [drawDraws(app, room, viewerSeat), drawEnding(app, room, viewerSeat, confirmation)] : null;
+        return mayAct ? [drawDrawButtons(app, room, viewerSeat), drawEndButton(app, room, viewerSeat, confirmation)] : null;
     return [
         mayAct ? drawRematch(app, room, viewerSeat) : null,
         h("a", { class: "button", href: `/match/${match.id}` }, "Replay"),
@@ -68,11 +68,11 @@ export function drawActions(app, room, confirmation) {
  * @param {number | null} viewerSeat
  * @returns {Content}
  */
-function drawDraws(app, room, viewerSeat) {
+function drawDrawButtons(app, room, viewerSeat) {
     if (viewerSeat === null) return null;
     const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
         void app.command({ t, room: room.id });
-    const reason = drawClaim(room);
+    const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
     if (room.offers.includes(1 - viewerSeat)) {
         return [
@@ -93,7 +93,7 @@ function drawDraws(app, room, viewerSeat) {
  * @param {number | null} viewerSeat
  * @param {Confirmation} confirmation
  */
-function drawEnding(app, room, viewerSeat, { confirming, confirm }) {
+function drawEndButton(app, room, viewerSeat, { confirming, confirm }) {
     const action = viewerSeat === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
     const label = action === "abort" ? "Abort" : "Resign";
     const send = () => {
@@ -165,9 +165,9 @@ export function drawSeatActions(app, room, seat) {
             isHost ? drawAddAi(app, room, seat) : null,
         ];
     }
-    if (seat === viewerSeat) return drawLeave("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
+    if (seat === viewerSeat) return drawLeaveButton("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
     return occupant.kind === "ai" && isHost
-        ? drawLeave("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
+        ? drawLeaveButton("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
         : null;
 }
 
@@ -175,7 +175,7 @@ export function drawSeatActions(app, room, seat) {
  * @param {string} label
  * @param {() => void} leave
  */
-function drawLeave(label, leave) {
+function drawLeaveButton(label, leave) {
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
 }
 

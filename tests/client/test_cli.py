@@ -28,11 +28,11 @@ SERVER_COMMANDS = sorted(set(main.commands) - set(CLIENT_COMMANDS))
 
 @pytest.mark.parametrize("command", SERVER_COMMANDS)
 def test_every_command_of_the_server_has_help(command: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.lower().startswith("usage:")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.lower().startswith("usage:")
 
 
 def test_the_client_has_these_commands() -> None:
