@@ -1,4 +1,4 @@
-"""The tests of the search find planted faults, each a wrong line in the kernel."""
+"""The tests of the search find planted faults, each a changed line of the kernel."""
 
 import importlib
 import re
@@ -16,9 +16,9 @@ from engine.search import kernel
 from engine.search.driver import Searcher
 from tests.engine import test_kernel, test_null_move, test_search_options
 from tests.engine.test_null_move import passing
-from tests.engine.test_search_options import hinted
+from tests.engine.test_search_options import connect_four_with_hooks
 
-__all__ = ["hinted", "passing"]
+__all__ = ["connect_four_with_hooks", "passing"]
 
 #: The kernel and its parts.
 FILES = (kernel, *kernel.PARTS)
@@ -40,7 +40,7 @@ def endgames(searcher: Searcher, template: ModuleType) -> None:
 
 def abort(searcher: Searcher, template: ModuleType) -> None:
     """The table is valid after aborted searches."""
-    test_kernel.test_an_aborted_search_leaves_the_table_sound(lambda game_id: searcher)
+    test_kernel.test_an_aborted_search_leaves_a_valid_table(lambda game_id: searcher)
 
 
 def margin(searcher: Searcher, template: ModuleType) -> None:
@@ -63,9 +63,9 @@ def contempt(searcher: Searcher, template: ModuleType) -> None:
     test_search_options.test_contempt(lambda game_id: Searcher(load_game(game_id), template))
 
 
-def torn(searcher: Searcher, template: ModuleType) -> None:
-    """A torn table entry is not an entry."""
-    test_search_options.test_a_torn_entry_is_no_entry(lambda game_id: searcher)
+def torn_entry(searcher: Searcher, template: ModuleType) -> None:
+    """A torn table entry is a miss."""
+    test_search_options.test_a_torn_entry_is_a_miss(lambda game_id: searcher)
 
 
 Check = Callable[[Searcher, ModuleType], None]
@@ -103,13 +103,13 @@ FAULTS: list[tuple[str, Check, str, str]] = [
         "if v > low + 7 and v < beta and W[STOP] == 0:",
     ),
     (
-        "end not counted from here",
+        "mate distance stored from the root",
         endgames,
         "    if best > MATE_BOUND:\n        stored += ply\n",
         "    if best > MATE_BOUND:\n        stored += 0\n",
     ),
     (
-        "horizon forgotten",
+        "horizon not counted",
         endgames,
         "        W[HORIZONS] += 1\n        return evaluate",
         "        return evaluate",
@@ -134,7 +134,7 @@ FAULTS: list[tuple[str, Check, str, str]] = [
         "floor = min(floor, best_scores[1])",
     ),
     (
-        "the line before",
+        "line of another ply",
         lines,
         "child_line = pv_moves(W, 1)",
         "child_line = pv_moves(W, 0)",
@@ -147,19 +147,19 @@ FAULTS: list[tuple[str, Check, str, str]] = [
     ),
     ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
     (
-        "a weak check of entries",
-        torn,
+        "only two bits of the key compared",
+        torn_entry,
         "T[slot] ^ entry == k  #",
         "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
 ]
 #: Faults in the use of the optional hooks.
-HINTED_FAULTS = {
-    "quiescence without a horizon": (
+HOOK_FAULTS = {
+    "horizon of quiescence not counted": (
         "    W[HORIZONS] += 1\n    is_unstable = ",
         "    is_unstable = ",
     ),
-    "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
+    "no extension in unstable positions": ("            depth += 1\n", "            depth += 0\n"),
 }
 #: Faults of null move, each with the check that finds it.
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
@@ -179,7 +179,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "depth >= 2",
     ),
     "two passes": (test_null_move.check_once, "        and previous_move != NO_MOVE\n", ""),
-    "an end by passing": (
+    "a mate score by passing": (
         test_null_move.check_ends,
         "return beta if v > MATE_BOUND else v",
         "return v",
@@ -189,12 +189,12 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "if depth < VERIFY_DEPTH:",
         "if depth < 1000:",
     ),
-    "verified by passing": (
+    "a pass inside the verification": (
         test_null_move.check_zugzwang,
         "W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4",
         "W[NULL_FROM] = outer_null_from",
     ),
-    "verified whatever comes": (
+    "failed verification ignored": (
         test_null_move.check_zugzwang,
         "            if verified >= beta:\n",
         "            if verified >= -INF:\n",
@@ -202,12 +202,12 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
 }
 
 
-def test_faults_fit_the_kernel() -> None:
+def test_the_kernel_contains_the_original_texts() -> None:
     """The kernel contains the source text that each fault replaces."""
-    texts = [right for _, _, right, _ in FAULTS] + [
-        right for _, right, _ in PASSING_FAULTS.values()
+    texts = [original for _, _, original, _ in FAULTS] + [
+        original for _, original, _ in PASSING_FAULTS.values()
     ]
-    texts += [right for right, _ in HINTED_FAULTS.values()]
+    texts += [original for original, _ in HOOK_FAULTS.values()]
     assert [text for text in texts if not any(text in source for source in SOURCES.values())] == []
 
 
@@ -219,8 +219,8 @@ def planted(
     packages: list[str] = []
     monkeypatch.syspath_prepend(tmp_path)
 
-    def plant(right: str, wrong: str) -> ModuleType:
-        assert any(right in source for source in SOURCES.values()), (
+    def plant(original: str, faulty: str) -> ModuleType:
+        assert any(original in source for source in SOURCES.values()), (
             "the kernel has changed: adapt the planted fault"
         )
         package = f"planted_kernel_{len(packages)}"
@@ -228,12 +228,12 @@ def planted(
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
         for name, source in SOURCES.items():
-            here = re.sub(
+            rewritten = re.sub(
                 rf"from engine\.search(?=\.({'|'.join(SOURCES)})\b| import)",
                 f"from {package}",
                 source,
             )
-            (tmp_path / package / f"{name}.py").write_text(here.replace(right, wrong))
+            (tmp_path / package / f"{name}.py").write_text(rewritten.replace(original, faulty))
         importlib.invalidate_caches()
         return importlib.import_module(f"{package}.kernel")
 
@@ -244,46 +244,55 @@ def planted(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("check", "right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+    ("check", "original", "faulty"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
 )
 def test_a_fault_is_found(
-    planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str
+    planted: Callable[[str, str], ModuleType], check: Check, original: str, faulty: str
 ) -> None:
-    """With one wrong line in the kernel, the check that covers it fails."""
-    template = planted(right, wrong)
+    """With one faulty line in the kernel, the check that covers it fails."""
+    template = planted(original, faulty)
     with pytest.raises((ConformanceError, AssertionError)):
         check(Searcher(load_game("connect-four"), template), template)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("right", "wrong"), HINTED_FAULTS.values(), ids=HINTED_FAULTS)
-def test_a_fault_with_hints_is_found(
-    planted: Callable[[str, str], ModuleType], hinted: Game, right: str, wrong: str
+@pytest.mark.parametrize(("original", "faulty"), HOOK_FAULTS.values(), ids=HOOK_FAULTS)
+def test_a_fault_in_the_use_of_hooks_is_found(
+    planted: Callable[[str, str], ModuleType],
+    connect_four_with_hooks: Game,
+    original: str,
+    faulty: str,
 ) -> None:
     """With a fault in the use of the optional hooks, their check fails."""
     with pytest.raises(AssertionError):
-        test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
+        test_search_options.check_hooks(
+            Searcher(connect_four_with_hooks, planted(original, faulty))
+        )
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("check", "right", "wrong"), PASSING_FAULTS.values(), ids=PASSING_FAULTS)
-def test_a_fault_with_passes_is_found(
+@pytest.mark.parametrize(
+    ("check", "original", "faulty"), PASSING_FAULTS.values(), ids=PASSING_FAULTS
+)
+def test_a_fault_in_null_move_is_found(
     planted: Callable[[str, str], ModuleType],
     passing: Game,
     check: Callable[[Searcher], None],
-    right: str,
-    wrong: str,
+    original: str,
+    faulty: str,
 ) -> None:
     """With a fault in null move, the check that covers it fails."""
     with pytest.raises(AssertionError):
-        check(Searcher(passing, planted(right, wrong)))
+        check(Searcher(passing, planted(original, faulty)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("check", {fault[1] for fault in FAULTS})
-def test_no_fault_is_found_where_none_is(
+def test_the_unchanged_kernel_passes(
     planted: Callable[[str, str], ModuleType], check: Check
 ) -> None:
-    """The unchanged kernel passes the same checks."""
+    """The unchanged kernel passes all checks."""
     template = planted("", "")
     check(Searcher(load_game("connect-four"), template), template)
