@@ -38,7 +38,7 @@ class HeldCompiler:
 
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
-    """Holds back compilations in this test."""
+    """Returns a compiler that holds back compilations in this test."""
     held = HeldCompiler()
     monkeypatch.setattr(WorkerProcess, "send", lambda process, command: held.hold(process, command))
     return held
@@ -71,7 +71,7 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
     """
     file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
-    own = job_of("planted", limit=Limit(depth=2))
+    job_with_limit = job_of("planted", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as small:
         assert (await small.search(jobs[0])).move
         if compiled == "before the edit":
@@ -85,7 +85,7 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
         assert [(await small.search(job)).info.warming for job in jobs] == [False, True]
         assert small.warm_percent("planted") == 100, "no compilation is pending"
         with pytest.raises(RulesChanged):
-            await small.search(own)
+            await small.search(job_with_limit)
         assert (await small.search(jobs[1])).info.score == 0
         os.kill(small.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):

@@ -100,13 +100,13 @@ def test_tables_increase_in_strength(game_id: str) -> None:
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
     """Below the top a job always has the same answer, and another seed may change the move."""
     game = load_game(game_id)
-    other = Searcher(game)
+    second_searcher = Searcher(game)
     for level in range(1, game.levels):
         first = {}
         for seed in range(8 if level == 1 else 2):
             job = job_of(game.start(), level, seed)
             first[seed] = answer_without_time(searcher_of(game_id), job)
-            again = answer_without_time(other, job)
+            again = answer_without_time(second_searcher, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
                 first[seed].move,
                 first[seed].info.nodes,
@@ -215,14 +215,14 @@ def test_invalid_jobs() -> None:
     valid = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):
         answer(searcher, replace(valid, rules="0" * 16))
-    wrongs: list[dict[str, Any]] = [
+    cases: list[dict[str, Any]] = [
         {"start": "nonsense"},
         {"moves": ("a1", "a1")},
         {"level": 9},
         {"options": {"size": "4"}},
     ]
-    for wrong in wrongs:
+    for changes in cases:
         with pytest.raises(SearchFailed):
-            answer(searcher, replace(valid, **wrong))
+            answer(searcher, replace(valid, **changes))
     with pytest.raises(SearchFailed, match="over"):
         answer(searcher, replace(valid, start="XXXOO...."))

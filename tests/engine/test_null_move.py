@@ -16,9 +16,10 @@ from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
-#: Features without null move.
+#: Features without null move. With IMPROVING the search computes the static evaluation even where
+#: it may not pass.
 WITHOUT_PASSES = BASIC | IMPROVING
-#: IMPROVING makes the search compute the static evaluation even where it may not pass.
+#: The same features with null move.
 WITH_PASSES = WITHOUT_PASSES | NULL_MOVE
 
 #: Chess positions in which a pass is not allowed.
@@ -216,10 +217,10 @@ def signature_of(report: Report) -> tuple[object, ...]:
 def check_permission(searcher: Searcher) -> None:
     """Asserts that the search passes only where it may."""
     for seed in range(8):
-        without = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
-        assert signature_of(search_passing(searcher, "never", seed, 9)) == without
-        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == without
-        assert signature_of(search_passing(searcher, "free", seed, 9)) != without, (
+        expected = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert signature_of(search_passing(searcher, "never", seed, 9)) == expected
+        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == expected
+        assert signature_of(search_passing(searcher, "free", seed, 9)) != expected, (
             "it passes where it may"
         )
         shallow = signature_of(search_passing(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
@@ -283,10 +284,10 @@ def check_zugzwang(searcher: Searcher) -> None:
         return report.score, "trade" if report.line[0] == 0 else "squeeze"
 
     for depth in range(1, 18):
-        truth = (600, "squeeze") if depth >= 5 else (50, "trade")
-        assert search(depth, WITHOUT_PASSES) == truth
-        is_wrong = depth <= VERIFY_DEPTH
-        assert search(depth, WITH_PASSES) == ((50, "trade") if is_wrong else truth), (
+        exact = (600, "squeeze") if depth >= 5 else (50, "trade")
+        assert search(depth, WITHOUT_PASSES) == exact
+        is_unverified = depth <= VERIFY_DEPTH
+        assert search(depth, WITH_PASSES) == ((50, "trade") if is_unverified else exact), (
             f"depth {depth}"
         )
 

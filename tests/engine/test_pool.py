@@ -416,7 +416,7 @@ async def test_invalid_jobs(pool: Pool) -> None:
     """
     pids = set(pool.pids)
     valid = job_of()
-    wrongs: list[tuple[dict[str, Any], type[Exception]]] = [
+    cases: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"game": "chequers"}, SearchFailed),
         ({"level": 9}, SearchFailed),
         ({"start": "nonsense"}, SearchFailed),
@@ -425,9 +425,9 @@ async def test_invalid_jobs(pool: Pool) -> None:
         ({"moves": ("a",) * 70_000}, SearchFailed),
         ({"rules": "0" * 16}, RulesChanged),
     ]
-    for wrong, expected in wrongs:
+    for changes, expected in cases:
         with pytest.raises(expected):
-            await pool.search(replace(valid, **wrong))
+            await pool.search(replace(valid, **changes))
     assert set(pool.pids) == pids
 
 
@@ -470,7 +470,7 @@ async def test_a_game_that_cannot_be_loaded_fails_alone(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
-    plug_in("planted", "this is no rules file")
+    plug_in("planted", "this is not a rules file")
     async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as small:
         with pytest.raises(SearchFailed, match="SyntaxError"):
             await small.warm("planted")
@@ -510,7 +510,7 @@ async def test_a_game_that_keeps_failing_is_quarantined(
             await small.search(working)
         assert (await small.search(timed_job(50))).move
         plug_in("planted", SOURCE)
-        os.kill(small.pids[0], signal.SIGKILL)  # it has the old rules
+        os.kill(small.pids[0], signal.SIGKILL)  # this worker has the old rules
         assert (await small.search(job_of("planted", limit=Limit(depth=3)))).move
 
 
@@ -575,10 +575,10 @@ async def test_a_cold_game_is_played_uncompiled(
     monkeypatch.setattr(WorkerProcess, "send", hold)
     async with Pool(workers=1, warm=()) as small:
         low = [await small.search(job_of("planted", level=level)) for level in (1, 2)]
-        top = await small.search(job_of("planted", level=3))
+        level_3 = await small.search(job_of("planted", level=3))
         random_move = await small.search(replace(job_of("planted"), persona="random"))
         average = await small.search(replace(job_of("planted"), persona="average"))
-        assert [result.info.warming for result in (*low, top, random_move, average)] == [
+        assert [result.info.warming for result in (*low, level_3, random_move, average)] == [
             False,
             False,
             True,
