@@ -402,12 +402,12 @@ def searched_result(board: Board) -> int:
 
 def test_a_search_confirms_the_last_results() -> None:
     """A search confirms the results and moves of some positions with RESULT_DISCS discs."""
-    last = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
-    for key in random.Random(8).sample(sorted(last), 4):
-        entry = book_of_the_game().find(last[key])
+    last_level = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
+    for key in random.Random(8).sample(sorted(last_level), 4):
+        entry = book_of_the_game().find(last_level[key])
         assert entry is not None
-        assert searched_result(last[key]) == result_of(entry.score)
-        assert -searched_result(drop(last[key], entry.column)) == result_of(entry.score)
+        assert searched_result(last_level[key]) == result_of(entry.score)
+        assert -searched_result(drop(last_level[key], entry.column)) == result_of(entry.score)
 
 
 def test_results_are_made(tmp_path: Path) -> None:

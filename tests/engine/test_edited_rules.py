@@ -39,9 +39,11 @@ class HeldCompiler:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
     """Returns a compiler that holds back compilations in this test."""
-    held = HeldCompiler()
-    monkeypatch.setattr(WorkerProcess, "send", lambda process, command: held.hold(process, command))
-    return held
+    compiler = HeldCompiler()
+    monkeypatch.setattr(
+        WorkerProcess, "send", lambda process, command: compiler.hold(process, command)
+    )
+    return compiler
 
 
 async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:

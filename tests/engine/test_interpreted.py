@@ -12,8 +12,7 @@ from engine.compiler.interpreted import POLL_NODES, interpret_game
 from engine.compiler.native import compile_game
 from engine.game import Position, State
 from engine.rules.registry import game_ids, load_game
-from engine.search import expectimax as expectimax
-from engine.search import kernel, layout, parameters
+from engine.search import expectimax, kernel, layout, parameters
 from engine.search.driver import (
     SMALL_TABLE_BITS,
     Cancelled,

@@ -83,12 +83,12 @@ def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
     """Reachable positions are won exactly where the theory of misere nim says so."""
     searcher = searcher_of("sticks")
     table = Table(14)
-    seen: dict[str, bool] = {}
+    visited: set[str] = set()
     stack = [searcher.game.start({"rows": rows})]
-    while stack and len(seen) < 150:
+    while stack and len(visited) < 150:
         position = stack.pop(0)
         moves = position.moves()
-        if not moves or position.text() in seen:
+        if not moves or position.text() in visited:
             continue
         report = run_search(searcher, position, Limit(), table)
         counts = [int(count) for count in position.text().split()[0].split("-")]
@@ -96,7 +96,7 @@ def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
         for count in counts:
             nim_sum ^= count
         is_won = nim_sum != 0 if max(counts) > 1 else sum(counts) % 2 == 0
-        seen[position.text()] = is_won
+        visited.add(position.text())
         assert (report.score > 0) == is_won, position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
         stack += [position.play(move) for move in moves]
@@ -257,15 +257,15 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
         return nullcontext()
 
     assert searcher.search(start, Limit(), Table(10), Control(), timer=expire).depth == 1
-    seen: list[int] = []
+    depths: list[int] = []
 
     def expire_at_five(report: Report) -> None:
-        seen.append(report.depth)
+        depths.append(report.depth)
         if report.depth == 5:
             searcher.expire()
 
     assert searcher.search(start, Limit(), Table(10), Control(), on_depth=expire_at_five).depth == 5
-    assert seen == [1, 2, 3, 4, 5]
+    assert depths == [1, 2, 3, 4, 5]
 
 
 def test_published_progress(searcher_of: Searchers) -> None:

@@ -17,7 +17,7 @@ from engine.compiler.native import CACHE, Memory, compile_game
 from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
-from engine.search import expectimax as expectimax
+from engine.search import expectimax
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[2]
@@ -211,7 +211,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
     """When two processes need the same game at once, one waits while the other compiles."""
     code = IMPORTS + SMALL + "; import os; print(os.times().user)"
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
-    both = [
+    processes = [
         subprocess.Popen(
             [sys.executable, "-c", code],
             cwd=ROOT,
@@ -221,7 +221,7 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=120)[0].split() for process in both]
+    outputs = [process.communicate(timeout=120)[0].split() for process in processes]
     assert [output[0] for output in outputs] == ["0", "0"]
     assert len(list((tmp_path / "code").glob("*/*rule_status*.nbc"))) == 1
 

@@ -203,14 +203,14 @@ def test_a_fit_finds_the_true_numbers(seed: int) -> None:
     again = tune(game, samples_of(states, results), tuned, settings, 100.0)
     assert (again.numbers == tuned_game.numbers).all()
     assert again.gain == tuned_game.gain
-    other = tune(
+    other_seed = tune(
         game,
         samples_of(states, results),
         tuned,
         Settings(seed=seed + 5, batch=256, rounds=2),
         100.0,
     )
-    assert (other.numbers != tuned_game.numbers).any()
+    assert (other_seed.numbers != tuned_game.numbers).any()
 
 
 def synthetic_model(count: int, width: int, seed: int) -> tuple[LinearModel, Any]:
