@@ -28,127 +28,137 @@ SOURCES = {
 }
 
 
-def exact_profile(searcher: Searcher, template: ModuleType) -> None:
-    """With exact depth the search has the minimax value."""
+def check_exact_depth(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that with exact depth the search has the minimax value."""
     check_search(searcher.game, template)
 
 
-def endgames(searcher: Searcher, template: ModuleType) -> None:
-    """Late positions have their exact scores."""
+def check_endgames(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that late positions have their exact scores."""
     test_kernel.test_connect_four_endgames(lambda game_id: searcher)
 
 
-def abort(searcher: Searcher, template: ModuleType) -> None:
-    """The table is valid after aborted searches."""
+def check_aborted_searches(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that the table is valid after aborted searches."""
     test_kernel.test_an_aborted_search_leaves_a_valid_table(lambda game_id: searcher)
 
 
-def margin(searcher: Searcher, template: ModuleType) -> None:
-    """Moves within the margin have exact scores."""
+def check_margin(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that moves within the margin have exact scores."""
     test_kernel.test_margin_gives_exact_scores_to_near_best_moves(lambda game_id: searcher)
 
 
-def node_limit(searcher: Searcher, template: ModuleType) -> None:
-    """A search stops at its node limit."""
+def check_node_limit(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a search stops at its node limit."""
     test_kernel.test_nodes_are_limited_exactly(lambda game_id: searcher)
 
 
-def lines(searcher: Searcher, template: ModuleType) -> None:
-    """A search of several lines has the scores and lines of the best moves."""
+def check_lines(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a search of several lines has the scores and lines of the best moves."""
     test_search_options.test_several_lines(lambda game_id: searcher)
 
 
-def contempt(searcher: Searcher, template: ModuleType) -> None:
-    """A draw scores minus the contempt."""
+def check_contempt(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a draw scores minus the contempt."""
     test_search_options.test_contempt(lambda game_id: Searcher(load_game(game_id), template))
 
 
-def torn_entry(searcher: Searcher, template: ModuleType) -> None:
-    """A torn table entry is a miss."""
+def check_torn_entries(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a torn table entry is a miss."""
     test_search_options.test_a_torn_entry_is_a_miss(lambda game_id: searcher)
 
 
 Check = Callable[[Searcher, ModuleType], None]
 #: Name, check, source text, faulty text.
 FAULTS: list[tuple[str, Check, str, str]] = [
-    ("wrong bound", exact_profile, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
+    ("wrong bound", check_exact_depth, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
     (
         "bounds swapped",
-        exact_profile,
+        check_exact_depth,
         "(bound == LOWER and score >= beta)",
         "(bound == LOWER)",
     ),
     (
         "no negation",
-        exact_profile,
+        check_exact_depth,
         "v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1",
         "v = alpha_beta(child, depth - 1, -beta, -low, ply + 1",
     ),
     (
         "skipped child",
-        exact_profile,
+        check_exact_depth,
         "    for i in range(n):\n        if i == 1:\n",
         "    for i in range(n - (n > 3)):\n        if i == 1:\n",
     ),
     (
         "depth not compared",
-        exact_profile,
+        check_exact_depth,
         "is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)",
         "is_deep_enough = True",
     ),
     (
         "no second search",
-        exact_profile,
+        check_exact_depth,
         "if v > low and v < beta and W[STOP] == 0:",
         "if v > low + 7 and v < beta and W[STOP] == 0:",
     ),
     (
         "mate distance stored from the root",
-        endgames,
+        check_endgames,
         "    if best > MATE_BOUND:\n        stored += ply\n",
         "    if best > MATE_BOUND:\n        stored += 0\n",
     ),
     (
         "horizon not counted",
-        endgames,
+        check_endgames,
         "        W[HORIZONS] += 1\n        return evaluate",
         "        return evaluate",
     ),
     (
         "stored after a stop",
-        abort,
+        check_aborted_searches,
         "        if W[STOP] != 0:\n            return 0\n\n        # 10",
         "        if W[STOP] != 0:\n            break\n\n        # 10",
     ),
-    ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
+    (
+        "margin off by one",
+        check_margin,
+        "v > floor and W[STOP] == 0",
+        "v > floor + 4 and W[STOP] == 0",
+    ),
     (
         "late stop",
-        node_limit,
+        check_node_limit,
         "        W[POLL] = W[NODE_LIMIT]\n",
         "        W[POLL] = W[NODE_LIMIT] + 1\n",
     ),
     (
         "too few lines",
-        lines,
+        check_lines,
         "floor = min(floor, best_scores[W[LINES] - 1])",
         "floor = min(floor, best_scores[1])",
     ),
     (
         "line of another ply",
-        lines,
+        check_lines,
         "child_line = pv_moves(W, 1)",
         "child_line = pv_moves(W, 0)",
     ),
     (
         "a draw for the other side",
-        contempt,
+        check_contempt,
         "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]",
         "W[DRAW_VALUE]",
     ),
-    ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
+    (
+        "values of another contempt",
+        check_contempt,
+        "key(s) ^ U(W[SALT])",
+        "key(s) ^ U(W[SALT] & 0)",
+    ),
     (
         "only two bits of the key compared",
-        torn_entry,
+        check_torn_entries,
         "T[slot] ^ entry == k  #",
         "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
