@@ -101,7 +101,7 @@ def test_the_same_search_uncompiled(
 def test_levels_one_and_two_of_every_game() -> None:
     """The uncompiled search plays levels 1 and 2 in full in every game.
 
-    The top level, a job with its own limit and a persona that searches ahead are not in full.
+    The top level, jobs with their own limits, and personas that search are not played in full.
     """
     assert {game_id for game_id, level in FULL_LEVELS if level == 1} == {*game_ids()}
     assert {game_id for game_id, level in FULL_LEVELS if level == 2} == {*game_ids()}

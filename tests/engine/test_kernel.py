@@ -80,7 +80,7 @@ def test_tic_tac_toe_agrees_with_minimax(searcher_of: Searchers) -> None:
     "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
 )
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
-    """Reachable positions are won exactly where the theory of misere nim says so."""
+    """Reachable positions are won exactly where the theory of misère nim says so."""
     searcher = searcher_of("sticks")
     table = Table(14)
     visited: set[str] = set()

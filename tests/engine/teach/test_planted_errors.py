@@ -23,7 +23,7 @@ Check = Callable[[], None]
 
 
 def check_trees() -> None:
-    """Asserts that minimax, negamax and alpha-beta agree on trees, also with ties and chance nodes."""
+    """Asserts that minimax, negamax and alpha-beta agree, also with ties and chance nodes."""
     rng = random.Random(1)
     for spread in (2, 1000):
         for kinds in (("max", "min"), ("max", "min", "mean")):
