@@ -70,7 +70,7 @@ class Peer(Protocol):
 class OpenSpiel:
     """OpenSpiel's C++ alpha-beta on its connect four.
 
-    A library from a few lines of C++ calls it in OpenSpiel's Python package.
+    This class compiles a small C++ library that calls it in OpenSpiel's Python package.
     """
 
     def __init__(self, source: Path | None, folder: Path) -> None:
@@ -288,16 +288,16 @@ def check(row: Row, ours: OurSearch, plain: OurSearch, peer: Peer) -> int:
     peer_values = peer.values(positions, row.checked_depth)
     for moves, value in zip(positions, peer_values, strict=True):
         our_value = ours.value(ours.position(moves), row.checked_depth)
-        others = [
+        single_calls = [
             ours.at_once(ours.position(moves), row.checked_depth, BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
-        assert all(np.sign(value) == np.sign(ours_value) for ours_value in (our_value, *others)), (
+        assert all(np.sign(value) == np.sign(score) for score in (our_value, *single_calls)), (
             row.peer,
             moves,
             value,
             our_value,
-            others,
+            single_calls,
         )
     return sum(value != 0 for value in peer_values)
 

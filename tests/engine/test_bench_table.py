@@ -83,8 +83,8 @@ def test_the_text_of_a_row() -> None:
 def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A row is the mean over a file; a wrong score marks the row and gives exit code 1."""
     file = tmp_path / "connect4-end-easy.txt"
-    for other, is_right in ("223344 18", True), ("223344 17", False):
-        file.write_text(f"112233 18\n{other}\n")
+    for second_line, is_right in ("223344 18", True), ("223344 17", False):
+        file.write_text(f"112233 18\n{second_line}\n")
         code, printed = run_command(
             capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2"
         )
@@ -113,8 +113,10 @@ def best_lead(position: Position) -> int:
 def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row solves positions by their numbers and checks the scores."""
     lines = []
-    for skipped in (0, 1):
-        position = load_game("othello").start().play(load_game("othello").start().moves()[skipped])
+    for first_move in (0, 1):
+        position = (
+            load_game("othello").start().play(load_game("othello").start().moves()[first_move])
+        )
         while 64 - sum(int(word).bit_count() for word in position.state[:2]) > 5:
             moves = position.moves()
             position = position.play(moves[len(moves) // 2])
@@ -137,9 +139,9 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_draughts() -> None:
-    """The rows have the times to two depths and the nodes per second of the deeper one."""
-    before, last, speed = bench_rows.draughts(5, 1)
-    assert [before.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
+    """The rows have the times to depth 16 at most and to the full depth, and the node speed."""
+    shallower, last, speed = bench_rows.draughts(5, 1)
+    assert [shallower.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
     nodes = int(last.note.split()[0].replace(",", ""))
     assert speed.ours == pytest.approx(nodes / last.ours / 1e6)
     assert (last.wanted, speed.wanted) == (2.0, 6.0)

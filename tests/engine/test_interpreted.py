@@ -81,7 +81,7 @@ def run_job(searcher: Searcher, job: Job) -> Result:
 
 
 def without_time(result: Result) -> tuple[object, ...]:
-    """The result of a search except for its time."""
+    """Returns the fields of a result that do not depend on time."""
     info = result.info
     return result.move, info.depth, info.score, info.nodes, info.pv, info.moves, info.warming
 

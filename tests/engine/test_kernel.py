@@ -108,7 +108,10 @@ def has_four(stones: int) -> bool:
 
 @cache
 def plies_to_end(discs: int, mine: int) -> int:
-    """Returns the plies to a forced win, by brute force: negative for a loss, 0 for a draw."""
+    """Returns the plies to the end with best play: negative for a loss, 0 for a draw.
+
+    It searches by brute force. `mine` has the discs of the side to move.
+    """
     replies = []
     for column in range(7):
         cell = (discs + (1 << 7 * column)) & (0x3F << 7 * column) & ~discs
@@ -126,8 +129,9 @@ def plies_to_end(discs: int, mine: int) -> int:
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores: three successive positions of each
-    match, the last one first.
+    """Yields late positions of connect four with their exact scores.
+
+    Each match gives three successive positions, the last one first.
     """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
@@ -145,7 +149,7 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
     for position, score in endgames(6, 150):
         assert run_search(searcher, position, Limit(), table).score == score, position.text()
         results.add((score > 0) - (score < 0))
-    assert results == {-1, 0, 1}, "wins, losses and draws are among them"
+    assert results == {-1, 0, 1}, "the positions include wins, losses and draws"
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:

@@ -65,7 +65,7 @@ def timed_job(milliseconds: int, room: str = "room") -> Job:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Pool]:
-    """A pool with two workers for all tests of this module; each test leaves them idle."""
+    """Yields a pool with two workers for all tests of this module."""
     async with Pool(workers=2, warm=["othello"]) as shared:
         await shared.warm("othello")
         yield shared
@@ -737,7 +737,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A running program without `if __name__ == "__main__"`, in its own process group."""
+    """Runs PARENT, a program without `if __name__ == "__main__"`, in its own process group."""
     program = tmp_path / "program.py"
     program.write_text(PARENT)
     with subprocess.Popen(

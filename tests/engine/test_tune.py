@@ -58,7 +58,7 @@ TEXT_FIRST = 1
 
 @pytest.fixture
 def planted(plug_in: Install) -> Path:
-    """A game whose evaluation is a sum of DATA; returns its file of numbers."""
+    """Installs a game whose evaluation is a sum of DATA; returns its file of numbers."""
     source = SOURCE.replace("import U, ", "import U, at, popcount, ").replace("data[0]", "data[1]")
     file = plug_in("planted", source.replace("at(data, 2)", "at(data, 3)"))
     (file.parent / "planted.bin").write_bytes(bytes(8))
