@@ -29,7 +29,7 @@ PAWN_ENDINGS = (
 )
 
 #: The rules of an artificial game in which the side to move may pass.
-PASSING = '''"""An endless tree with three moves a node; the option decides the effect of a pass."""
+PASSING = '''"""An endless tree with three moves a node; an option decides the effect of a pass."""
 
 from typing import Any
 
@@ -40,14 +40,16 @@ from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
 WORDS, MAX_MOVES = 2, 3
+# A pass is illegal; gains a lot, in unstable states only or everywhere; gains or loses a lot as the
+# second pass in a row; mates; or is the only move that does not lose.
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
-MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
 # Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,
-# whether passes gained or lost the side to move a lot, and whether it is mated.
-ZUGZWANG = U(6)
+# whether a pass gained or lost the side to move a lot, and whether it is mated.
+MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
 # In this mode the first word is a ply and a branch. The first side may trade, or put the second
 # side in zugzwang: each of its moves then costs a lot three plies later, and only a pass does not.
+ZUGZWANG = U(6)
 ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
 PLY = U(255)
 
