@@ -56,7 +56,7 @@ class FakeCompiler:
 class FakePool:
     """A warmer with fake processes and a fake cache."""
 
-    def __init__(self, spare: tuple[str, ...], cached: set[Key]) -> None:
+    def __init__(self, idle_games: tuple[str, ...], cached: set[Key]) -> None:
         self.cached = cached
         self.processes: list[FakeCompiler] = []
         self.commands: list[Key] = []
@@ -66,7 +66,7 @@ class FakePool:
         self.changed = asyncio.Event()
         self.warmer = Warmer(
             lambda on_message, on_end: cast(WorkerProcess, FakeCompiler(self, on_message, on_end)),
-            spare,
+            idle_games,
             lambda game_id, state: self.changes.append((game_id, state)),
             self.settled.append,
             self.count_death,
@@ -102,8 +102,8 @@ def run_warmer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Returns a function that runs a warmer with fake processes."""
 
     @asynccontextmanager
-    async def run(*spare: str, cached: set[Key] | None = None) -> AsyncIterator[FakePool]:
-        pool = FakePool(spare, cached if cached is not None else set())
+    async def run(*idle_games: str, cached: set[Key] | None = None) -> AsyncIterator[FakePool]:
+        pool = FakePool(idle_games, cached if cached is not None else set())
 
         def is_ready(game_id: str, digest: str, step: str) -> bool:
             assert digest == load_game(game_id).digest
