@@ -44,7 +44,7 @@ class Added(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOut, ...] = ()
 
 
-#: A line of the table.
+#: What a task yields: a row of the table, or the reason why it is left out.
 Entry = Row | LeftOut
 #: The name of a task, and the function that measures it.
 Task = tuple[str, Callable[[], Iterable[Entry]]]
@@ -122,7 +122,7 @@ def measure_tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entr
 # --- the context of the figures
 
 
-def machine() -> dict[str, Any]:
+def measuring_context() -> dict[str, Any]:
     """The context of the figures: processor, versions, commit and the machine's load average."""
     return {
         "machine": f"{os.cpu_count()} cores, {_processor()}",
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
     added = read_added(args.add)
-    context = machine()
+    context = measuring_context()
     signature = {"all": bench.node_counts(features.ALL), "basic": bench.node_counts(features.BASIC)}
     if not args.json:
         print(

@@ -1,7 +1,7 @@
 """Calibrates the levels of a game, so that each scores about the same against the one below.
 
 The levels are points on a scale from 0 to 1. At 0 a player makes careless one-ply searches with a
-wide margin; at 1 it searches the nodes that stand for the top level, without errors. In between the
+wide margin; at 1 it searches the nodes of the top level's stand-in, without errors. In between the
 nodes grow geometrically, and margin and slip shrink. If even the weak end is too strong for level
 2, the scale continues down to -1 with wider margins. Each level is the point that scores the target
 against the level below, found by bisection over short matches.
@@ -160,7 +160,8 @@ def calibrate(
             break
     else:
         raise ValueError(
-            f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes; take fewer"
+            f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes:"
+            " lower --top-nodes"
         )
     table = "".join(f"    ({nodes:_}, {margin}, {slip}),\n" for nodes, margin, slip in levels)
     return [f"LEVELS = {len(levels) + 1}", f"LEVEL_TABLE = (\n{table})"]

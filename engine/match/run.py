@@ -104,7 +104,7 @@ def run_match(
 ) -> Summary | None:
     """Plays the missing games of a log up to `games` (an even number), or until the test decides.
 
-    If both players always play alike, the match ends when its openings repeat, because the games
+    If both players are deterministic, the match ends when its openings repeat, because the games
     would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player
     that fails later loses that game.
     """

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--depth",
         metavar="D",
-        help=f"plies to look ahead, or end (a game {GAME_DEPTH}, a tree end)",
+        help=f"plies to look ahead, or end ({GAME_DEPTH} for a game, end for a tree)",
     )
     parser.add_argument("--order", metavar="O", help=f"{', '.join(ORDERS)} (game)")
     parser.add_argument(

@@ -32,7 +32,7 @@ MAX_PLY = 64
 MAX_NODES = 1_000_000
 V = TypeVar("V", bound=Value | None)
 
-#: A cut-off rule: whether the search stops at a state, with that many plies left.
+#: A cut-off rule: whether the search stops at a state with the given number of plies left.
 CutOff = Callable[[State, float], bool]
 #: A move order: the legal moves of a state in the order in which they are searched.
 Order = Callable[["Study", State, Sequence[int], float], Sequence[int]]
@@ -287,8 +287,8 @@ def mean(values: Sequence[float]) -> float:
     """Returns the arithmetic mean, correctly rounded; an int if the mean is whole."""
     if any(math.isinf(value) for value in values):
         return sum(values)
-    found = math.fsum(values) / len(values)
-    return int(found) if found.is_integer() else found
+    result = math.fsum(values) / len(values)
+    return int(result) if result.is_integer() else result
 
 
 def _finite(limit: float) -> Number | None:

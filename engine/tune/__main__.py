@@ -123,10 +123,20 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the evaluation that scores 73 %% (default: fitted)",
     )
-    for name, value in (("batch", 4096), ("rounds", 100), ("patience", 2), ("falls", 4)):
-        fitting.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
-    for name, rate in (("rate", 0.02), ("prior", 4.0), ("validation", 0.1), ("score-weight", 0.0)):
-        fitting.add_argument(f"--{name}", type=float, default=rate, help=f"({rate})")
+    for name, value, meaning in (
+        ("batch", 4096, "positions per step"),
+        ("rounds", 100, "most passes over all positions"),
+        ("patience", 2, "rounds without progress before the learning rate falls"),
+        ("falls", 4, "how many times the learning rate falls before the fit ends"),
+    ):
+        fitting.add_argument(f"--{name}", type=int, default=value, help=f"{meaning} ({value})")
+    for name, rate, meaning in (
+        ("rate", 0.02, "learning rate, as a fraction of the scale"),
+        ("prior", 4.0, "pull towards the old numbers, as strong as this number of positions"),
+        ("validation", 0.1, "share of the matches kept for validation"),
+        ("score-weight", 0.0, "weight of the search's scores against the results, 0 to 1"),
+    ):
+        fitting.add_argument(f"--{name}", type=float, default=rate, help=f"{meaning} ({rate})")
     command.add_argument(
         "--out", type=Path, default=None, help="write the numbers here, not into the game's file"
     )

@@ -5,8 +5,8 @@ million numbers and exact results, so it has a tuner of its own.
 
 A match begins with random moves, continues by a shallow search, and is solved when few cells are
 empty; that score is the target of all earlier positions. From then on half of the moves are random,
-and each position is solved. The command appends matches to the work file until it has all of them,
-and resumes it in a later run. A match depends on its number and on the file's first line, which
+and each position is solved. The command appends matches to the work file until it has the requested
+number; a later run resumes it. A match depends on its number and on the file's first line, which
 names the seed, the depth and the rules. The fit holds some matches out and prints its error on
 them.
 """
