@@ -3,10 +3,10 @@
     async with Pool(workers=2) as pool:
         result = await pool.search(job, on_info=print)
 
-The pool kills and replaces a worker that dies, hangs or is late, and gives its job to another
-worker with the time that is left, up to TRIES tries in all. If the time runs out before another
-worker is ready, the best move so far is the answer. Cancelling the task that waits in `search` ends
-the search.
+The pool kills a worker that hangs or is late, replaces each worker that ends, and gives its job to
+another worker with the time that is left, up to TRIES tries in all. If the time runs out before
+another worker is ready, the best move so far is the answer. Cancelling the task that waits in
+`search` ends the search.
 
 A separate process compiles the games (`Warmer`). Until a game is compiled, its levels and personas
 are searched uncompiled (`engine.search.uncompiled`), and jobs with their own limits wait. Search

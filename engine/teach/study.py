@@ -154,11 +154,11 @@ class Visit:
         state: State,
         move: int | None,
         kind: str,
-        above: "Visit | None",
+        parent: "Visit | None",
         alpha: float,
         beta: float,
     ) -> None:
-        self.study, self.state, self.move, self.kind, self.above = study, state, move, kind, above
+        self.study, self.state, self.move, self.kind, self.parent = study, state, move, kind, parent
         self.alpha, self.beta = alpha, beta
         self.low, self.high = -INF, INF
         self.line: tuple[int, ...] = ()
@@ -168,11 +168,11 @@ class Visit:
         self.row = -1
         record = study.record
         if record is not None:
-            name = above.state.name(move) if above is not None and move is not None else ""
-            parent = -1 if above is None else above.row
+            name = parent.state.name(move) if parent is not None and move is not None else ""
+            parent_row = -1 if parent is None else parent.row
             window = (_finite(alpha), _finite(beta))
             self.row = record.add(
-                [parent, name, kind, state.ply, *window, None, "none", "all", self._sign]
+                [parent_row, name, kind, state.ply, *window, None, "none", "all", self._sign]
             )
             record.step("enter", self.row, alpha, beta)
 
@@ -230,10 +230,10 @@ class Visit:
     def leave(self, value: V) -> V:
         """Leaves the node with its value (fail-soft: the best one found) and returns the value."""
         self.study.close(self)
-        if self.above is None:
+        if self.parent is None:
             self.study.line = self.line
         else:
-            self.above.child = self
+            self.parent.child = self
         if self.study.record is not None:
             self._note("value", value)
             self._note("bound", self._bound(value))

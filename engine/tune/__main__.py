@@ -166,7 +166,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     files = require_numbers(game)
     if args.out is not None and len(files) > 1:
         raise TuneError(f"--out names one file, but {game.id} has {len(files)} files of numbers")
-    tuned = tuned_indexes(files, args.only, args.freeze)
+    indexes = tuned_indexes(files, args.only, args.freeze)
     settings = _settings(args)
     progress = Progress()
     options = game.check_options(dict(args.option))
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     result = tune(
         game,
         samples,
-        tuned,
+        indexes,
         settings,
         args.scale,
         lambda number, learning, validation: progress.show(

@@ -199,6 +199,7 @@ def fit(
     fixed = np.asarray(model.values, float) / scale - row_sums(model, start)
     learning = make_batches(model, rng.permutation(learning_rows), fixed, targets, settings.batch)
     validation = make_batches(model, validation_rows, fixed, targets, settings.batch)
+    # 0.25 is the curvature of a position's loss where both sides have equal chances.
     pull = 0.25 * settings.prior / len(learning_rows)
     weights, best, adam = start.copy(), start.copy(), Adam(len(start))
     before = mean_loss(learning, start), mean_loss(validation, start)

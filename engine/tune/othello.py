@@ -88,7 +88,10 @@ class Player:
         return int(self._pick(p, o, depth, rng.getrandbits(63), self._memory, self._native.data))
 
     def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
-        """The records of one match; see `RECORD_WORDS` in engine.tune.othello_template."""
+        """The records of one match (`RECORD_WORDS` says what they hold).
+
+        There are none if the match ends before it is solved.
+        """
         rng = random.Random(f"{seed}:{number}")
         state = othello.init({})
         random_plies = rng.randrange(*RANDOM_PLIES)
@@ -110,6 +113,7 @@ class Player:
     def _end(
         self, state: State, number: int, rng: random.Random
     ) -> Iterator[tuple[int, int, int, int]]:
+        """Plays on with half of the moves random, and yields a solved record of each position."""
         while _empty(state) > MIN_EMPTY:
             move = self.move(state, rng.randrange(2), rng)
             if move < 0:
