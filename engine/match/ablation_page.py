@@ -31,8 +31,8 @@ The features of the search can be disabled one by one
 that game. The game's search played colour-swapped pairs of games from different balanced openings,
 with the feature against without it. Both sides searched the same number of nodes, so the figures do
 not include the time that a feature costs. Score and Elo are those of the side with the feature. The
-bounds are 95 % confidence intervals for a fixed number of games. The test ends a match early when
-one side is lucky too, so the figure of such a match tends to exaggerate the difference.
+bounds are 95 % confidence intervals for a fixed number of games. A test may end a match early
+because of a lucky run, so the figure of such a match tends to exaggerate the difference.
 
 A match is **ended by** the first of these:
 

@@ -85,11 +85,11 @@ class Scale:
                 high = slip
         return (1, self._margin, (low + high) // 2)
 
-    def score(self, settings: Settings, other: Settings | str) -> float:
-        """Plays a short match; returns the score of the first settings against the others."""
+    def score(self, settings: Settings, opponent: Settings | str) -> float:
+        """Plays a short match; returns the score of the settings against the opponent."""
         players = (
             description_of(settings),
-            other if isinstance(other, str) else description_of(other),
+            opponent if isinstance(opponent, str) else description_of(opponent),
         )
         if players in self._scores:
             return self._scores[players]
@@ -100,7 +100,7 @@ class Scale:
         summary = run_match(Log(header, None), self._games)
         assert summary is not None, "a trial has one pair at least"
         self._scores[players] = summary.score
-        self._out(f"{settings} against {other}: {summary.score:.1%}")
+        self._out(f"{settings} against {opponent}: {summary.score:.1%}")
         return summary.score
 
 

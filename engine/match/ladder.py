@@ -35,7 +35,7 @@ MAX_PLIES = 200
 #: The seed of all ladders and ablations.
 SEED = 1
 #: The options of the games that are not measured with their defaults. By default sticks has six
-#: sticks, of which an opening would leave too few.
+#: sticks, and an opening would leave too few.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
 #: The nodes of the stand-in for the top level of a game that TOP_NODES_OF does not name.
 TOP_NODES = 50_000

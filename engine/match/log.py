@@ -118,11 +118,11 @@ class Log:
         if self._is_new and self._kept_bytes is not None:
             self._path.unlink(missing_ok=True)
 
-    def _begin(self, file: BinaryIO, kept: int) -> None:
-        file.truncate(kept)
-        file.seek(kept)
+    def _begin(self, file: BinaryIO, kept_bytes: int) -> None:
+        file.truncate(kept_bytes)
+        file.seek(kept_bytes)
         self._kept_bytes = None
-        if not kept:
+        if not kept_bytes:
             self._write(file, self.header)
 
     def _write(self, file: BinaryIO, line: Header | Record) -> None:
@@ -132,13 +132,13 @@ class Log:
 
     def _read(self, path: Path) -> int:
         """Reads the games; returns the bytes of whole lines. LogError if it is of another match."""
-        header, self.records, kept = read_log(path)
+        header, self.records, whole_bytes = read_log(path)
         if header is not None and header != self.header:
             raise LogError(
                 f"{path} is of another match ({_difference(header, self.header)}):"
                 " name another file, or --fresh"
             )
-        return kept
+        return whole_bytes
 
 
 def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
@@ -167,5 +167,5 @@ def _failed(path: Path, error: OSError) -> LogError:
 def _difference(old: Header, new: Header) -> str:
     names = [name for name in Header.__struct_fields__ if getattr(old, name) != getattr(new, name)]
     return "; ".join(
-        f"{name} {getattr(old, name)} there, {getattr(new, name)} here" for name in names
+        f"{name} {getattr(old, name)} in the log, {getattr(new, name)} now" for name in names
     )

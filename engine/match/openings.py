@@ -11,7 +11,7 @@ from engine.game import Game, Position
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 
-#: Number of random lines of which the most balanced one becomes an opening.
+#: Number of random lines drawn for an opening; the most balanced one is used.
 CANDIDATES = 8
 #: Failed draws after which a round of candidates ends; if it has none, openings grow by a ply.
 TRIES = 64

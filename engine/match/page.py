@@ -153,13 +153,15 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
     summaries = [summary_of(folder / game.id / f"{step.name}.jsonl") for step in matches]
     for number, (step, summary) in enumerate(zip(matches, summaries, strict=True), 1):
         level = level_of(game, number)
-        stand_in = number == game.levels
+        is_stand_in = number == game.levels
         nodes = (
-            f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
+            f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}"
+            if is_stand_in
+            else f"{level.limit.nodes:,}"
         )
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
         below = yardstick_of(game) if number == 1 else f"level {number - 1}"
-        wanted = target_verdict(number, summary) + (", the stand-in" if stand_in else "")
+        wanted = target_verdict(number, summary) + (", the stand-in" if is_stand_in else "")
         yield f"| {number} | {limits} | {below} | {_measured(summary)} | {wanted} |"
     yield ""
     if summaries and summaries[0] is not None:

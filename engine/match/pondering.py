@@ -31,7 +31,7 @@ class Pondering:
         self._control = Control()
         self._has_begun = Event()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="ponder")
-        self.search = self._executor.submit(self._run, begin)
+        self.future = self._executor.submit(self._run, begin)
 
     def end(self, moves: Sequence[str], seconds: float) -> Report | None:
         """The report of the search after `seconds` more, if the expected moves were played.
@@ -44,14 +44,14 @@ class Pondering:
         self._has_begun.wait()
         self._searcher.ponderhit()
         with expiring(self._searcher.expire, seconds), self._executor:
-            return self.search.result()
+            return self.future.result()
 
     def cancel(self) -> None:
         """Ends the search at once; its entries stay in the table."""
         self._control.memory.array[layout.CANCEL] = 1
         with self._executor:
-            if not isinstance(self.search.exception(), Cancelled):
-                self.search.result()  # raises the search's own error
+            if not isinstance(self.future.exception(), Cancelled):
+                self.future.result()  # raises the search's own error
 
     def _run(self, begin: Callable[[Control, Timer], Report]) -> Report:
         try:

@@ -113,7 +113,7 @@ class Player:
     def _end(
         self, state: State, number: int, rng: random.Random
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Plays on with half of the moves random, and yields a solved record of each position."""
+        """Continues with half of the moves random, and yields a record of each position."""
         while _empty(state) > MIN_EMPTY:
             move = self.move(state, rng.randrange(2), rng)
             if move < 0:
