@@ -138,7 +138,7 @@ def test_a_timed_search_continues_after_a_ponder_hit() -> None:
         for _ in range(4):
             before = player.pondering
             tokens = (*tokens, choice_after(player, "connect-four", *tokens).move)
-            hits += before is not None and before.search.exception() is None
+            hits += before is not None and before.future.exception() is None
             assert player.pondering is not None
             tokens = player.pondering.expected
     assert hits == 3
