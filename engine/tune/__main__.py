@@ -80,8 +80,15 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument(
         "--decided", type=int, default=0, help="the score that counts as a win (0: play to the end)"
     )
-    play.add_argument("--seed", type=int, default=1)
-    play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
+    play.add_argument("--seed", type=int, default=1, help="seed of the matches and of the fit (1)")
+    play.add_argument(
+        "--option",
+        type=option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the game",
+    )
     play.add_argument("--play-only", action="store_true", help="do not fit")
     judging = command.add_argument_group("scores of another player, for --score-weight")
     judging.add_argument(
