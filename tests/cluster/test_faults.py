@@ -70,7 +70,7 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
                 await asyncio.sleep(asleep_s if n % 2 == 0 else 1.0)
             finally:
                 stopped.send_signal(signal.SIGCONT)
-            await killed.ready()
+            await killed.wait_until_ready()
 
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
