@@ -272,7 +272,11 @@ def main(arguments: list[str] | None = None) -> int:
             top_nodes = args.top_nodes or top_nodes_of(game)
             step_games = args.games or (MANY_GAMES if game.id in DEEPLY_MEASURED else GAMES)
             if args.calibrate:
-                print("\n".join(calibrate(game, options_of(game), top_nodes, args.probe, _say)))
+                print(
+                    "\n".join(
+                        calibrate(game, options_of(game), top_nodes, args.probe, _print_to_stderr)
+                    )
+                )
             elif args.reach:
                 reach_games = args.games or REACH_GAMES
                 step = reach(game, top_nodes)
@@ -307,7 +311,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _say(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

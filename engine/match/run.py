@@ -117,7 +117,7 @@ def run_match(
 
     if len(half_points) < games and not is_decided():
         numbers = _numbers(log.header, openings, range(len(half_points), games))
-        with _played(
+        with _play_games(
             log.header, openings, numbers, min(concurrency, games - len(half_points))
         ) as records:
             for record in records:
@@ -141,7 +141,7 @@ def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int
 
 
 @contextmanager
-def _played(
+def _play_games(
     header: Header, openings: Openings, numbers: Iterator[int], concurrency: int
 ) -> Iterator[Iterator[Record]]:
     """Plays the games with these numbers and yields their records in order."""

@@ -204,7 +204,7 @@ class Warmer:
         self._running = running = _Running(key, is_idle, answer)
         status.cpu_ms = 0
         self._set(key, "warming")
-        waiting = next(
+        requested = next(
             (
                 step
                 for step, idle in self._steps_in_order()
@@ -212,7 +212,7 @@ class Warmer:
             ),
             None,
         )
-        if waiting is not None and self._preempts(waiting, running):
+        if requested is not None and self._preempts(requested, running):
             answer.set_exception(_Preempted())  # the request came while the process started
         elif process.pid is None:  # the process did not start
             answer.set_exception(EOFError())
