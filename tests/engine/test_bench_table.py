@@ -268,4 +268,4 @@ def test_without_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
         raise FileNotFoundError
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert bench_table.machine()["commit"] == "not a checkout"
+    assert bench_table.measuring_context()["commit"] == "not a checkout"

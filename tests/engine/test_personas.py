@@ -81,7 +81,7 @@ def test_expectimax_matches_the_teaching_search(game_id: str) -> None:
             expectimax.begin()
             ours = expectimax.value(position, depth, 0, 1 << 40, control)
             plan = Plan("average", depth, max_nodes=1 << 30, plain_limit=0)
-            theirs = explain(GameState.at_root(position, plan.ends), plan).value
+            theirs = explain(GameState.at_root(position, plan.utilities), plan).value
             assert ours is not None
             assert isinstance(theirs, int | float)
             assert float(ours) == pytest.approx(float(theirs), abs=1e-5)

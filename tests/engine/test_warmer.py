@@ -10,7 +10,7 @@ import pytest
 from engine.compiler import code_cache
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
-from engine.pool.warmer import TRIES, Warmer, WarmState
+from engine.pool.warmer import COMPILE_TRIES, Warmer, WarmState
 from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
@@ -250,15 +250,15 @@ async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
 
 
 async def test_a_compiler_that_dies_is_restarted_a_few_times(run_warmer: Any) -> None:
-    """After TRIES deaths of its compiler a game has failed, and the next game is compiled."""
+    """A game has failed after COMPILE_TRIES deaths of its compiler; the next game is compiled."""
     async with run_warmer("chess", "hex") as pool:
-        for _ in range(TRIES):
+        for _ in range(COMPILE_TRIES):
             assert await pool.next_command() == ("chess", "search")
             pool.processes[-1].die()
         assert await pool.next_command() == ("hex", "search")
         assert pool.warmer.state("chess") == "failed"
         assert "died" in str(pool.warmer.error("chess"))
-        assert pool.deaths == TRIES
+        assert pool.deaths == COMPILE_TRIES
 
 
 @pytest.mark.parametrize(("is_changed", "kind"), [(False, SearchFailed), (True, RulesChanged)])

@@ -46,7 +46,7 @@ def test_limits_and_clocks() -> None:
         ("depth=1001", "from 1 to 1,000"),
         ("time_ms=" + 20 * "9", "from 1 to 86,400,000"),
         ("clock=" + 20 * "9", "from 0 to 86,400,000"),
-        ("clock=0+10", "no time"),
+        ("clock=0+10", "needs time"),
         ("nodes=9,margin=-1", "from 0 to"),
         ("nodes=9,margin=" + 21 * "9", "from 0 to 131,072"),
         ("nodes=9,slip=1001", "from 0 to 1,000"),

@@ -178,7 +178,7 @@ def test_a_ladder_made_with_other_rules(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_text(older)
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
-        printed[0], f"{printed[1]}  (of other rules; 4 games came out the same)", printed[2],
+        printed[0], f"{printed[1]}  (with other rules; 4 games came out the same)", printed[2],
     ]  # fmt: skip
     assert path.read_text() == older
     digest = read_log(path)[1][2].digest

@@ -100,7 +100,7 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     play_match(header, 2, path)
     before = path.read_bytes()
-    with pytest.raises(LogError, match="seed 1 there, 2 here"):
+    with pytest.raises(LogError, match="seed 1 in the log, 2 now"):
         Log(structs.replace(header, seed=2), path)
     with pytest.raises(LogError, match="rules"):
         Log(structs.replace(header, rules="0" * 16), path)

@@ -76,7 +76,7 @@ def check_games() -> None:
     position = load_game("tic-tac-toe").position(".XX.....O")
     for algorithm in ("minimax", "negamax", "alphabeta", "average"):
         plan = Plan(algorithm, depth=4)
-        root = GameState.at_root(position, plan.ends)
+        root = GameState.at_root(position, plan.utilities)
         check_trace(explain(root, plan), root, estimate)
 
 
@@ -86,9 +86,9 @@ def check_against_conformance_kit() -> None:
         for position in line[-8:-1]:
             for depth in (1, 2):
                 plan = Plan(depth=depth)
-                assert explain(GameState.at_root(position, plan.ends), plan).value == kit_minimax(
-                    position, depth, 0
-                )
+                assert explain(
+                    GameState.at_root(position, plan.utilities), plan
+                ).value == kit_minimax(position, depth, 0)
 
 
 def check_distances() -> None:
@@ -96,7 +96,9 @@ def check_distances() -> None:
     game = load_game("tic-tac-toe")
     for text, value in (("XX.OO....", 29_999), ("XXO.X.O..", -29_998), (".XX.....O", -29_996)):
         plan = Plan("alphabeta")
-        assert explain(GameState.at_root(game.position(text), plan.ends), plan).value == value, text
+        assert (
+            explain(GameState.at_root(game.position(text), plan.utilities), plan).value == value
+        ), text
 
 
 def check_orders() -> None:
@@ -124,9 +126,9 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "fail-hard return",
         check_trees,
         flat,
-        "            break\n    return visit.leave(summary(state.kind, values))",
+        "            break\n    return visit.leave(combine(state.kind, values))",
         "            break\n"
-        "    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
+        "    return visit.leave(max(min(combine(state.kind, values), beta), alpha))",
     ),
     (
         "skipped child",
@@ -224,8 +226,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "mean rounded",
         check_averages,
         study,
-        "found = math.fsum(values) / len(values)",
-        "found = float(round(math.fsum(values) / len(values)))",
+        "result = math.fsum(values) / len(values)",
+        "result = float(round(math.fsum(values) / len(values)))",
     ),
     (
         "mean of the visited only",
@@ -287,8 +289,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "parent off by one",
         check_trees,
         study,
-        "parent = -1 if above is None else above.row",
-        "parent = self.study.visited - 2",
+        "parent_row = -1 if parent is None else parent.row",
+        "parent_row = self.study.visited - 2",
     ),
     (
         "nodes lost at the cap",
@@ -310,8 +312,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "wrong seat",
         check_against_conformance_kit,
         state,
-        "if outcome.winner == self.us:",
-        "if outcome.winner != self.us:",
+        "if outcome.winner == self.max_seat:",
+        "if outcome.winner != self.max_seat:",
     ),
     (
         "distance forgotten",

@@ -22,7 +22,7 @@ from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
 def start_of(game_id: str, plan: Plan) -> GameState:
     """Returns the start of a game as the root of a search."""
-    return GameState.at_root(load_game(game_id).start(), plan.ends)
+    return GameState.at_root(load_game(game_id).start(), plan.utilities)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -65,7 +65,7 @@ def test_no_plan_exceeds_the_trace_limit() -> None:
     """A trace holds at most 20,000 nodes, whatever the plan says; a truncated one is valid JSON."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
     trace = explain(
-        GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan
+        GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.utilities), plan
     )
     assert trace.counts.nodes > MAX_TRACE_NODES == len(trace.nodes.parent)
     content = msgspec.json.encode(trace)
