@@ -18,7 +18,7 @@ from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
-from tests.support.room_log import altered, raises
+from tests.support.room_log import altered_game, raises
 
 AI1 = wire.AiSeat(level=1)
 
@@ -77,7 +77,9 @@ async def test_a_broken_game_is_left_out() -> None:
     """A broken game is left out and logged; the others are listed."""
 
     def find(game_id: str) -> Game:
-        return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+        return (
+            altered_game(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+        )
 
     with structlog.testing.capture_logs() as logs:
         async with serve(FakeServer(find_game=find)) as node:

@@ -30,7 +30,7 @@ from tests.support.fake_server import (
     FaultyBus,
     FaultyStore,
     Message,
-    settle,
+    run_ready_tasks,
     virtual,
 )
 
@@ -296,7 +296,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
     bus = fake.bus = FaultyBus()
     async with hubs(fake, "n1", "n2") as (first, second):
         ada, ben, _, room = await join_three_people(first, second)
-        await settle()
+        await run_ready_tasks()
         bus.cut, bus.is_up = True, False
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(0.5)
@@ -304,7 +304,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
             v = await ada.ack(ada.chat(room, "?"))
             assert v is not None
             async with asyncio.timeout(1.1):
-                await ben.at_v(v)
+                await ben.wait_for_v(v)
             await asyncio.sleep(0.3)
         bus.cut, bus.is_up = False, True
         bus._inner._gap_handlers[1](None)
@@ -317,10 +317,10 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
         assert v is not None
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(20):
-                await ben.at_v(v)
+                await ben.wait_for_v(v)
         bus._inner.publish(MessagesLost("n1"))
         async with asyncio.timeout(0.5):
-            await ben.at_v(v)
+            await ben.wait_for_v(v)
 
 
 @virtual
@@ -336,7 +336,7 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
 
     fake.engines.answer = never
     async with hubs(fake, "n2") as (second,):
-        await settle()
+        await run_ready_tasks()
         async with fake.hub("n1") as first:
             await Client(first, "ada").create(
                 "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())

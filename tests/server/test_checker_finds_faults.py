@@ -33,7 +33,7 @@ from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
 from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
-from tests.support.room_log import altered
+from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
 
@@ -240,7 +240,9 @@ def wrong_rule(patch: Patch) -> FakeServer:
     def find(game_id: str) -> Game:
         if game_id != "sticks":
             return load_game(game_id)
-        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING})
+        return altered_game(
+            game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING}
+        )
 
     return FakeServer(find_game=find)
 

@@ -18,7 +18,7 @@ from server.net.listener import ConnectionSlots, ProtocolDetector
 from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.test_listener import SECURITY, UPGRADE
-from tests.support.fake_server import FakeServer, settle
+from tests.support.fake_server import FakeServer, run_ready_tasks
 from tests.support.node import WAIT_S, Http, Node, serve
 
 #: One megabyte of zeros in one kilobyte.
@@ -393,7 +393,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     http.sweep()
     await reader.readexactly(2**23)  # continues to read
     http.sweep()
-    await settle()
+    await run_ready_tasks()
     assert len(http) == 1
     while len(http):
         http.sweep()

@@ -21,7 +21,7 @@ from tests.server.test_api import get
 from tests.server.test_runner_ai import against_ai
 from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
-from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
+from tests.support.room_log import ADA, BEN, LoggedRoom, altered_game, raises, seated
 
 CHESS_MOVES = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
 NOTATIONS = [
@@ -43,9 +43,9 @@ def without_notation(body: bytes) -> bytes:
     return format_event_body(msgspec.structs.replace(event, text=None, number=None))
 
 
-def with_old_log(played: Played) -> Played:
+def with_old_log(played: LoggedRoom) -> LoggedRoom:
     """The same room with a log of the time before notations."""
-    old = Played(played.find_game)
+    old = LoggedRoom(played.find_game)
     old.log = [(at_ms, without_notation(body)) for at_ms, body in played.log]
     return old
 
@@ -97,7 +97,7 @@ def test_a_log_of_a_missing_or_broken_game_loads() -> None:
     old = with_old_log(new)
     assert notations(new.fold(missing).match.moves) == NOTATIONS  # type: ignore[union-attr]
     assert notations(old.fold(missing).match.moves) == [(None, None)] * len(CHESS_MOVES)  # type: ignore[union-attr]
-    broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
+    broken = altered_game("chess", {"notation": raises}, digest=load_game("chess").digest)
     match = old.fold(lambda _: broken).match
     assert match is not None
     assert notations(match.moves) == [(number, None) for number, _ in NOTATIONS]

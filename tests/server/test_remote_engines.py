@@ -393,7 +393,7 @@ async def test_without_a_broker_the_local_pool_continues() -> None:
         searching = asyncio.create_task(network.search())
         await worker.until(lambda: bool(worker.commands))
         down_s = now_s()
-        broker.go()
+        broker.disconnect_all()
         assert (await searching).move == "g"
         assert now_s() == down_s
 

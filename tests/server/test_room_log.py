@@ -21,9 +21,9 @@ from tests.support.room_log import (
     ME,
     OPEN,
     ROOM,
-    Played,
+    LoggedRoom,
     add_ai,
-    altered,
+    altered_game,
     attempt,
     chat,
     created,
@@ -39,7 +39,7 @@ from tests.support.room_log import (
 
 def test_the_log_alone_makes_the_room() -> None:
     """I8: parsing the bodies again gives the same room, after every kind of event."""
-    played = Played()
+    played = LoggedRoom()
     played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     played.do(ADA, sit(1))
     played.do(ADA, plain(wire.Stand))
@@ -82,7 +82,7 @@ def broken_file(game_id: str) -> Any:
 def assert_rejects_all(room: Room, but: set[Code]) -> None:
     """Checks that every command in a frozen room gets a typed rejection."""
     assert room.frozen in but
-    played = Played()
+    played = LoggedRoom()
     commands = [
         played.move("a1", ply=n) for n in range(4)
     ] + [plain(wire.Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
@@ -124,7 +124,7 @@ def test_changed_rules_that_agree_continue_the_match() -> None:
     """Changed rules that lead to the same positions let the match continue."""
     played = seated()
     played.moves("a1 b1")
-    room = played.fold(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    room = played.fold(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     assert room.frozen is None
     assert rules.decide(room, ADA, played.move("c3"), played.new_id)
 
@@ -142,7 +142,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
         return 8 - int(cells.index(text))
 
     def find(game_id: str) -> Any:
-        return altered(game_id, {"parse_move": mirrored}, digest="0123456789abcdef")
+        return altered_game(game_id, {"parse_move": mirrored}, digest="0123456789abcdef")
 
     room = played.fold(find)
     assert room.frozen is Code.GAME_CHANGED
@@ -164,7 +164,7 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
 @pytest.mark.parametrize("token", ["z9", "", "a1"])
 def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     """A log with a token that is not a move of the game loads as a frozen room."""
-    played = seated(lambda game_id: altered(game_id, digest="0123456789abcdef"))
+    played = seated(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     played.do(ADA, played.move("a1"))
     played.append(wire.Moved(played.match.id, 1, 1, token, "0" * 16))
     room = played.fold()
@@ -191,7 +191,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
     """A rule that raises makes a command GameFault and changes nothing; the room still loads."""
     played = seated()
     played.moves("a1 b1 a2 b2")
-    broken = altered("tic-tac-toe", {hook: raises})
+    broken = altered_game("tic-tac-toe", {hook: raises})
     room = played.fold(lambda _: broken)
     before = room.v
     needed = {
@@ -225,7 +225,7 @@ def test_a_broken_view_is_a_game_fault(hook: str) -> None:
     """An exception in a view is GameFault or freezes the room; description and snapshot work."""
     played = seated()
     played.moves("a1 b1")
-    room = played.fold(lambda _: altered("tic-tac-toe", {hook: raises}))
+    room = played.fold(lambda _: altered_game("tic-tac-toe", {hook: raises}))
     assert room.match is not None
     match = room.match
     for read_view in (views.view, views.turn):
@@ -238,7 +238,7 @@ def test_a_broken_view_is_a_game_fault(hook: str) -> None:
 @pytest.mark.parametrize("turn", [-1, 2, 7])
 def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
     """Rules whose `turn` is not a seat freeze the room instead of failing later."""
-    room = seated().fold(lambda _: altered("tic-tac-toe", {"turn": lambda s: turn}))
+    room = seated().fold(lambda _: altered_game("tic-tac-toe", {"turn": lambda s: turn}))
     assert room.frozen is Code.GAME_CHANGED
     assert room.ai_to_move() is None
 
@@ -247,11 +247,11 @@ def test_options_that_a_game_no_longer_has() -> None:
     """A room whose options the game no longer has is frozen with option.unknown and starts no
     match.
     """
-    played = Played()
+    played = LoggedRoom()
     played.create(ADA, "sticks", options={"rows": "1-2-3"})
 
     def find(game_id: str) -> Any:
-        return altered(game_id, {"OPTIONS": {}})
+        return altered_game(game_id, {"OPTIONS": {}})
 
     room = played.fold(find)
     assert room.frozen is Code.OPTION_UNKNOWN

@@ -5,7 +5,7 @@ import asyncio
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.room_runner import MAILBOX_CAPACITY, MAX_KEYS, TAIL
-from tests.support.fake_server import Client, FakeServer, settle, virtual
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- commit, then send ----------------------------------------------------------------------------
@@ -63,7 +63,7 @@ async def test_only_its_sender_receives_a_refusal() -> None:
     async with playing() as (fake, _, room, ada, ben):
         received = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
-        await settle()
+        await run_ready_tasks()
         assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
         assert await fake.store.heads([room]) == {room: 4}
 

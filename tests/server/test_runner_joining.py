@@ -10,7 +10,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.hub import Hub
 from server.runtime.room_runner import RESUME_LIMIT, TAIL
-from tests.support.fake_server import Client, FakeServer, settle, virtual
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- joining --------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
         await moved.ack(moved.join(room, since=5))
         assert moved.of("joined")[0]["v"] == 5
         assert moved.of("snapshot") == []
-        await cyd.at_v(5)
+        await cyd.wait_for_v(5)
 
 
 @virtual
@@ -223,7 +223,7 @@ async def test_an_unknown_room() -> None:
             ada.plain(wire.Leave, "nowhere"),
         ):
             assert await ada.refused(command) == Code.ROOM_UNKNOWN
-        await settle()
+        await run_ready_tasks()
         assert hub.runner("nowhere") is None
 
 

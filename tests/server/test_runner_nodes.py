@@ -12,7 +12,7 @@ from server.runtime import room_runner as runner_module
 from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
-from tests.support.room_log import altered, raises
+from tests.support.room_log import altered_game, raises
 from tests.support.two_players import playing
 
 # --- other nodes ----------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ async def test_one_of_two_concurrent_nodes_wins() -> None:
                 assert {m["v"] for m in answers} == {5 + 2 * number, 6 + 2 * number}
             log = await fake.store.events(room, 4)
             assert [event.v for event in log] == list(range(5, 25))
-            await cyd.at_v(24)
+            await cyd.wait_for_v(24)
             assert [m["v"] for m in cyd.events()] == list(range(5, 25))
 
 
@@ -101,11 +101,11 @@ async def test_events_of_a_lost_message_are_read_from_the_log() -> None:
         await ben.ack(ben.move(room, 1, "a1"))
         fake.bus.cut = False  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 2, "c3"))
-        await cyd.at_v(7)
+        await cyd.wait_for_v(7)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7]
         fake.bus.cut = True  # type: ignore[attr-defined]
         await ben.ack(ben.move(room, 3, "a2"))
-        await cyd.at_v(8)
+        await cyd.wait_for_v(8)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7, 8]
 
 
@@ -149,9 +149,9 @@ async def test_a_full_mailbox_loses_no_events() -> None:
         assert runner is not None
         runner.receive(EventsAppended(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
         gate.set()
-        await cyd.at_v(5 + MAILBOX_CAPACITY)
+        await cyd.wait_for_v(5 + MAILBOX_CAPACITY)
         assert [m["v"] for m in cyd.events()] == list(range(5, 6 + MAILBOX_CAPACITY))
-        await ada.at_v(5 + MAILBOX_CAPACITY)
+        await ada.wait_for_v(5 + MAILBOX_CAPACITY)
 
 
 # --- store failures -------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ async def test_a_game_that_fails_affects_the_command_only() -> None:
     broken = False
 
     def find(game_id: str) -> Any:
-        return altered(
+        return altered_game(
             game_id,
             {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)},
         )
@@ -283,7 +283,7 @@ async def test_a_game_without_a_working_view_can_be_played() -> None:
     """If the view fails, moves are still acknowledged and sent, without a view."""
 
     def find(game_id: str) -> Any:
-        return altered(game_id, {"view": raises, "move_view": raises, "board": raises})
+        return altered_game(game_id, {"view": raises, "move_view": raises, "board": raises})
 
     async with playing(world=FakeServer(find_game=find)) as (_, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2")) == 5

@@ -182,7 +182,7 @@ async def until_all_caught_up(history: History, clients: list[LoadClient]) -> No
         for entry in history.entries:
             if entry.direction == "in" and entry.message["t"] in ("event", "joined", "snapshot"):
                 heads[entry.message["room"]] = max(heads[entry.message["room"]], entry.message["v"])
-        if not any(client.behind(heads) for client in clients):
+        if not any(client.lagging_rooms(heads) for client in clients):
             return
         await asyncio.sleep(0.1)
 

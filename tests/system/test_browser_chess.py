@@ -26,13 +26,13 @@ async def chromium() -> AsyncIterator[Browser]:
 
 async def move(person: Person, path: str, *, touch: bool = False) -> None:
     """Plays a move from cell to cell: "e2e4"."""
-    await person.turn()
+    await person.wait_for_turn()
     for cell in (path[:2], path[2:4]):
         await (person.cell(cell).tap() if touch else person.cell(cell).click())
 
 
 async def has_black_on_top(person: Person) -> bool:
-    """Whether the eighth row is above the first."""
+    """Whether rank 8 is above rank 1."""
     top, bottom = [await person.cell(cell).bounding_box() for cell in ("a8", "a1")]
     assert top is not None
     assert bottom is not None
