@@ -339,7 +339,6 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     file = tmp_path / "copy.plyroom"
     async with bare_database("sqlite", request) as database, database.open() as store:
         await play_matches(store)
-        await asyncio.to_thread((tmp_path / "store.sqlite3").with_name, "x")
     (tmp_path / "store.sqlite3").rename(source / "plyroom.sqlite3")
     result = await asyncio.to_thread(command, "backup", file, "--data", source)
     assert (result.exit_code, result.stdout.split(" of ")[0]) == (

@@ -1,5 +1,6 @@
-"""Several nodes over a good bus, a lossy bus and a real broker: all nodes have the same lobby, and
-each node knows the presence on the others until they end.
+"""Several nodes over a bus in memory, which tests can cut, and over a real broker.
+
+All nodes have the same lobby, and each knows the presence on the others until they end.
 """
 
 import asyncio
@@ -122,7 +123,7 @@ async def test_a_lobby_without_the_bus_reads_the_store() -> None:
         await ben.ack(ben.sit(aborted, 1))
         await ben.ack(ben.plain(wire.Abort, aborted))
         await asyncio.sleep(COMPARE_S + DELIVERY_S)
-        assert {room: one["state"] for room, one in watcher.lobby.items()} == {
+        assert {room: entry["state"] for room, entry in watcher.lobby.items()} == {
             open_room: "playing",
             new: "open",
         }
@@ -164,16 +165,16 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
 
 
 class SlowListStore(FaultyStore):
-    """A store that reads the list of rooms at once and returns it when `go` is set."""
+    """A store that reads the list of rooms at once and returns it when `may_return` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.read, self.go = asyncio.Event(), asyncio.Event()
+        self.read, self.may_return = asyncio.Event(), asyncio.Event()
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         rooms = await super().rooms(limit)
         self.read.set()
-        await self.go.wait()
+        await self.may_return.wait()
         return rooms
 
 
@@ -187,7 +188,7 @@ async def test_a_lobby_change_while_the_list_is_read() -> None:
         await store.read.wait()
         room = await Client(first, "ada").create("tic-tac-toe")
         await asyncio.sleep(DELIVERY_S)
-        store.go.set()
+        store.may_return.set()
         await watching
         assert room in watcher.lobby
 

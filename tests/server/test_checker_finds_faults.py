@@ -1,7 +1,4 @@
-"""The history checker finds planted faults and reports each under the invariant that it breaks.
-
-This shows that the checker can find such faults.
-"""
+"""The history checker finds planted faults and reports each under the invariant that it breaks."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -436,8 +436,8 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         await asyncio.sleep(1)
         assert listed(eve)[room]["state"] == "playing"
         late = await watch(hub, "late")
-        assert {key: {**one, "watching": 0} for key, one in listed(late).items()} == {
-            key: {**one, "watching": 0} for key, one in listed(eve).items()
+        assert {key: {**summary, "watching": 0} for key, summary in listed(late).items()} == {
+            key: {**summary, "watching": 0} for key, summary in listed(eve).items()
         }
 
 
@@ -472,9 +472,9 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
             """A store that returns the list two seconds after reading it."""
 
             async def rooms(self, limit: int) -> list[Any]:
-                found = await fake.store.rooms(limit)
+                rooms = await fake.store.rooms(limit)
                 await asyncio.sleep(2)
-                return found
+                return rooms
 
         hub.lobby._ports = replace(hub.ports, store=SlowListStore())  # type: ignore[arg-type]
         watching = asyncio.create_task(watch(hub))

@@ -26,7 +26,7 @@ from server.runtime.hub import RESERVED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
 from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
-from tests.server.test_runner_nodes import LateStore
+from tests.server.test_runner_nodes import SharedStore
 from tests.support.fake_server import (
     Client,
     FakeServer,
@@ -38,6 +38,7 @@ from tests.support.fake_server import (
     virtual,
 )
 
+#: The period of the poll, in seconds: longer than the tests.
 HOUR_S = 3600.0
 #: Time limit within which a dead node's last events reach the followers, in seconds.
 DELIVERY_LIMIT_S = 2.0
@@ -95,7 +96,7 @@ class NodeHandle:
 async def open_node(
     fake: FakeServer, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[NodeHandle]:
-    connection, store = BusConnection(fake), LateStore(fake)
+    connection, store = BusConnection(fake), SharedStore(fake)
     async with fake.hub(name, bus=connection, store=store, now_ms=now_ms or fake.now_ms) as hub:
         yield NodeHandle(hub, connection, store)
 
@@ -340,13 +341,13 @@ async def test_the_poll_finds_events_of_lost_messages() -> None:
 async def test_a_bus_that_reports_lost_messages_causes_a_comparison() -> None:
     """A bus that reports lost messages, as the MQTT bus does, makes the others compare heads."""
     fake = server_with_rare_polls()
-    async with two_nodes(fake) as (_one, two, room, ada, ben):
+    async with two_nodes(fake) as (_first, second, room, ada, ben):
         assert isinstance(fake.bus, FaultyBus)
         fake.bus.faults = 1.0
         await ada.ack(ada.move(room, 0, "b2"))
         fake.bus.faults = 0.0
         await ben.wait_for_v(5)
-        assert two.polls == 0
+        assert second.polls == 0
 
 
 # --- taking over ----------------------------------------------------------------------------------

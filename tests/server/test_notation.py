@@ -1,6 +1,6 @@
 """server/rooms/notation.py: an event stores its number and notation.
 
-Moves of older logs, which have none, are shown with the same ones.
+Moves of older logs, which store neither, are shown with the same number and notation.
 """
 
 import json
@@ -52,7 +52,7 @@ def with_old_log(played: LoggedRoom) -> LoggedRoom:
 
 def notations(moves: Any) -> list[tuple[str | None, str | None]]:
     """The number and notation of each move."""
-    return [(one.number, one.text) for one in moves]
+    return [(move.number, move.text) for move in moves]
 
 
 def test_a_move_has_the_notation_of_players() -> None:
@@ -69,7 +69,7 @@ def test_a_move_has_the_notation_of_players() -> None:
 
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
-    """In every game, clients receive the same of an old log as of a new one."""
+    """In every game, clients receive the same messages from an old log as from a new one."""
     chance, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:

@@ -123,7 +123,7 @@ def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
     return lambda command: [work.Refused(command.id, command.attempt, reason, "because")]  # type: ignore[arg-type]
 
 
-class Pool(ScriptedEngines):
+class LocalPool(ScriptedEngines):
     """A local pool that always answers g at once; `times` are the time limits in ms."""
 
     def __init__(self) -> None:
@@ -186,7 +186,7 @@ class BrokerNetwork(Network):
 
 @asynccontextmanager
 async def open_broker_network(
-    folder: Path, local: Pool | None = None
+    folder: Path, local: LocalPool | None = None
 ) -> AsyncIterator[BrokerNetwork]:
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
@@ -205,7 +205,7 @@ async def open_broker_network(
 
 @asynccontextmanager
 async def open_memory_network(
-    broker: MemoryBroker, local: Pool | None = None
+    broker: MemoryBroker, local: LocalPool | None = None
 ) -> AsyncIterator[Network]:
     """A Network in virtual time, in which messages arrive at once."""
 
@@ -372,7 +372,7 @@ async def test_after_three_attempts_the_local_pool_plays(
     search fails.
     """
     monkeypatch.setattr(remote, "ACCEPT_S", 0.15)
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
         assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
@@ -387,7 +387,7 @@ async def test_after_three_attempts_the_local_pool_plays(
 @virtual
 async def test_without_a_broker_the_local_pool_continues() -> None:
     """The local pool takes over a remote search as soon as the broker is known to be down."""
-    async with open_memory_network(broker := MemoryBroker(), Pool()) as network:
+    async with open_memory_network(broker := MemoryBroker(), LocalPool()) as network:
         worker = await network.add_worker()
         worker.script = accepted
         searching = asyncio.create_task(network.search())
@@ -417,7 +417,7 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
 
     The local pool comes before a worker with a queue.
     """
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         big, small = await network.add_worker(cores=4), await network.add_worker()
         big.script, small.script = answers("b"), answers("c")
         big.advertise(running=1)

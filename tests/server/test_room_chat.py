@@ -163,6 +163,6 @@ async def test_a_crowd_is_refused() -> None:
 async def test_the_settings_hold() -> None:
     """The settings change the limits or switch them off."""
     fake = FakeServer().unlimited()
-    async with playing(world=fake) as (_, _, room, ada, _):
+    async with playing(fake=fake) as (_, _, room, ada, _):
         for _ in range(70):
             assert await refusal(ada, room) is None

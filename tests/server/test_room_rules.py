@@ -559,7 +559,7 @@ def test_players_do_not_receive_spectators_lines() -> None:
 # --- every command and code -----------------------------------------------------------------------
 
 
-def test_a_message_that_changes_no_room_is_no_command() -> None:
+def test_a_message_that_changes_no_room_is_not_a_command() -> None:
     """`join` and similar messages are not commands of a room."""
     assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
 

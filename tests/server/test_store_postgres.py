@@ -74,7 +74,7 @@ async def test_two_nodes_race_for_the_same_rooms(
             events = await log(second, room)
             assert [event.v for event in events] == list(range(1, 2 * appends + 2))
             assert {event.body: (room, event.v) for event in events[1:]} == {
-                body: at for body, at in acked.items() if at[0] == room
+                body: place for body, place in acked.items() if place[0] == room
             }
         assert conflicts > appends // 5, "the writers conflicted too rarely for a race"
 
@@ -396,7 +396,7 @@ async def test_an_append_without_a_key_stays_unknown_after_a_cut(
         assert await store.heads(["r1", "r2"]) == {"r1": 4, "r2": 3}
 
 
-async def test_a_room_is_made_once_on_a_broken_connection(
+async def test_a_room_is_created_once_on_a_broken_connection(
     postgres: Postgres, database: str
 ) -> None:
     """If the connection is cut before or after the commit, create_room creates the room once."""

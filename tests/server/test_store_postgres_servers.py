@@ -99,7 +99,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                 async with stopped_clock() as clock:
                     writes = asyncio.gather(*writing)
                     await clock.until(writes.done, within_s=2)
-                    assert {type(write_) for write_ in await writes} <= {
+                    assert {type(result) for result in await writes} <= {
                         StoreUnavailable,
                         type(None),
                     }

@@ -106,7 +106,7 @@ async def play(
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
             while min(client.commands for client in clients) < commands // 2 and not any(
-                one.done() for one in playing
+                task.done() for task in playing
             ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
@@ -130,8 +130,8 @@ async def make_rooms(clients: list[LoadClient]) -> list[str]:
     """
     rooms: list[str] = []
     pairs: list[tuple[LoadClient, LoadClient | None]] = [
-        *((one, other) for one in clients for other in clients if one is not other),
-        *((one, None) for one in clients),
+        *((host, guest) for host in clients for guest in clients if host is not guest),
+        *((host, None) for host in clients),
     ]  # fmt: skip
     for number, (host, guest) in enumerate(pairs):
         game, options = GAMES[number % len(GAMES)]

@@ -115,8 +115,8 @@ async def play_matches(store: SqlStore) -> list[str]:
     They are: a finished match and its rematch, an unlisted room with chat among spectators, a match
     in progress, a room that waits for an opponent, and a match against the AI.
     """
-    world = FakeServer(store=store)
-    async with world.hub() as hub:
+    fake = FakeServer(store=store)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         open_seat = (wire.MySeat(), wire.OpenSeat())
         full = await ada.create("tic-tac-toe", seats=open_seat)

@@ -166,8 +166,8 @@ class Http:
 class Node:
     """A running node, and clients for it."""
 
-    def __init__(self, world: FakeServer, running: Running) -> None:
-        self.world = world
+    def __init__(self, fake: FakeServer, running: Running) -> None:
+        self.fake = fake
         self.running = running
         self.hub = running.hub
         self.host = f"127.0.0.1:{running.port}"
@@ -214,10 +214,10 @@ class Node:
 
 @asynccontextmanager
 async def serve(
-    world: FakeServer | None = None, node: str = "n1", **settings: Any
+    fake: FakeServer | None = None, node: str = "n1", **settings: Any
 ) -> AsyncIterator[Node]:
     """Runs a node on the store, bus and engines of a `FakeServer`, with the test's settings."""
-    world = world or FakeServer()
-    world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)
-    async with open_node(world.ports(node), client_folder()) as running:
-        yield Node(world, running)
+    fake = fake or FakeServer()
+    fake.settings = replace(fake.settings, host="127.0.0.1", port=0, **settings)
+    async with open_node(fake.ports(node), client_folder()) as running:
+        yield Node(fake, running)

@@ -124,7 +124,7 @@ async def _unwatched_rooms(server: ServerProcess) -> list[str]:
 
 async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
     """Asserts that every AI that was on turn at the kill moves without any client's help."""
-    due = {room: log.head for room, log in before.items() if log.due}
+    due = {room: log.head for room, log in before.items() if log.is_due}
 
     def moved() -> bool:
         logs = read_logs(server.data)
