@@ -76,10 +76,10 @@ def imports_of_tests(source: str) -> list[int]:
 def test_nothing_that_is_installed_imports_the_tests() -> None:
     """An installed wheel has no `tests`: client, engine, migrations and server do without."""
     installed = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
-    found = {
+    imports = {
         str(path.relative_to(ROOT)): imports_of_tests(path.read_text("utf-8")) for path in installed
     }
-    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert {path: lines for path, lines in imports.items() if lines} == {}
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,11 @@ ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}
 
 def texts(*patterns: str) -> dict[str, str]:
     """The text of each file in git, except the files that may use the old words."""
-    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True)
-    found = [name for name in names.stdout.split() if name not in ALLOWED]
-    return {name: (ROOT / name).read_text("utf-8") for name in found}
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True
+    )
+    names = [name for name in listed.stdout.split() if name not in ALLOWED]
+    return {name: (ROOT / name).read_text("utf-8") for name in names}
 
 
 def old_words(source: str) -> list[str]:

@@ -223,8 +223,8 @@ async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
 
 
 @virtual
-async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
-    """Nodes that hear each other compare heads by the poll only."""
+async def test_nodes_that_receive_each_other_do_not_compare_heads() -> None:
+    """Nodes that receive each other's messages compare heads by the poll only."""
     async with two_nodes() as (first, second, room, ada, ben):
         before = (first.store.calls["heads"], second.store.calls["heads"])
         await ada.ack(ada.move(room, 0, "b2"))
@@ -259,8 +259,8 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
 
 
 @virtual
-async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
-    """A node with a heartbeat in the store that was never heard on the bus counts as in doubt."""
+async def test_a_node_without_a_message_on_the_bus_is_in_doubt() -> None:
+    """A node with a heartbeat in the store but none on the bus counts as in doubt."""
     fake = server_with_rare_polls()
     async with open_node(fake, "n1") as first:
         first.connection.cut = True

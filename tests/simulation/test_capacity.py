@@ -55,7 +55,7 @@ def test_the_document_shows_the_results_of_the_simulation(
     """Every table of docs/explanation/scaling.md is what `python -m server.bench.capacity.planning
     --write` would write.
     """
-    known = {one.measured.nodes: one for one in predictions}
+    known = {prediction.measured.nodes: prediction for prediction in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])
     text = DOCUMENT.read_text("utf-8")
     assert with_tables(text, planning.tables(measured)) == text
@@ -83,11 +83,11 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     op_s = costs.node_here_op_s if nodes == 1 else max(costs.node_here_op_s, costs.node_away_op_s)
     expected_s = cpu_s("node", wakes_s, ops * op_s + groups * costs.node_group_s)
     assert sum(node.used_s for node in model.nodes) == pytest.approx(expected_s, rel=0.15)
-    wakes_s = sum(one.wakes for one in model.backends) * costs.database_wake_s
+    wakes_s = sum(backend.wakes for backend in model.backends) * costs.database_wake_s
     database_s = cpu_s(
         "database", wakes_s, ops * costs.database_op_s + groups * costs.database_group_s
     )
-    assert sum(one.used_s for one in model.backends) == pytest.approx(database_s, rel=0.15)
+    assert sum(backend.used_s for backend in model.backends) == pytest.approx(database_s, rel=0.15)
 
 
 def test_more_pairs_never_make_fewer_moves(measured: Capacity) -> None:
@@ -154,7 +154,7 @@ def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path
 
 def test_numbers_are_rounded_to_two_digits() -> None:
     """Numbers have two significant digits and commas between thousands."""
-    assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
+    assert [number(value) for value in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
         "0",
         "0.032",
         "1.0",

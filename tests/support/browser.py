@@ -31,11 +31,11 @@ FILES = "http://files.test"
 @asynccontextmanager
 async def open_chromium() -> AsyncIterator[Browser]:
     """Opens this system's Chromium; raises RuntimeError if it is missing."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
+    program = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if program is None:
         raise RuntimeError("there is no Chromium here; `make system` installs it")
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        browser = await playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         try:
             yield browser
         finally:

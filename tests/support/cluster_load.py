@@ -182,7 +182,7 @@ async def play_during(
             tasks.create_task(load.play_while(needs_moves, fault_task.done))
     played, longest_wait_s = sum(load.moves for load in loads), loads[0].longest_wait_s
     print(
-        f"seed {seed}: {played} moves acknowledged, all kept;"
+        f"seed {seed}: {played} moves acknowledged, none lost;"
         f" longest wait for progress {longest_wait_s:.1f} s"
     )
 

@@ -412,6 +412,7 @@ class Client:
         return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
 
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
+        """A command of a kind that has no fields of its own."""
         return kind(id=self.new_id(), room=room)
 
     # --- receiving

@@ -46,7 +46,9 @@ class Screen:
         """Waits for the first of several texts after the previous match; returns that text."""
         end_s = time.monotonic() + TIMEOUT_S
         while not (
-            found := [(at, text) for text in words if (at := self.text.find(text, self._seen)) >= 0]
+            matches := [
+                (at, text) for text in words if (at := self.text.find(text, self._seen)) >= 0
+            ]
         ):
             left_s = end_s - time.monotonic()
             more = self._read(left_s) if left_s > 0 else None
@@ -55,7 +57,7 @@ class Screen:
                     f"none of {words} came. Since the last words:\n{self.text[self._seen :]}"
                 )
             self.text += more
-        at, first = min(found)
+        at, first = min(matches)
         self._seen = at + len(first)
         return first
 
