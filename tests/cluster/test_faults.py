@@ -38,7 +38,7 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
-async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: int) -> None:
+async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
     """Three nodes die at the same time, again and again, each at another failpoint."""
 
     async def faults(load: ClusterLoad) -> None:
@@ -53,7 +53,7 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
 
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
-async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: float) -> None:
+async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, asleep_s: float) -> None:
     """SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never commits
     with stale data. Clients leave a silent node, as real ones do.
     """
@@ -77,7 +77,7 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
 
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
-async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -> None:
+async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, asleep_s: float) -> None:
     """R10, R12: workers are killed; the broker is killed and restarted, and frozen for a while:
     matches on a single node continue, AI seats move once a turn, and no client misses anything.
     """

@@ -303,9 +303,8 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await other.until(lambda: bool(other.commands))
         second_command = other.commands[0]
         assert (second_command.id, second_command.attempt) == (command.id, 2)
-        lost.send(
-            command, work.Answered(command.id, 1, Result("a", info("a")))
-        )  # it was still alive
+        # The worker that was given up was still alive.
+        lost.send(command, work.Answered(command.id, 1, Result("a", info("a"))))
         other.send(second_command, work.Answered(second_command.id, 3, Result("b", info("b"))))
         other.send(second_command, work.Answered("another search", 2, Result("c", info("c"))))
         for _ in range(2):

@@ -107,9 +107,8 @@ class Player:
         try:
             ack = await self._connection.command(command)
         except Refused as refusal:
-            if (
-                refusal.code == Code.STORE_RETRY
-            ):  # whether it was executed is unknown; sending it again finds out
+            # Whether the command was executed is unknown; sending it again finds out.
+            if refusal.code == Code.STORE_RETRY:
                 await self._say(command)
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))

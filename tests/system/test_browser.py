@@ -51,7 +51,7 @@ def last_cell(position: Position) -> str:
     return position.view().last[-1]
 
 
-async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses_nothing(
+async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:
     """Board, moves, chat and turn survive every reload, and at the end all see the winner."""
@@ -163,7 +163,9 @@ WATCH_DEPTHS = """panel => {
 }"""
 
 
-async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
+async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
+    chromium: Browser, tmp_path: Path
+) -> None:
     """A spectator of a strong AI sees its depth grow before it moves."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,

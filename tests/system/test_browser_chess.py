@@ -39,7 +39,7 @@ async def has_black_on_top(person: Person) -> bool:
     return top["y"] < bottom["y"]
 
 
-async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(
+async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
     chromium: Browser, tmp_path: Path
 ) -> None:
     """After two knight tours home a draw can be claimed; a late visitor reads the same moves."""

@@ -133,7 +133,7 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
     await eventually(moved, f"the AI moves on in {sorted(due)}")
 
 
-async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
+async def test_a_server_that_is_suspended_for_a_while_loses_nothing(tmp_path: Path) -> None:
     """After a machine was suspended in the middle of matches, clients reconnect and play on."""
     journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:

@@ -344,9 +344,8 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))
-            await wait_until_all_moved(
-                duels
-            )  # a search on which three workers in a row die would be given up
+            # A search is given up when three workers in a row die during it.
+            await wait_until_all_moved(duels)
         await asyncio.gather(*starting)
         for _, task in duels + finished:
             task.cancel()
@@ -357,9 +356,8 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
             slow += duel.slow_moves(kills_s)
         moves = sum(len(duel.plies) for duel, _ in duels + finished)
         assert moves >= kills // 2
-        assert len(slow) <= moves // 20, (
-            slow
-        )  # workers that start again and again take the other processes' time on two cores
+        # Workers that start again and again take CPU time from the other processes.
+        assert len(slow) <= moves // 20, slow
         assert await server.stop() == 0
         for worker in workers:
             assert "Traceback" not in worker.errors, worker.errors

@@ -97,7 +97,7 @@ def test_a_match_in_a_pipe_on_the_users_own_server(
     assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
 
 
-def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
     """The end of a match prints the replay command; the same guest returns to that data folder."""
     data = str(tmp_path / "kept")
     typed = "\n".join(CELLS)
@@ -452,7 +452,7 @@ def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, st
         assert "Choose another: --port" in done.stderr
 
 
-def test_a_folder_called_server_in_the_way_does_no_harm(
+def test_a_folder_called_server_in_the_working_directory_is_ignored(
     env: dict[str, str], tmp_path: Path
 ) -> None:
     """The client starts its own server although the working directory has a package `server`."""
