@@ -94,7 +94,7 @@ def compress_lines(content: list[Any]) -> bytes:
 
 
 @pytest.mark.parametrize("target", KINDS)
-async def test_a_backup_restores_to_the_same(
+async def test_a_backup_restores_the_same_rows(
     database: Database, target: str, request: pytest.FixtureRequest
 ) -> None:
     """A backup restores from each kind of database to each.

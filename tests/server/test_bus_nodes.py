@@ -207,7 +207,7 @@ async def join_three_people(first: Hub, second: Hub) -> tuple[Client, Client, Cl
 
 
 @virtual
-async def test_presence_is_of_all_nodes() -> None:
+async def test_presence_counts_the_clients_of_all_nodes() -> None:
     """Clients that join and leave on other nodes change the presence here."""
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada, ben, cyd, _ = await join_three_people(first, second)
@@ -288,7 +288,7 @@ async def test_lost_presence_is_repeated() -> None:
 
 
 @virtual
-async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
+async def test_heads_are_compared_every_second_while_the_bus_is_down() -> None:
     """While the bus is down, events of other nodes arrive within a second.
 
     Otherwise heads are polled every 30 s.

@@ -223,7 +223,7 @@ async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
 
 
 @virtual
-async def test_nodes_that_receive_each_other_do_not_compare_heads() -> None:
+async def test_nodes_that_receive_heartbeats_do_not_compare_heads() -> None:
     """Nodes that receive each other's messages compare heads by the poll only."""
     async with two_nodes() as (first, second, room, ada, ben):
         before = (first.store.calls["heads"], second.store.calls["heads"])

@@ -66,7 +66,7 @@ def test_a_room_has_a_limit_for_all_speakers(played: LoggedRoom) -> None:
     assert refusal_at(played, 30_000, identity="ben") is None
 
 
-def test_zero_is_no_limit_of_the_chat(played: LoggedRoom) -> None:
+def test_zero_switches_the_chat_limits_off(played: LoggedRoom) -> None:
     """0 switches off each limit."""
     say_at(played, *range(20_000, 20_064))
     assert refusal_at(played, 21_000, lines=0, room_lines=0) is None
@@ -160,7 +160,7 @@ async def test_a_crowd_is_refused() -> None:
 
 
 @virtual
-async def test_the_settings_hold() -> None:
+async def test_the_settings_change_the_chat_limits() -> None:
     """The settings change the limits or switch them off."""
     fake = FakeServer().unlimited()
     async with playing(fake=fake) as (_, _, room, ada, _):

@@ -236,7 +236,7 @@ def test_a_broken_view_is_a_game_fault(hook: str) -> None:
 
 
 @pytest.mark.parametrize("turn", [-1, 2, 7])
-def test_a_game_that_names_no_seat_freezes(turn: int) -> None:
+def test_a_game_whose_turn_is_not_a_seat_freezes(turn: int) -> None:
     """Rules whose `turn` is not a seat freeze the room instead of failing later."""
     room = seated().fold(lambda _: altered_game("tic-tac-toe", {"turn": lambda s: turn}))
     assert room.frozen is Code.GAME_CHANGED

@@ -501,7 +501,7 @@ def decide_for_everyone(room: Room, command: wire.RoomCommand) -> None:
         rules.decide(room, actor, command, lambda: "new")
 
 
-def test_hidden_events_count() -> None:
+def test_hidden_events_increase_v() -> None:
     """A hidden event increases the v of a player who may not see its content."""
     played = LoggedRoom()
     played.create(ADA)

@@ -158,7 +158,7 @@ async def test_a_full_mailbox_loses_no_events() -> None:
 
 
 @virtual
-async def test_a_failed_write_is_store_retry() -> None:
+async def test_a_failed_write_gets_store_retry() -> None:
     """A failure before the write is store.retry with nothing logged, and the same id works
     later.
     """

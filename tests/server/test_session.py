@@ -144,7 +144,7 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
         assert node.fake.store._rooms == {}
 
 
-async def test_a_frame_that_is_too_big_closes() -> None:
+async def test_a_frame_that_is_too_big_closes_the_connection() -> None:
     """A frame that is too big closes the connection with 1009 before it is read completely."""
     async with serve() as node, node.guest() as client:
         await client.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')

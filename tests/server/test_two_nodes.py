@@ -205,7 +205,7 @@ class ManyStores(FakeServer):
         pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )  # fmt: skip
-async def test_four_clients_with_a_thousand_commands_each(
+async def test_four_clients_on_two_nodes(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Moves, repeated commands, broken connections, clients that change nodes, a
