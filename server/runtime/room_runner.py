@@ -126,10 +126,14 @@ class RoomRunner:
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
         )
+        #: The versions at which the newest commands were committed.
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
+        #: Whether this node must make the AI's moves and the forced passes.
         self._is_responsible = room is not None
+        #: Whether the store may have events that this runner has not seen.
         self._is_behind = False
+        #: Whether the runner is serving a mailbox item.
         self._is_busy = False
         #: The key and the task of the AI's search or forced pass.
         self._ai_task: tuple[str, asyncio.Task[None]] | None = None
@@ -194,7 +198,7 @@ class RoomRunner:
         self._followers.on_node_down(node)
 
     def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed it."""
+        """Reports this node's followers again, in case the other nodes missed the last report."""
         self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
@@ -289,7 +293,7 @@ class RoomRunner:
         self._extend_tail(events)
 
     def _extend_tail(self, events: list[StoredEvent]) -> None:
-        """Keeps these events, and drops the oldest, for clients that reconnect."""
+        """Adds these events to the tail, which is for clients that reconnect; drops the oldest."""
         self._tail += events
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
@@ -324,7 +328,7 @@ class RoomRunner:
             if self._is_behind:
                 await self._catch_up()
             match item:
-                case Request(command=wire.Move()):
+                case Request(command=wire.Move()):  # first, since most requests are moves
                     await self._serve_command(item)
                 case Request(command=wire.Join() as join, follower=follower):
                     assert follower is not None, "a join has a connection"
@@ -462,7 +466,7 @@ class RoomRunner:
             wire.Error(
                 command.id,
                 Code.ROOM_BUSY,
-                "other nodes were faster several times; send it again",
+                "other nodes changed the room first several times; send it again",
             ),
         )
 
@@ -590,14 +594,16 @@ class RoomRunner:
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Adds a follower and sends it the events that it lacks, or a snapshot."""
-        same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
-        if join.since > self._loaded.v and same_epoch:
+        is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._loaded.v and is_same_epoch:
             await self._catch_up()
         room = self._loaded
         seat = room.seat_of(follower.identity)
         is_player = seat is not None
-        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
-        missed = await self._events_since(join.since) if resume else []
+        may_resume = (
+            is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
+        )
+        missed = await self._events_since(join.since) if may_resume else []
         if follower.closed:
             return
         joined = wire.Joined(
@@ -608,7 +614,7 @@ class RoomRunner:
         parts = [
             text_frame(format_message(wire.Ack(join.id, None))),
             text_frame(format_message(joined)),
-            b"" if resume else text_frame(format_message(views.snapshot(room, is_player))),
+            b"" if may_resume else text_frame(format_message(views.snapshot(room, is_player))),
             self._event_frames(missed, is_player),
             view_frame(room),
             moves if player_to_move == follower.identity else b"",

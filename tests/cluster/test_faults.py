@@ -68,7 +68,7 @@ async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, asleep_s
                 await asyncio.sleep(asleep_s if n % 2 == 0 else 1.0)
             finally:
                 stopped.send_signal(signal.SIGCONT)
-            await killed.ready()
+            await killed.wait_until_ready()
 
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True

@@ -100,24 +100,24 @@ def test_tables_increase_in_strength(game_id: str) -> None:
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
     """Below the top a job always has the same answer, and another seed may change the move."""
     game = load_game(game_id)
-    other = Searcher(game)
+    second_searcher = Searcher(game)
     for level in range(1, game.levels):
-        first = {}
+        results = {}
         for seed in range(8 if level == 1 else 2):
             job = job_of(game.start(), level, seed)
-            first[seed] = answer_without_time(searcher_of(game_id), job)
-            again = answer_without_time(other, job)
+            results[seed] = answer_without_time(searcher_of(game_id), job)
+            again = answer_without_time(second_searcher, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
-                first[seed].move,
-                first[seed].info.nodes,
-                first[seed].info.moves,
+                results[seed].move,
+                results[seed].info.nodes,
+                results[seed].info.moves,
             )
         if level == 1:
-            assert len({result.move for result in first.values()}) > 1
+            assert len({result.move for result in results.values()}) > 1
 
 
 def test_carelessness() -> None:
-    """A level plays its share of careless moves; seed and position decide which."""
+    """A level plays its share of careless moves; the seed and the position decide where."""
     level = level_from(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
@@ -215,14 +215,14 @@ def test_invalid_jobs() -> None:
     valid = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):
         answer(searcher, replace(valid, rules="0" * 16))
-    wrongs: list[dict[str, Any]] = [
+    cases: list[dict[str, Any]] = [
         {"start": "nonsense"},
         {"moves": ("a1", "a1")},
         {"level": 9},
         {"options": {"size": "4"}},
     ]
-    for wrong in wrongs:
+    for changes in cases:
         with pytest.raises(SearchFailed):
-            answer(searcher, replace(valid, **wrong))
+            answer(searcher, replace(valid, **changes))
     with pytest.raises(SearchFailed, match="over"):
         answer(searcher, replace(valid, start="XXXOO...."))

@@ -92,7 +92,7 @@ def test_names_have_one_meaning_in_all_parts(part: Path) -> None:
         compile_game(load_game("planted"))
 
 
-def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
+def test_a_file_outside_parts_is_refused(part: Path) -> None:
     """A rule from a file outside PARTS is a fault, because the digest would not cover it."""
     file = part.with_name("plugged_planted.py")
     file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))

@@ -129,13 +129,13 @@ def test_a_swindler_stays_within_its_margin(game_id: str) -> None:
     for line in playouts(game, 6, seed=9):
         for position in line[:-1]:
             choice = answer_to(position, "swindler")
-            scores = {move.move: move for move in choice.info.moves}
+            root_moves = {move.move: move for move in choice.info.moves}
             best = choice.info.score
             if best > 29_000:
                 assert choice.move == choice.info.pv[0]
             elif best > -29_000:
-                assert scores[choice.move].score > best - level_of(game, 1).margin
-                assert scores[choice.move].bound == "exact"
+                assert root_moves[choice.move].score > best - level_of(game, 1).margin
+                assert root_moves[choice.move].bound == "exact"
 
 
 def test_time_limit_and_cancellation() -> None:

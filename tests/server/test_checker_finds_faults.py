@@ -339,7 +339,7 @@ def any_ai_answer_is_accepted(patch: Patch) -> None:
     ) -> Any:
         return rules._playable_position(room, match)
 
-    patch.setattr(rules, "_ai_turn", replacement)
+    patch.setattr(rules, "_check_ai_turn", replacement)
 
 
 def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:

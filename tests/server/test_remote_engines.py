@@ -521,7 +521,7 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
     async with open_broker_network(tmp_path) as network:
         await network.add_worker()
         network.workers.clear()
-        monkeypatch.setattr(remote, "ADVERT_S", 0.1)
+        monkeypatch.setattr(remote, "ADVERT_EXPIRY_S", 0.1)
         await network.until(lambda: not network.engines.is_warm(GAME.id))
         with pytest.raises(EngineUnavailable):
             await network.search()

@@ -168,6 +168,6 @@ def test_an_advert_lists_what_is_compiled() -> None:
     }
     pool.states = dict.fromkeys(game_ids(), "warm")
     assert b"warming" not in work.encode(worker.advert())
-    worker._on_order("", work.encode(work.Expect("hex")))
-    worker._on_order("", work.encode(work.Expect("tic-tac-toe")))
+    worker._on_command("", work.encode(work.Expect("hex")))
+    worker._on_command("", work.encode(work.Expect("tic-tac-toe")))
     assert pool.expected == ["hex"], "it does not offer other games"

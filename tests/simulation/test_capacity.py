@@ -43,7 +43,7 @@ def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) 
     """
     assert [prediction.measured.nodes for prediction in predictions] == [1, 3]
     for prediction in predictions:
-        for figure, unit, measured, predicted in prediction.pairs():
+        for figure, unit, measured, predicted in prediction.comparisons():
             assert predicted == pytest.approx(measured, rel=TOLERANCE), (
                 f"{figure}: {measured} {unit}"
             )
@@ -142,8 +142,10 @@ def test_a_plan_grows_with_the_players(measured: Capacity) -> None:
     for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):
         assert getattr(small, name) < getattr(large, name), name
     wanted = demand(40_000, Habits())
-    assert planning.run(measured, wanted, large.nodes).node_busy <= planning.BUSY * 1.05
-    assert planning.run(measured, wanted, large.nodes // 2).node_busy > planning.BUSY
+    result = planning.simulate(measured, wanted, large.nodes)
+    assert result.node_utilization <= planning.MAX_UTILIZATION * 1.05
+    half = planning.simulate(measured, wanted, large.nodes // 2)
+    assert half.node_utilization > planning.MAX_UTILIZATION
 
 
 def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from server.app import Running, open_node
+from server.app import RunningServer, open_node
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.web.pages import client_folder
@@ -166,7 +166,7 @@ class Http:
 class Node:
     """A running node, and clients for it."""
 
-    def __init__(self, fake: FakeServer, running: Running) -> None:
+    def __init__(self, fake: FakeServer, running: RunningServer) -> None:
         self.fake = fake
         self.running = running
         self.hub = running.hub

@@ -93,7 +93,7 @@ def test_a_match_in_a_pipe_on_the_users_own_server(
     assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
     assert 5 <= len(moves_of(done.stdout)) <= 9
     assert "Traceback" not in done.stderr
-    assert "The match is not kept" in done.stderr
+    assert "The match is not saved" in done.stderr
     assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
 
 

@@ -269,7 +269,7 @@ def test_paths_of_one_capture_are_one_move() -> None:
 
 @pytest.mark.parametrize("token", ["51-46", "0-4", "32_28", "32-28-23", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """A text that is no draughts move is malformed."""
+    """A text that is not a draughts move is malformed."""
     with pytest.raises(MalformedMove):
         load_game("international-draughts").start().parse_move(token)
 

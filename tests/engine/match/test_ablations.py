@@ -171,7 +171,7 @@ def test_an_ablation_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [path.read_bytes() for path in paths] == before
 
 
-def test_matches_of_other_rules(tmp_path: Path) -> None:
+def test_matches_with_other_rules(tmp_path: Path) -> None:
     """A finished match stays valid after a change of the rules.
 
     An unfinished match with other rules is not resumed, and a match with another node limit than

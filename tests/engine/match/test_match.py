@@ -72,12 +72,12 @@ def test_pairs_are_fair() -> None:
 
 def test_exchanged_players_reverse_the_results() -> None:
     """The same match with the players exchanged has the reversed results."""
-    ours = play_match(header_of("connect-four", "depth=4", "depth=2"), 8)
-    theirs = play_match(header_of("connect-four", "depth=2", "depth=4"), 8)
-    by_game = {(record.opening, record.seat): record for record in theirs}
+    records = play_match(header_of("connect-four", "depth=4", "depth=2"), 8)
+    exchanged = play_match(header_of("connect-four", "depth=2", "depth=4"), 8)
+    by_game = {(record.opening, record.seat): record for record in exchanged}
     assert all(
         by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points
-        for record in ours
+        for record in records
     )
 
 

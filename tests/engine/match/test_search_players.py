@@ -70,12 +70,12 @@ def test_a_search_uses_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     original = helper_threads
 
     @contextmanager
-    def counting(native: Any, works: list[Work], *rest: Any) -> Iterator[None]:
+    def count_threads(native: Any, works: list[Work], *rest: Any) -> Iterator[None]:
         with original(native, works, *rest):
             yield
         thread_counts.append(1 + len(works))
 
-    monkeypatch.setattr(driver, "helper_threads", counting)
+    monkeypatch.setattr(driver, "helper_threads", count_threads)
     for text, threads in (
         ("nodes=20000", 1),
         ("nodes=20000,threads=3", 3),
@@ -111,12 +111,12 @@ def test_an_unexpected_move_cancels_pondering() -> None:
     """
     player = search_player("connect-four", "time_ms=20,ponder=yes")
     with closing(player):
-        mine = choice_after(player, "connect-four").move
+        first_move = choice_after(player, "connect-four").move
         pondering = player.pondering
         assert pondering is not None
-        reached = after(load_game("connect-four").start(), mine)
+        reached = after(load_game("connect-four").start(), first_move)
         unexpected = next(token for token in reached.tokens() if token != pondering.expected[1])
-        answer = choice_after(player, "connect-four", mine, unexpected)
+        answer = choice_after(player, "connect-four", first_move, unexpected)
         assert answer.move in after(reached, unexpected).tokens()
         assert isinstance(pondering.search.exception(), Cancelled)
         for seat in (1, None):

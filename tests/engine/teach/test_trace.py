@@ -40,19 +40,25 @@ def test_traces_survive_json(algorithm: str) -> None:
 
 
 def test_a_truncated_trace() -> None:
-    """Beyond the trace's limit the search continues; the trace has the first nodes and says so."""
+    """Beyond the limit of a trace the search continues; the trace has the first nodes only."""
     plan = Plan("alphabeta", depth=4)
     root = start_of("connect-four", plan)
-    whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
-    assert (whole.truncated, capped.truncated) == (False, True)
-    assert (capped.value, capped.line, capped.counts) == (whole.value, whole.line, whole.counts)
-    assert len(capped.nodes.parent) == 100
-    assert capped.nodes.parent == whole.nodes.parent[:100]
-    assert capped.nodes.value == whole.nodes.value[:100], "the traced nodes have their final values"
-    assert max(capped.steps.node) == 99
-    assert set(capped.skipped.parent) <= set(range(100))
-    assert "the first 100 nodes only" in format_trace(capped)
-    assert "nodes only" not in format_trace(whole)
+    full, truncated = explain(root, plan), explain(root, replace(plan, max_trace=100))
+    assert (full.truncated, truncated.truncated) == (False, True)
+    assert (truncated.value, truncated.line, truncated.counts) == (
+        full.value,
+        full.line,
+        full.counts,
+    )
+    assert len(truncated.nodes.parent) == 100
+    assert truncated.nodes.parent == full.nodes.parent[:100]
+    assert truncated.nodes.value == full.nodes.value[:100], (
+        "the traced nodes have their final values"
+    )
+    assert max(truncated.steps.node) == 99
+    assert set(truncated.skipped.parent) <= set(range(100))
+    assert "the first 100 nodes only" in format_trace(truncated)
+    assert "nodes only" not in format_trace(full)
 
 
 def test_no_plan_exceeds_the_trace_limit() -> None:
