@@ -60,10 +60,8 @@ async def assert_fits(person: Person, in_height: bool) -> None:
         "[document.documentElement.scrollWidth - innerWidth,"
         " document.documentElement.scrollHeight - innerHeight]"
     )
-    assert too_wide_px <= 0, f"{person.page.url} is {too_wide_px} px too too_wide_px"
-    assert not in_height or too_high_px <= 0, (
-        f"{person.page.url} is {too_high_px} px too too_high_px"
-    )
+    assert too_wide_px <= 0, f"{person.page.url} is {too_wide_px} px too wide"
+    assert not in_height or too_high_px <= 0, f"{person.page.url} is {too_high_px} px too high"
 
 
 async def test_axe_is_installed() -> None:
