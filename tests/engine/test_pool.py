@@ -161,7 +161,7 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         await until(lambda: pool.running == 2)
         untouched = pid_of(pool, timed_job(1500, "other"))
         monkeypatch.setattr(WorkerProcess, "send", record)
-        clock.turn(1.1)
+        clock.advance(1.1)
         os.kill(pid, signal.SIGKILL)
         result = await task
         assert [command.time_ms for command in sent if isinstance(command, SearchCommand)] == [400]
@@ -217,7 +217,7 @@ async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
     async with stopped_clock() as clock:
         task, pid, reports = await start_search(pool, timed_job(600))
         os.kill(pid, signal.SIGSTOP)
-        clock.turn(0.6 + 1.0)
+        clock.advance(0.6 + 1.0)
         result = await task
     assert result.move == reports[-1].pv[0]
     await until(lambda: pool.ready_workers == 2)
@@ -235,7 +235,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
         for _ in pids:  # the pool tries one worker after the other
             await until(lambda: pool.running == 1 and pid_of(pool, timed_job(500)) in pids)
             hung = pid_of(pool, timed_job(500))
-            clock.turn(1.0)
+            clock.advance(1.0)
             await until(lambda hung=hung: hung not in pool.pids)  # type: ignore[misc]
         assert (await task).move
     for pid in set(pids) & set(pool.pids):

@@ -1,7 +1,4 @@
-"""The history checker finds planted faults and reports each under the invariant that it breaks.
-
-This shows that the checker can find such faults.
-"""
+"""The history checker finds planted faults and reports each under the invariant that it breaks."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -33,7 +30,7 @@ from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
 from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
-from tests.support.room_log import altered
+from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
 
@@ -240,7 +237,9 @@ def wrong_rule(patch: Patch) -> FakeServer:
     def find(game_id: str) -> Game:
         if game_id != "sticks":
             return load_game(game_id)
-        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING})
+        return altered_game(
+            game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING}
+        )
 
     return FakeServer(find_game=find)
 
