@@ -52,7 +52,7 @@ run: $(VENV)/.run ## set up and start the server (PORT=8000, DATA=data); Ctrl-C 
 	@exec $(BIN)/plyroom serve --port $(PORT) --data "$(DATA)"
 
 .PHONY: cluster
-cluster: $(VENV)/.dev ## start the cluster of docker-compose.yml without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
+cluster: $(VENV)/.dev ## start a cluster like that of docker-compose.yml, without Docker: 3 nodes, 2 workers, PostgreSQL, Mosquitto, proxy
 	@sh server/deploy/setup/system.sh mosquitto postgresql haproxy
 	@exec $(BIN)/python -m server.deploy.cluster
 

@@ -83,7 +83,7 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     last = segments[-1] if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(
-            f"{text!r} names no room or match; a link looks like {DEFAULT_SERVER}/room/ID"
+            f"{text!r} is not a link to a room or a match; an example is {DEFAULT_SERVER}/room/ID"
         )
     return parse_address(f"{parts.scheme}://{parts.netloc}"), last
 

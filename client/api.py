@@ -138,7 +138,7 @@ def _get(address: Address, path: str, response_type: type[T]) -> T:
 
 
 def _refusal(error: urllib.error.HTTPError, url: str) -> PlyroomError:
-    """Refused with the server's error message; Unreachable when the response holds none."""
+    """Returns Refused with the server's error message; Unreachable when the response has none."""
     with error:
         try:
             body = json.loads(error.read(MAX_BODY_BYTES))

@@ -42,7 +42,7 @@ OWN_SERVER_RECONNECT_LIMIT_S = 5
 #: Seconds to reconnect when no user is at a terminal; on a terminal there is no limit.
 RECONNECT_LIMIT_S = 120
 
-#: Codes of refusals that mean wrong usage: exit code 2.
+#: Codes of refusals that mean wrong usage; the exit code is then 2.
 USAGE_CODES = frozenset(
     {"game.unknown", "level.unknown", "option.unknown", "name.refused", "message.malformed"}
 )
@@ -71,7 +71,7 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-def _address(
+def _parse_url(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> Address | None:
     try:
@@ -82,14 +82,14 @@ def _address(
 
 url_option = click.option(
     "--url",
-    callback=_address,
+    callback=_parse_url,
     envvar="PLYROOM_URL",
     help=f"The server, for example {DEFAULT_SERVER}.  [env: PLYROOM_URL]",
 )
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the matches of your own server (without --url).  [default: they are not kept]",
+    help="Folder for the matches of your own server (without --url).  [default: none is saved]",
 )
 as_option = click.option(
     "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
@@ -112,7 +112,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print lines 
 @click.option("--data", help="Folder for the database.  [default: data]")
 @click.option(
     "--database",
-    help="A PostgreSQL database instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]",
+    help="A PostgreSQL database to use instead.  [env: PLYROOM_DATABASE, PLYROOM_DATABASE_FILE]",
 )
 @click.pass_context
 def serve(
@@ -143,7 +143,7 @@ def _exec(command: list[str]) -> NoReturn:
 
 
 def _add_server_command(name: str, summary: str) -> None:
-    """Adds a command that passes its arguments, also --help, on to a program of the server."""
+    """Adds a command that passes its arguments, including --help, to a program of the server."""
 
     @main.command(
         name,
@@ -163,8 +163,8 @@ def _add_server_command(name: str, summary: str) -> None:
 
 
 _add_server_command("migrate", "Bring a database to the schema of this version.")
-_add_server_command("worker", "Run an engine worker for the servers of a broker.")
-_add_server_command("backup", "Write the whole database to a file; servers may run meanwhile.")
+_add_server_command("worker", "Run an engine worker for all servers that share a broker.")
+_add_server_command("backup", "Write the whole database to a file, even while servers run.")
 _add_server_command("restore", "Fill an empty database from a backup.")
 _add_server_command(
     "verify", "Check every stored room: its log, its moves and the tables derived from them."
@@ -237,7 +237,9 @@ def _list_games(url: Address | None) -> "tuple[GameInfo, ...]":
     type=click.Choice(PERSONAS),
     help="Play the AI with this persona instead of a level.",
 )
-@click.option("--friend", is_flag=True, help="Play a person: prints a link for them and waits.")
+@click.option(
+    "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
+)
 @click.option(
     "--side", type=click.Choice(["first", "second", "random"]), default="first", show_default=True
 )
@@ -270,20 +272,20 @@ def play(
 ) -> None:
     """Play GAME against the AI, or with --friend against a person.
 
-    Without --url a server runs on this machine for as long as you play. Lines are moves (as the
-    game writes them) or commands; type help. In a pipe each line is read when it is your turn, and
+    Without --url a server runs on this machine for as long as you play. Type moves in the game's
+    notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
     the command ends with the match.
     """
     from server.protocol.messages import Create, Visibility
 
     if (level is not None) + (persona is not None) + friend > 1:
         raise click.UsageError(
-            "--level and --persona are the AI's; choose one of --level, --persona and --friend"
+            "choose one of --level, --persona (the AI's) and --friend (for a person)"
         )
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
-            f"start `plyroom serve`, then --url {DEFAULT_SERVER}"
+            f"start `plyroom serve`, then add --url {DEFAULT_SERVER}"
         )
     info = _find_game(url, game)
     chosen_options = _parse_options(info, options)
@@ -297,20 +299,20 @@ def play(
     async def run() -> None:
         async with (
             _server(url, data) as address,
-            _connect(address, name, is_own_server, data) as c,
+            _connect(address, name, is_own_server, data) as connection,
         ):
             visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
             create = Create(
-                id=c.new_id(),
+                id=connection.new_id(),
                 game=info.id,
                 options=chosen_options,
                 seats=seats,
                 visibility=visibility,
             )
-            room = (await c.command(create)).room
+            room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
             await _run_line_mode(
-                c,
+                connection,
                 address,
                 room,
                 brief=brief,
@@ -332,9 +334,14 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
     address, room_id = _locate(room, url)
 
     async def run() -> None:
-        async with _connect(address, name) as c:
+        async with _connect(address, name) as connection:
             await _run_line_mode(
-                c, address, room_id, brief=brief, sit=True, closing_text=_closing_text(address)
+                connection,
+                address,
+                room_id,
+                brief=brief,
+                sit=True,
+                closing_text=_closing_text(address),
             )
 
     _run(run())
@@ -359,12 +366,12 @@ def watch(
     address, room_id = _locate(room, url)
 
     async def run() -> None:
-        async with _connect(address, name) as c:
+        async with _connect(address, name) as connection:
             if as_json:
-                await print_messages(c, room_id, _output(_is_interactive()))
+                await print_messages(connection, room_id, _output(_is_interactive()))
             else:
                 await _run_line_mode(
-                    c, address, room_id, brief=brief, closing_text=_closing_text(address)
+                    connection, address, room_id, brief=brief, closing_text=_closing_text(address)
                 )
 
     _run(run())
@@ -535,8 +542,10 @@ async def _connect(
             is_down = False
         else:
             is_down = True
-            what = "The server restarts" if state is State.RESTARTING else "The connection is lost"
-            output.report(f"{what}; trying again …")
+            problem = (
+                "The server restarts" if state is State.RESTARTING else "The connection is lost"
+            )
+            output.report(f"{problem}; trying again …")
 
     tokens = TokenFile(state_folder() / "tokens.json")
     key = _token_key(address, is_own_server, data)
@@ -553,20 +562,20 @@ async def _connect(
 
     async with AsyncExitStack() as stack:
         try:
-            c = await stack.enter_async_context(connect_with(stored_token))
+            connection = await stack.enter_async_context(connect_with(stored_token))
         except WrongToken:
-            c = await stack.enter_async_context(connect_with(None))
-        if key and c.token is not None and c.token != stored_token:
+            connection = await stack.enter_async_context(connect_with(None))
+        if key and connection.token is not None and connection.token != stored_token:
             with suppress(OSError):
-                tokens.store(key, name, c.token)
-        yield c
+                tokens.store(key, name, connection.token)
+        yield connection
 
 
 def _token_key(address: Address, is_own_server: bool, data: Path | None) -> str | None:
     """The key under which the token file stores the tokens for a server.
 
-    The server that this command starts is identified by its data folder; None without one: its
-    tokens are not stored.
+    The server that this command starts is identified by its data folder. Without such a folder the
+    key is None, and the tokens are not stored.
     """
     if not is_own_server:
         return str(address)
@@ -576,12 +585,12 @@ def _token_key(address: Address, is_own_server: bool, data: Path | None) -> str 
 def _closing_text(
     address: Address, is_own_server: bool = False, data: Path | None = None
 ) -> "Callable[[Model], str]":
-    """Returns a function that makes the last message: where the match is, or how to replay it."""
+    """Returns a function that makes the last message: how to return to the match or replay it."""
 
     def text(model: "Model") -> str:
         match = model.match.id if model.match else ""
         if is_own_server and data is None:
-            return "The match is not kept (see --data)."
+            return "The match is not saved (see --data)."
         if model.running:
             return (
                 "The match is not over."
@@ -598,7 +607,7 @@ def _closing_text(
 
 
 async def _run_line_mode(
-    c: "Connection",
+    connection: "Connection",
     address: Address,
     room: str,
     *,
@@ -613,7 +622,14 @@ async def _run_line_mode(
 
     output = _output(_is_interactive())
     mode = LineMode(
-        c, address, room, Lines(sys.stdin.fileno()), output, sit=sit, brief=brief, invite=invite
+        connection,
+        address,
+        room,
+        Lines(sys.stdin.fileno()),
+        output,
+        sit=sit,
+        brief=brief,
+        invite=invite,
     )
     try:
         await mode.run()
@@ -626,6 +642,7 @@ async def _run_line_mode(
 
 
 def _call_api(request: Callable[[], T]) -> T:
+    """Calls a function; turns a PlyroomError into an error message of the command."""
     try:
         return request()
     except PlyroomError as error:
@@ -638,7 +655,7 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
     SIGTERM, SIGHUP and Ctrl-C cancel it, so that it can clean up.
     """
     try:
-        asyncio.run(_until_signalled(main))
+        asyncio.run(_cancel_on_signals(main))
     except PlyroomError as error:
         raise _click_error(error) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -646,7 +663,8 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
         sys.exit(1)
 
 
-async def _until_signalled(main: Coroutine[Any, Any, None]) -> None:
+async def _cancel_on_signals(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine in the current task, which SIGTERM and SIGHUP cancel."""
     task = asyncio.current_task()
     assert task is not None, "run by asyncio.run"
     loop = asyncio.get_running_loop()

@@ -7,8 +7,8 @@
 The connection sends a command again, with the same id, after every reconnect and while the server
 is busy, until the server answers. The server executes a command at most once. The events of a
 followed room arrive once each, in order and without a gap; where events are missing, a new snapshot
-comes first. The connection drops a socket that is silent for 9 s. It takes time from the event
-loop; randomness and the network are arguments.
+comes first. The connection drops a socket that is silent for 9 s. Tests control the time through
+the event loop, and randomness and the network through arguments.
 """
 
 import asyncio
@@ -66,19 +66,17 @@ from server.protocol.messages import (
 
 #: The most commands without an answer; further commands wait.
 MAX_IN_FLIGHT = 64
-#: The most messages that wait for a reader; a reader further behind receives a snapshot.
+#: The most messages that wait for a reader. When more arrive, the reader receives a snapshot.
 MAX_QUEUED_MESSAGES = 1024
 #: The most rooms that a connection follows at the same time.
 MAX_ROOMS = 100
-#: The attempts to connect for the first time, if the server closes the socket before the welcome.
+#: The most attempts at the first connection when the server closes sockets before the welcome.
 MAX_FIRST_ATTEMPTS = 3
 #: The counter of attempts stops here, so that 2 ** attempts stays small.
 MAX_BACKOFF_ATTEMPTS = 16
 
-#: Codes of refused joins that may succeed later.
-RETRY_JOIN_CODES = frozenset(
-    {Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT}
-)
+#: Codes of a refused hello or join that may succeed later.
+RETRY_CODES = frozenset({Code.STORE_RETRY, Code.ROOM_BUSY, Code.RATE_EXCEEDED, Code.SERVER_FAULT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +91,14 @@ class Timing:
     answer_s: float = 12
     #: The limit for the server's welcome.
     welcome_s: float = 5
-    #: The limit of the first delay before a retry; the limit doubles with each attempt.
+    #: The longest first delay before a retry; this limit doubles with each attempt.
     retry_s: float = 1
-    #: The limit of every later delay before a retry.
+    #: The longest delay before any retry.
     retry_max_s: float = 4
     #: A socket that stays open for this long resets the back-off.
     stable_s: float = 10
-    #: The connection repeats a command for this long while the server is busy or has lost its
-    #: store; a new socket starts this time again.
+    #: The connection repeats a command for this long while the server is busy or cannot use its
+    #: database. A new socket starts this time again.
     busy_s: float = 60
 
 
@@ -182,8 +180,8 @@ async def connect(
     """Yields a connection that the server has welcomed.
 
     Raises Unreachable, WrongToken, ProtocolMismatch or Refused (the name) when the first connection
-    fails. Later the connection reconnects in the background. It gives up when it has been without a
-    server for `reconnect_limit_s` (None: never); from then on every call raises Unreachable.
+    fails. Later the connection reconnects in the background. It gives up after `reconnect_limit_s`
+    without a server (None: never); from then on every call raises Unreachable.
     """
     connection = Connection(
         parse_address(url).websocket_url,
@@ -205,7 +203,7 @@ async def connect(
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled():
-            running.result()  # raises the exception if a bug of ours ended the task
+            running.result()  # raises the exception if a bug ended the task
 
 
 class Connection:
@@ -365,7 +363,7 @@ class Connection:
                 if not self._was_welcomed:
                     raise
                 error, state = unreachable, State.LOST
-            # A task group that is cancelled while the socket closes raises SocketClosed and no
+            # A task group that is cancelled while the socket closes raises SocketClosed instead of
             # CancelledError.
             if self._is_closing:
                 return
@@ -425,7 +423,7 @@ class Connection:
                     raise ProtocolMismatch(message)
                 # A server that is busy after a restart: try again later.
                 case Refusal(code=code, message=message) if (
-                    self._was_welcomed and code in RETRY_JOIN_CODES
+                    self._was_welcomed and code in RETRY_CODES
                 ):
                     raise SocketClosed(Close.TOO_SLOW, message)
                 case Refusal(code=code, message=message):
@@ -445,7 +443,7 @@ class Connection:
 
     def _new_outbox(self) -> "asyncio.Queue[str]":
         """A new socket's outbox: joins of the followed rooms, then the unanswered commands."""
-        # The limits MAX_ROOMS and MAX_IN_FLIGHT bound it.
+        # MAX_ROOMS and MAX_IN_FLIGHT limit its length.
         outbox: asyncio.Queue[str] = asyncio.Queue()
         for room in self._rooms.values():
             outbox.put_nowait(self._join_frame(room))
@@ -560,7 +558,7 @@ class Connection:
 
     def _on_join_refused(self, room: _FollowedRoom, refusal: Refusal) -> None:
         """Joins again later when the server is busy; any other refusal ends the subscription."""
-        if refusal.code not in RETRY_JOIN_CODES:
+        if refusal.code not in RETRY_CODES:
             room.end(Refused(refusal.code, refusal.message))
             return
 
@@ -584,7 +582,11 @@ class Connection:
                 pass
 
     def _enqueue(self, room: _FollowedRoom, message: RoomMessage) -> None:
-        """Queues a message; a full queue is emptied, and the room joined from 0."""
+        """Queues a message.
+
+        Drops an ephemeral message when the queue is half full. Empties a full queue and joins
+        the room from 0, so that the server sends a snapshot.
+        """
         if isinstance(message, EPHEMERAL) and room.queue.qsize() >= MAX_QUEUED_MESSAGES // 2:
             return
         if room.queue.full():
@@ -601,9 +603,9 @@ def _clear(queue: "asyncio.Queue[Any]") -> None:
 
 
 def _main_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error for which a socket's tasks ended: a PlyroomError before a SocketClosed.
+    """The error that ended a socket's tasks; a PlyroomError takes precedence over SocketClosed.
 
-    A group with any other exception is a bug of ours; it is returned unchanged.
+    Any other exception is a bug; the group is then returned unchanged.
     """
     expected, unexpected = group.split((PlyroomError, SocketClosed))
     if expected is None or unexpected is not None:

@@ -46,7 +46,7 @@ class Model(Struct, frozen=True, kw_only=True):
     """A room at version v, as the viewer with the identity `me` sees it.
 
     `latest_view` and `turn` are the newest messages of their types; they may belong to an earlier
-    ply. `frozen` is the code for which the room cannot be played, or None.
+    ply. `frozen` is the code of the reason why the room cannot be played, or None.
     """
 
     room: str
@@ -101,7 +101,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def claim(self) -> str | None:
-        """The reason for which the viewer may claim a draw now, or None."""
+        """The reason that lets the viewer claim a draw now, or None."""
         return self.turn.claim if self.moves and self.turn is not None else None
 
     def _is_current(self, match: str, ply: int) -> bool:
@@ -129,12 +129,12 @@ def apply(model: Model, message: RoomMessage) -> Model:
         case Turn():
             return replace(model, turn=message) if _is_newer(message, model.turn) else model
         case Thinking():
-            current = (
+            is_current = (
                 model.match is not None
                 and message.match == model.match.id
                 and message.ply >= model.ply
             )
-            return replace(model, thinking=message) if current else model
+            return replace(model, thinking=message) if is_current else model
         case Presence():
             return replace(model, present=message.seats, watching=message.watching)
         case _:

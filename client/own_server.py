@@ -46,7 +46,7 @@ def worker_command(*arguments: str) -> list[str]:
 
 
 def server_environ() -> dict[str, str]:
-    """An environment in which `python -m server` finds our sources from any working directory."""
+    """An environment in which `python -m server` finds its sources from any working directory."""
     paths = [str(SOURCES), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 

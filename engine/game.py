@@ -1,7 +1,7 @@
 """What a rules file imports, and what the rest of the program gets from it.
 
-A game is one Python file (see `engine.rules.contract`); a long one has parts beside it. Inside, a
-state is a tuple of np.uint64 and a move is an int; outside, a position and a move are text.
+A game is one Python file (see `engine.rules.contract`); a long one has parts beside it. In the
+rules a state is a tuple of np.uint64 and a move is an int; logs and messages have both as text.
 Servers, clients and tests use the checked entry points `Game` and `Position`. These run the same
 rules uncompiled, so that a server loads neither native code nor a compiler.
 """
@@ -140,7 +140,7 @@ class Game:
         with RulesCall(self.id, "board"):
             return self.rules.board(options)
 
-    def settle(self, state: State) -> tuple[int, list[int]]:
+    def result_and_moves(self, state: State) -> tuple[int, list[int]]:
         """ONGOING with the legal moves in the order of the rules, or the result for the side to
         move without moves.
         """
@@ -169,7 +169,7 @@ class Position:
     do not count for equality.
     """
 
-    __slots__ = ("_child", "_played", "_settled", "game", "last", "options", "past", "state")
+    __slots__ = ("_cached_result", "_child", "_played", "game", "last", "options", "past", "state")
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Position:
         # The position after the move of the last `advance`: a server decides on a move and then
         # replays it from its log.
         self._child: tuple[str, Position] | None = None
-        self._settled: tuple[int, list[int]] | None = None
+        self._cached_result: tuple[int, list[int]] | None = None
         self._played: str | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -222,8 +222,8 @@ class Position:
         return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
 
     def moves(self) -> list[int]:
-        """The legal moves, as the rules number them; none when the match is over."""
-        return self._settle()[1]
+        """The legal moves, as the rules encode them; none when the match is over."""
+        return self._result_and_moves()[1]
 
     def tokens(self) -> list[str]:
         """The legal moves as text."""
@@ -257,7 +257,7 @@ class Position:
         """Plays the legal move of a token: returns its plain token, the position after it, and the
         outcome if the match ends there.
 
-        It does and raises the same as `parse_move`, `format_move`, `play` and `outcome`.
+        It calls `parse_move`, `format_move`, `play` and `outcome` in turn and raises their errors.
         """
         move = self.parse_move(text)
         token = self.format_move(move)
@@ -280,7 +280,7 @@ class Position:
 
     def outcome(self) -> Outcome | None:
         """The outcome if the match ended here, or None."""
-        result = self._settle()[0]
+        result = self._result_and_moves()[0]
         if result == ONGOING:
             return None
         if result == REPEATED:
@@ -295,16 +295,16 @@ class Position:
         """The reason for which the player to move may claim a draw here, in words; None when there
         is none or the match is over.
         """
-        times, reason = self.game.rules.CLAIM_REPETITION, self.game.rules.claim
-        if (reason is None and not times) or self._settle()[0] != ONGOING:
+        times, claim_hook = self.game.rules.CLAIM_REPETITION, self.game.rules.claim
+        if (claim_hook is None and not times) or self._result_and_moves()[0] != ONGOING:
             return None
         if times and self._occurrences() >= times:
             return f"the same position {_times(times)}"
-        if reason is None:
+        if claim_hook is None:
             return None
         with RulesCall(self.game.id, "claim"):
-            found: str | None = reason(self.state)
-        return found
+            reason: str | None = claim_hook(self.state)
+        return reason
 
     def notation(self, move: int) -> str:
         """A legal move as players of the game write it, by default its token."""
@@ -329,7 +329,7 @@ class Position:
         """The view of this position."""
         with RulesCall(self.game.id, "view"):
             view = self.game.rules.view(self.state, self.last)
-        if self._settle()[0] == REPEATED:
+        if self._result_and_moves()[0] == REPEATED:
             view = structs.replace(view, turn=None, text="Draw by repetition")
         return structs.replace(view, played=self.played()) if self.played() else view
 
@@ -340,9 +340,8 @@ class Position:
             return [self.game.rules.move_view(self.state, move) for move in moves]
 
     def forced_pass(self) -> str | None:
-        """The token of the only legal move, if it is the button of a target without cells ("pass").
-
-        Then there is nothing to choose and nothing to see on the board. None otherwise.
+        """The token of the only legal move if it is made with a button beside the board, such as
+        "pass": the player has nothing to choose. None otherwise.
         """
         if len(self.moves()) != 1:
             return None
@@ -350,17 +349,17 @@ class Position:
         targets = self.game.board(self.options).targets
         return only.id if len(only.path) == 1 and targets.get(only.path[0]) == () else None
 
-    def _settle(self) -> tuple[int, list[int]]:
+    def _result_and_moves(self) -> tuple[int, list[int]]:
         """The result or ONGOING, and the legal moves; computed once."""
-        if self._settled is None:
-            self._settled = self.game.settle(self.state)
+        if self._cached_result is None:
+            self._cached_result = self.game.result_and_moves(self.state)
             times = self.game.rules.REPETITION
-            if times and self._settled[0] == ONGOING and self._occurrences() >= times:
-                self._settled = REPEATED, []
-        return self._settled
+            if times and self._cached_result[0] == ONGOING and self._occurrences() >= times:
+                self._cached_result = REPEATED, []
+        return self._cached_result
 
     def _after(self, move: int, state: State) -> "Position":
-        """The position of a state that a move of this one leads to, with its past."""
+        """The position after a move that leads to `state`, with its history."""
         past: tuple[int, ...] = ()
         if self.game.rules.counts_repetitions:
             rules: Any = self.game.rules
@@ -371,7 +370,7 @@ class Position:
         return Position(self.game, self.options, state, (self.state, move), past)
 
     def _occurrences(self) -> int:
-        """The occurrences of this position, this one included."""
+        """How often this position has occurred in the match, this time included."""
         rules: Any = self.game.rules
         with RulesCall(self.game.id, "repetition"):
             return 1 + self.past.count(int(rules.repetition(self.state)))

@@ -42,17 +42,17 @@ def _marked(function: F, signature: str) -> F:
 
 
 def popcount(x: np.uint64) -> int:
-    """The number of one bits."""
+    """The number of set bits."""
     return int(x).bit_count()
 
 
 def lsb(x: np.uint64) -> int:
-    """The index of the lowest one bit; x is not 0."""
+    """The index of the lowest set bit; x is not 0."""
     return (int(x) & -int(x)).bit_length() - 1
 
 
 def msb(x: np.uint64) -> int:
-    """The index of the highest one bit; x is not 0."""
+    """The index of the highest set bit; x is not 0."""
     return int(x).bit_length() - 1
 
 

@@ -63,8 +63,8 @@ def lanes_at(memory: Any, index: int) -> Lanes:
     return Lanes(np.asarray(memory[index : index + COUNT]).view(np.uint64))
 
 
-def filled(x: Lanes) -> Lanes:
-    """Sets all bits of each lane that is not 0."""
+def nonzero_mask(x: Lanes) -> Lanes:
+    """Returns all ones in each lane that is not 0, and 0 in the others."""
     return Lanes(np.where(x.words != U(0), ~U(0), U(0)))
 
 
@@ -73,6 +73,6 @@ def leading_zeros(x: Lanes) -> Lanes:
     return Lanes([64 - int(word).bit_length() for word in x.words])
 
 
-def joined(x: Lanes) -> np.uint64:
+def reduce_or(x: Lanes) -> np.uint64:
     """Returns the bitwise or of the four lanes."""
     return U(np.bitwise_or.reduce(x.words))

@@ -50,7 +50,7 @@ TASKS_OF_ARGUMENT = {
 
 
 @dataclass(frozen=True)
-class Suite:
+class SuiteResult:
     """The results of a file of positions, with the mean time and nodes of a position.
 
     `wrong` and `open` hold line numbers; an open position was not solved within the limits.
@@ -71,7 +71,7 @@ def solver_of(game: Game) -> Solver:
     return load_solver(game) or SearchSolver(game)
 
 
-def timed(solver: Solver, seconds: float) -> Timer:
+def timer_for(solver: Solver, seconds: float) -> Timer:
     """Returns a timer that stops the solver after this many seconds."""
     return lambda: expiring(solver.expire, seconds)
 
@@ -105,15 +105,15 @@ def read_suite(solver: Solver, path: Path, options: Mapping[str, str]) -> dict[i
 
 def solve_suite(
     solver: Solver, problems: dict[int, Problem], limit: Limit, seconds: float
-) -> Suite:
+) -> SuiteResult:
     """Solves all problems within `seconds` each on average, and compares them with known scores."""
     from engine.search.driver import Control
 
     positions = [problem.position for problem in problems.values()]
-    timer = timed(solver, seconds * len(positions))
+    timer = timer_for(solver, seconds * len(positions))
     batch = solver.solve_batch(positions, limit, Control(), timer=timer)
     scored = list(zip(problems.items(), batch.scores, strict=True))
-    return Suite(
+    return SuiteResult(
         positions=len(positions),
         checked=sum(p.score is not None for p in problems.values()),
         wrong=[n for (n, p), score in scored if None not in (p.score, score) and p.score != score],
@@ -173,7 +173,7 @@ def as_text(solver: Solver, position: Position, solution: Solution) -> str:
     )
 
 
-def suite_as_text(suite: Suite) -> str:
+def suite_as_text(suite: SuiteResult) -> str:
     lines = [
         f"positions   {suite.positions}, {suite.checked} with a known score",
         f"wrong       {len(suite.wrong)}"
@@ -244,16 +244,18 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_arguments(line: list[str] | None) -> argparse.Namespace:
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     """Parses a command line; exits with code 2 if its arguments do not belong together."""
-    built = parser()
-    args = built.parse_args(line)
+    options = parser()
+    args = options.parse_args(arguments)
     task = next(
         (name for name in ("file", "make_tables", "make_book") if getattr(args, name)), "position"
     )
     for name, tasks in TASKS_OF_ARGUMENT.items():
         if getattr(args, name) is not None and task not in tasks:
-            built.error(f"argument --{name}: not with --{task.replace('_', '-')}")
+            wrong_task = f"not with --{task.replace('_', '-')}"
+            only_task = f"only with --{tasks[0].replace('_', '-')}"
+            options.error(f"argument --{name}: {wrong_task if 'position' in tasks else only_task}")
     args.option = dict(args.option or ())
     args.seconds = args.seconds or DEFAULT_SECONDS
     return args
@@ -329,7 +331,7 @@ def show_progress(done: int, total: int) -> None:
 
 
 def show_line(text: str) -> None:
-    """Overwrites the last line of the terminal; writes nothing if stderr is no terminal."""
+    """Overwrites the last line of the terminal; writes nothing if stderr is not a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
 
@@ -348,7 +350,7 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
     else:
         position = solver.game.start(args.option)
     limit = Limit(nodes=args.nodes)
-    solution = solver.solve(position, limit, Control(), timer=timed(solver, args.seconds))
+    solution = solver.solve(position, limit, Control(), timer=timer_for(solver, args.seconds))
     if solution is None:
         print(f"solve: {explain_failure(solver, position, args)}", file=sys.stderr)
         return 1

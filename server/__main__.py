@@ -18,7 +18,7 @@ from server.process import lean
 # isort: split
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
-from server.app import Running, data_location, open_server
+from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
@@ -67,7 +67,7 @@ def main(
     workers: int | None,
     until_eof: bool,
 ) -> None:
-    """Serves Plyroom: browsers, terminals and bots on one port."""
+    """Serves Plyroom to browsers, terminals and bots on one port."""
     options = {"host": host, "port": port, "data": data, "database": database, "workers": workers}
     try:
         changes = {name: value for name, value in options.items() if value is not None}
@@ -132,7 +132,7 @@ def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         loop.add_reader(0, on_readable)
 
 
-def _announce(settings: Settings, running: Running) -> None:
+def _announce(settings: Settings, running: RunningServer) -> None:
     """Prints the addresses of the server, for this machine and for others on its network."""
     port = running.port
     local_host = WILDCARD_HOSTS.get(settings.host, settings.host)
@@ -147,7 +147,7 @@ def _announce(settings: Settings, running: Running) -> None:
 
 
 def _in_url(host: str) -> str:
-    """A host as it stands in a URL: an IPv6 address in brackets (RFC 3986, section 3.2.2)."""
+    """A host as written in a URL: an IPv6 address in brackets (RFC 3986, section 3.2.2)."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -39,10 +39,10 @@ class Proxies:
     def origin(
         self, peer: str | None, forwarded_for: Sequence[str], forwarded_proto: Sequence[str]
     ) -> Origin:
-        """The client behind a connection from `peer`, given its X-Forwarded-* headers.
+        """The origin of a connection from `peer`, given its X-Forwarded-* headers.
 
-        Behind several trusted proxies, it is the last address in X-Forwarded-For that is not one of
-        them.
+        Behind several trusted proxies, the address is the last one in X-Forwarded-For that is not
+        one of them.
         """
         nearest = parse_address(peer or "")
         if nearest is None:

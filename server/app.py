@@ -47,7 +47,7 @@ SHUTDOWN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A server that accepts connections on `port` and serves its metrics on `metrics_port`."""
 
     port: int
@@ -57,7 +57,7 @@ class Running:
 
 
 @asynccontextmanager
-async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
+async def open_server(settings: Settings, engines: Engines | None) -> AsyncIterator[RunningServer]:
     """Runs a server until the block ends.
 
     Raises StoreUnavailable or CannotListen when it cannot start.
@@ -111,7 +111,9 @@ def make_engines(bus: Bus, node: str, local: Engines | None, metrics: Metrics) -
 
 
 @asynccontextmanager
-async def _open_with_store(settings: Settings, engines: Engines | None) -> AsyncIterator[Running]:
+async def _open_with_store(
+    settings: Settings, engines: Engines | None
+) -> AsyncIterator[RunningServer]:
     """Runs a node on the store and the bus that the settings name."""
     node = node_name(settings)
     async with open_store(settings) as store, open_bus(settings, node, store) as bus:
@@ -127,7 +129,7 @@ async def _open_with_store(settings: Settings, engines: Engines | None) -> Async
 
 
 def node_name(settings: Settings) -> str:
-    """Returns a new node name at each start, so that other nodes do not take it for the old one.
+    """Returns a node name with a new random part, so that other nodes see a restart as a new node.
 
     Raises SettingError for an invalid `node` setting.
     """
@@ -169,7 +171,7 @@ def data_location(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
+async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
     """Runs one node with these interfaces: its hub, its sessions and its listener."""
     settings = ports.settings
     proxies = parse_proxies(settings.proxies)
@@ -209,7 +211,7 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[Running]:
             ):
                 port = next(iter(server.sockets)).getsockname()[1]
                 try:
-                    yield Running(port, metrics_port, hub, sessions)
+                    yield RunningServer(port, metrics_port, hub, sessions)
                 finally:
                     draining.set()
         finally:

@@ -106,7 +106,7 @@ class Settings:
     #: Attempts at a search before the match ends because the AI has no move.
     ai_tries: int = 2
 
-    #: Requests of the HTTP API that each address may make in a minute; 0 is no limit.
+    #: Requests of the HTTP API that each address may make in a minute; 0 means no limit.
     limit_requests_per_minute: int = 1_200
     #: Requests of the HTTP API that each address may make in a burst.
     limit_requests_burst: int = 3_000
@@ -131,7 +131,7 @@ class Settings:
     #: Maximum number of rooms in memory. The node opens no more until some are idle.
     max_rooms: int = 20_000
 
-    # Limits of one address: an IPv4 address, or the /64 network of an IPv6 one. 0 is no limit.
+    # Limits of one address: an IPv4 address, or the /64 network of an IPv6 one. 0 means no limit.
     #: Guests that an address may create in a burst.
     limit_guests: int = 200
     #: Guests that an address may create in a minute after that.
@@ -142,6 +142,8 @@ class Settings:
     limit_rooms_per_minute: int = 60
     #: Share of `max_rooms` that an address may hold, in percent.
     limit_rooms_percent: int = 10
+
+    # Limits of the chat. 0 means no limit.
     #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_STAMPS.
     limit_chat: int = 4
     #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.

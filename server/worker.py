@@ -1,7 +1,7 @@
-"""An engine worker: `python -m server.worker` searches for the servers of a broker.
+"""An engine worker: `python -m server.worker` runs searches for servers on the same broker.
 
-It has a pool like a server's. It advertises its games and its load, receives orders on its own
-topic, and sends its answers to the server that sent the order. It knows neither rooms nor players
+It has a pool like a server's. It advertises its games and its load, receives commands on its own
+topic, and sends its answers to the server that sent the command. It knows neither rooms nor players
 and needs no access to the store.
 """
 
@@ -41,12 +41,12 @@ ALIVE_S = 0.5
 PROGRESS_S = 0.1
 #: Searches that may wait for a core, per core.
 QUEUED_PER_CORE = 2
-#: Newest orders that a worker remembers, so that it runs none twice.
+#: Newest searches that a worker remembers, so that it runs none twice.
 MAX_REMEMBERED = 1000
 
 
 class EngineWorker:
-    """Runs the orders that arrive over a link, on a pool. Use `async with open_worker(…)`."""
+    """Runs the commands that arrive over a link, on a pool. Use `async with open_worker(…)`."""
 
     def __init__(self, link: Link, pool: Pool, cores: int, games: tuple[str, ...]) -> None:
         self.link = link
@@ -55,18 +55,18 @@ class EngineWorker:
         self._games = games
         #: The measured speed in each game, in nodes per second.
         self._speeds: dict[str, int] = {}
-        #: The server and the task of each running search, by order id and attempt.
+        #: The server and the task of each running search, by search id and attempt.
         self._running: dict[tuple[str, int], tuple[str, asyncio.Task[None]]] = {}
         self._seen: dict[tuple[str, int], None] = {}
         self._stopped: dict[tuple[str, int], None] = {}
         self._advert_changed = asyncio.Event()
-        link.subscribe(work.commands_topic(link.name), self._on_order)
+        link.subscribe(work.commands_topic(link.name), self._on_command)
         link.subscribe(f"{NODES_TOPIC}/+", self._on_node)
 
     # --- adverts
 
     async def run(self) -> None:
-        """Publishes the advert and compiles the games until cancelled.
+        """Publishes the advert until cancelled, and meanwhile compiles the games.
 
         Searches, and servers on this machine, have priority over compiling.
         """
@@ -103,25 +103,25 @@ class EngineWorker:
                 log.error("game left out", game=game, error=str(error))
             self._advert_changed.set()
 
-    # --- orders
+    # --- commands
 
-    def _on_order(self, topic: str, payload: bytes) -> None:
-        """Handles an order that the broker delivers."""
+    def _on_command(self, topic: str, payload: bytes) -> None:
+        """Handles a command that the broker delivers."""
         try:
-            order = work.parse_command(payload)
+            command = work.parse_command(payload)
         except Malformed as error:
             self.link.counts.refused += 1
-            log.warning("order refused", reason=str(error)[:80], refused=self.link.counts.refused)
+            log.warning("command refused", reason=str(error)[:80], refused=self.link.counts.refused)
             return
-        if isinstance(order, work.Expect):
-            if order.game in self._games:
-                self._pool.expect(order.game)
+        if isinstance(command, work.Expect):
+            if command.game in self._games:
+                self._pool.expect(command.game)
             return
-        key = (order.id, order.attempt)
-        match order:
+        key = (command.id, command.attempt)
+        match command:
             case work.Search() if key not in self._seen and key not in self._stopped:
                 _remember(self._seen, key)
-                self._search(order)
+                self._start_search(command)
             case work.Search():
                 pass  # the broker delivered it twice, or after its Stop
             case work.Stop():
@@ -136,55 +136,55 @@ class EngineWorker:
                 if node_topic(server) == topic:
                     task.cancel()
 
-    def _search(self, order: work.Search) -> None:
+    def _start_search(self, search: work.Search) -> None:
         """Starts a search, or refuses it."""
-        if order.job.game not in self._games:
-            self._refuse(order, "failed", f"this worker does not play {order.job.game}")
-        elif order.job.rules != (rules := load_game(order.job.game).digest):
-            self._refuse(order, "game.changed", f"the rules of {order.job.game} are {rules} here")
+        if search.job.game not in self._games:
+            self._refuse(search, "failed", f"this worker does not play {search.job.game}")
+        elif search.job.rules != (rules := load_game(search.job.game).digest):
+            self._refuse(search, "game.changed", f"the rules of {search.job.game} are {rules} here")
         elif len(self._running) >= (1 + QUEUED_PER_CORE) * self._cores:
-            self._refuse(order, "busy", f"this worker has {len(self._running)} searches already")
+            self._refuse(search, "busy", f"this worker has {len(self._running)} searches already")
         else:
-            key = (order.id, order.attempt)
-            task = asyncio.create_task(self._serve(order), name=f"search {order.id}")
-            self._running[key] = (order.server, task)
+            key = (search.id, search.attempt)
+            task = asyncio.create_task(self._serve(search), name=f"search {search.id}")
+            self._running[key] = (search.server, task)
             task.add_done_callback(lambda _: self._running.pop(key))
         self._advert_changed.set()
 
-    async def _serve(self, order: work.Search) -> None:
+    async def _serve(self, search: work.Search) -> None:
         """Runs a search and sends its answer."""
-        alive = asyncio.create_task(self._send_alive(order), name=f"alive {order.id}")
+        alive = asyncio.create_task(self._send_alive(search), name=f"alive {search.id}")
         try:
-            async with asyncio.timeout(order.deadline_ms / 1000):
+            async with asyncio.timeout(search.deadline_ms / 1000):
                 result = await self._pool.search(
-                    order.job, self._progress_reporter(order), order.time_ms
+                    search.job, self._progress_reporter(search), search.time_ms
                 )
         except RulesChanged as error:
-            self._refuse(order, "game.changed", str(error))
+            self._refuse(search, "game.changed", str(error))
         except PoolBusy as error:
-            self._refuse(order, "busy", str(error))
+            self._refuse(search, "busy", str(error))
         except GameQuarantined as error:
-            self._refuse(order, "quarantined", str(error))
+            self._refuse(search, "quarantined", str(error))
         except SearchError as error:
-            self._refuse(order, "failed", str(error))
+            self._refuse(search, "failed", str(error))
         except TimeoutError:
-            log.warning("search beyond its deadline", game=order.job.game)
+            log.warning("search beyond its deadline", game=search.job.game)
         else:
             if result.info.nodes > 0 and result.info.time_ms > 0:
-                average = self._speeds.get(order.job.game, result.info.nps)
-                self._speeds[order.job.game] = (3 * average + result.info.nps) // 4
-            self._send(order, work.Answered(order.id, order.attempt, result), reliable=True)
+                average = self._speeds.get(search.job.game, result.info.nps)
+                self._speeds[search.job.game] = (3 * average + result.info.nps) // 4
+            self._send(search, work.Answered(search.id, search.attempt, result), reliable=True)
         finally:
             alive.cancel()
             self._advert_changed.set()
 
-    async def _send_alive(self, order: work.Search) -> None:
+    async def _send_alive(self, search: work.Search) -> None:
         """Sends keepalive messages of a search until cancelled."""
         while True:
-            self._send(order, work.Taken(order.id, order.attempt))
+            self._send(search, work.Taken(search.id, search.attempt))
             await asyncio.sleep(ALIVE_S)
 
-    def _progress_reporter(self, order: work.Search) -> Callable[[Info], None]:
+    def _progress_reporter(self, search: work.Search) -> Callable[[Info], None]:
         """Returns a function that sends a search's progress at most once every PROGRESS_S."""
         sent_s = 0.0
         loop = asyncio.get_running_loop()
@@ -193,19 +193,21 @@ class EngineWorker:
             nonlocal sent_s
             if loop.time() - sent_s >= PROGRESS_S:
                 sent_s = loop.time()
-                self._send(order, work.Progress(order.id, order.attempt, info))
+                self._send(search, work.Progress(search.id, search.attempt, info))
 
         return report
 
-    def _refuse(self, order: work.Search, reason: str, message: str) -> None:
+    def _refuse(self, search: work.Search, reason: str, message: str) -> None:
         log.info("search refused", reason=reason, message=message)
-        refusal = work.Refused(order.id, order.attempt, reason, message[:1000])  # type: ignore[arg-type]
-        self._send(order, refusal, reliable=True)
+        refusal = work.Refused(search.id, search.attempt, reason, message[:1000])  # type: ignore[arg-type]
+        self._send(search, refusal, reliable=True)
 
     def _send(
-        self, order: work.Search, message: work.WorkerMessage, reliable: bool = False
+        self, search: work.Search, message: work.WorkerMessage, reliable: bool = False
     ) -> None:
-        self.link.publish(work.answers_topic(order.server), work.encode(message), reliable=reliable)
+        self.link.publish(
+            work.answers_topic(search.server), work.encode(message), reliable=reliable
+        )
 
     async def close(self) -> None:
         """Cancels all searches. The servers notice when the advert disappears."""
@@ -309,7 +311,7 @@ def main(
     cores: int | None,
     name: str,
 ) -> None:
-    """Runs an engine worker, which searches for every Plyroom server on the same broker."""
+    """Runs an engine worker, which runs searches for the Plyroom servers on the same broker."""
     try:
         settings = settings_from_env()
         if bus is not None or bus_file is not None:
@@ -334,7 +336,9 @@ async def _run(broker: Broker, name: str, cores: int, games: tuple[str, ...] | N
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, stop.set)
     async with open_worker(broker, name, cores, games) as worker:
-        click.echo(f"{worker.link.name} searches for {broker} on {cores} cores. Ctrl-C stops it.")
+        click.echo(
+            f"{worker.link.name} runs searches for {broker} on {cores} cores. Ctrl-C stops it."
+        )
         await stop.wait()
 
 

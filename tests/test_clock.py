@@ -18,13 +18,13 @@ async def test_time_stands_still_until_it_is_advanced() -> None:
         for _ in range(5):
             await moment()
         assert (called, loop.time()) == ([], before_s)
-        clock.turn(60)
+        clock.advance(60)
         await until(lambda: bool(called))
         assert called == [0.001, 60]
-        clock.turn(3539)
+        clock.advance(3539)
         await moment()
         assert called == [0.001, 60]
-        clock.turn(1)
+        clock.advance(1)
         await until(lambda: len(called) == 3)
     assert before_s + 3600 <= loop.time()
 
@@ -33,7 +33,7 @@ async def test_time_continues_afterwards() -> None:
     """Timers work again, and time has not gone back."""
     loop = asyncio.get_running_loop()
     async with stopped_clock() as clock:
-        clock.turn(1000)
+        clock.advance(1000)
         then_s = loop.time()
     assert loop.time() >= then_s
     await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""The documentation points at what exists: links between pages, and tests that hold promises."""
+"""The links between pages, and the tests that the pages name, lead to something that exists."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
 TEST = re.compile(r"\b(tests/[\w/]+\.py)::(\w+)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-#: Their sentences come from docstrings and tables of the code.
+#: Pages whose sentences come from docstrings and tables in the code.
 GENERATED = ("protocol.md", "levels.md", "ablations.md")
 page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -62,7 +62,7 @@ def test_the_guarantees_name_a_test_each() -> None:
 
 @page
 def test_lines_of_prose_have_at_most_100_columns(page: Path) -> None:
-    """But for generated pages, tables, code and lines with a link."""
+    """Generated pages, tables, code and lines with a link may be longer."""
     text = page.read_text("utf-8")
     if page.name in GENERATED:
         return

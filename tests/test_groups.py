@@ -7,7 +7,7 @@ from tests.conftest import LONGEST, TESTS
 
 @pytest.mark.parametrize("module", LONGEST)
 def test_every_long_module_exists(module: str) -> None:
-    """A renamed module would begin last without anybody noticing."""
+    """A module that is renamed but not in this list would silently begin last."""
     assert (TESTS / module).is_file()
 
 

@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ["client", "engine", "migrations", "server", "tests"]
 SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
-#: How a module that a person can run ends.
+#: The mark of a module that can be run as a program.
 PROGRAM = re.compile(r'^if __name__ == "__main__":', re.MULTILINE)
-#: A fake engine, a writer of test data, and benchmarks beside GPL packages, which nothing that is
-#: installed may import.
+#: A fake engine, a writer of test data, and benchmarks against GPL packages, which nothing that
+#: is installed may import.
 PROGRAMS_OF_TESTS = {
     "tests/engine/match/scripted_engine.py",
     "tests/engine/perft_peers.py",
@@ -37,7 +37,7 @@ def test_imports_point_one_way() -> None:
 
 
 def forbidden_imports(source: str) -> Iterator[str]:
-    """The imports of a whole package of ours: `server` and `engine` stay free for variables."""
+    """Relative imports, and imports of a whole package of ours: its name is left to variables."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
@@ -53,11 +53,11 @@ def test_our_packages_are_imported_by_the_names_in_them() -> None:
 
     `from engine.game import Game` and `from server.protocol import messages as wire` are right.
     """
-    found = {
+    forbidden = {
         str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8")))
         for path in SOURCES
     }
-    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert {path: lines for path, lines in forbidden.items() if lines} == {}
 
 
 def imports_of_tests(source: str) -> list[int]:
@@ -76,10 +76,10 @@ def imports_of_tests(source: str) -> list[int]:
 def test_nothing_that_is_installed_imports_the_tests() -> None:
     """An installed wheel has no `tests`: client, engine, migrations and server do without."""
     installed = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
-    found = {
+    imports = {
         str(path.relative_to(ROOT)): imports_of_tests(path.read_text("utf-8")) for path in installed
     }
-    assert {path: lines for path, lines in found.items() if lines} == {}
+    assert {path: lines for path, lines in imports.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_an_import_of_the_tests_is_seen(source: str) -> None:
     assert imports_of_tests(f"def f():\n    {source}\n") == [2]
 
 
-def test_tests_holds_no_other_programs() -> None:
-    """Starters, benchmarks and models that a person runs have homes outside `tests`."""
+def test_tests_contains_no_other_programs() -> None:
+    """Starters, benchmarks and models that a person runs are outside `tests`."""
     programs = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("*.py")
@@ -124,7 +124,7 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
 def test_a_start_loads_nothing_that_it_does_not_need() -> None:
     """On SQLite a start imports neither migrations, PostgreSQL, metrics nor colours.
 
-    It collects no garbage meanwhile, but does afterwards; rich can still be imported.
+    The garbage collector is off during the start and on afterwards; rich can still be imported.
     """
     heavy = {
         "alembic",

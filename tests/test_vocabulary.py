@@ -1,4 +1,4 @@
-"""The field's words stay: identifiers and phrases that were removed do not come back."""
+"""Identifiers and phrases that were replaced by the field's words do not come back."""
 
 import io
 import re
@@ -29,16 +29,18 @@ ALLOWED = {"docs/notes/renames.md", "tests/test_vocabulary.py", "CHANGELOG.md"}
 
 
 def texts(*patterns: str) -> dict[str, str]:
-    """The files that git knows, but for those that are allowed to use the old words."""
-    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True)
-    found = [name for name in names.stdout.split() if name not in ALLOWED]
-    return {name: (ROOT / name).read_text("utf-8") for name in found}
+    """The text of each file in git, except the files that may use the old words."""
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True
+    )
+    names = [name for name in listed.stdout.split() if name not in ALLOWED]
+    return {name: (ROOT / name).read_text("utf-8") for name in names}
 
 
 def old_words(source: str) -> list[str]:
     """The removed identifiers that a source uses."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return [one.string for one in tokens if one.type == tokenize.NAME and one.string in IDENTIFIERS]
+    return [t.string for t in tokens if t.type == tokenize.NAME and t.string in IDENTIFIERS]
 
 
 def test_removed_identifiers_stay_away() -> None:
@@ -53,6 +55,6 @@ def test_removed_phrases_stay_away(phrase: str) -> None:
     assert [name for name, text in texts("*.py", "*.md").items() if pattern.search(text)] == []
 
 
-def test_a_removed_word_is_seen() -> None:
+def test_a_removed_word_is_found() -> None:
     """The tests above can fail."""
     assert old_words("class Grown: ...\n") == ["Grown"]

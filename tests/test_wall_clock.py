@@ -1,8 +1,8 @@
 """No test that `make test` runs depends on a clock that it does not control.
 
 A busy machine is not a fault. Tests advance the time (`tests.support.clock`,
-`tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs,
-and is so long that nothing else reaches it.
+`tests.support.virtual_time`) or assert the order of events. A time limit may end a test that hangs;
+it is so long that no other test reaches it.
 """
 
 import ast
@@ -15,14 +15,15 @@ TESTS = Path(__file__).parent
 CLOCKS = {"perf_counter", "monotonic", "time", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 #: Functions with which a test controls its clock.
-TURNED = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
+CLOCK_CONTROLS = {"virtual", "run_virtual", "stopped_clock", "ends_within"}
 #: Functions with a time limit as an argument.
 LIMITS = {"timeout", "wait_for", "wait_procs", "wait", "run", "communicate"}
-#: Seconds; a slow machine could reach a shorter limit.
-HANGS_S = 20
+#: The shortest time limit that no test reaches unless it hangs, in seconds.
+MIN_LIMIT_S = 20
 
-#: Programs that measure; `make bench` or a person runs them.
+#: Benchmarks, which measure real time; `make bench` or a person runs them.
 PROGRAMS = ("engine/*_peers.py",)
+#: Places that may read a real clock or set a short limit, each with the reason.
 ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",
@@ -45,13 +46,13 @@ ALLOWED = {
     ): "slowness cannot make it fail",
     ("support/fake_server.py", "loop_ms"): "the fake server uses its loop's time",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
-    ("system/test_remote_workers.py", "Adverts.busy"): "long",
+    ("system/test_remote_workers.py", "Adverts.wait_for_busy"): "long",
     ("system/test_remote_workers.py", "Duel.watch"): "long",
     ("system/test_remote_workers.py", "test_workers_killed_while_the_ai_plays"): "long",
 }
 
 
-def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
+def clock_uses(source: str) -> Iterator[tuple[str, str]]:
     """The places that read a real clock or set a short limit: function name and fault."""
     tree = ast.parse(source)
     constants = {
@@ -61,17 +62,15 @@ def clocks_watched(source: str) -> Iterator[tuple[str, str]]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    yield from _watched(tree, "", constants)
+    yield from _uses(tree, "", constants)
 
 
-def _watched(
-    node: ast.AST, name: str, constants: Mapping[str, object]
-) -> Iterator[tuple[str, str]]:
+def _uses(node: ast.AST, name: str, constants: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                if not _is_turned(child):
-                    yield from _watched(child, f"{name}.{child.name}".strip("."), constants)
+                if not _controls_clock(child):
+                    yield from _uses(child, f"{name}.{child.name}".strip("."), constants)
             case ast.With(
                 items=[
                     ast.withitem(
@@ -80,7 +79,7 @@ def _watched(
                 ]
             ):
                 if not any(isinstance(one, ast.Name) and one.id == "TimeoutError" for one in args):
-                    yield from _watched(child, name, constants)
+                    yield from _uses(child, name, constants)
             case ast.Call(func=ast.Attribute(attr=attribute)):
                 if attribute in CLOCKS:
                     yield name, f"line {child.lineno}: a clock is read: {ast.unparse(child)}"
@@ -92,15 +91,15 @@ def _watched(
                         name,
                         f"line {child.lineno}: {limit:g} s may be too short for a busy machine",
                     )
-                yield from _watched(child, name, constants)
+                yield from _uses(child, name, constants)
             case _:
-                yield from _watched(child, name, constants)
+                yield from _uses(child, name, constants)
 
 
-def _is_turned(function: ast.AST) -> bool:
+def _controls_clock(function: ast.AST) -> bool:
     """Whether a function controls its own clock, itself or by a decorator."""
     return not isinstance(function, ast.ClassDef) and any(
-        isinstance(node, ast.Name) and node.id in TURNED for node in ast.walk(function)
+        isinstance(node, ast.Name) and node.id in CLOCK_CONTROLS for node in ast.walk(function)
     )
 
 
@@ -110,7 +109,7 @@ def _limit(call: ast.Call, name: str, constants: Mapping[str, object]) -> float 
     given += call.args[:1] if name == "timeout" else call.args[1:2] if name == "wait_for" else []
     for one in given:
         value = constants.get(one.id) if isinstance(one, ast.Name) else getattr(one, "value", None)
-        if isinstance(value, int | float) and value < HANGS_S:
+        if isinstance(value, int | float) and value < MIN_LIMIT_S:
             return float(value)
     return None
 
@@ -122,7 +121,7 @@ def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
         module = path.relative_to(TESTS)
         if any(module.match(pattern) for pattern in PROGRAMS):
             continue
-        for name, what in clocks_watched(path.read_text("utf-8")):
+        for name, what in clock_uses(path.read_text("utf-8")):
             allowed = {
                 place
                 for place in ALLOWED
@@ -132,7 +131,7 @@ def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
             if not allowed:
                 found.append(f"{module}, {name}: {what}")
     assert found == []
-    assert used == set(ALLOWED), "and nothing is named in vain"
+    assert used == set(ALLOWED), "every exception is needed"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_no_test_depends_on_a_clock_that_it_does_not_control() -> None:
 def test_a_real_clock_is_found(body: str) -> None:
     """The test above can fail."""
     header = "PROMPT_S = 1.5\nasync def test():\n    "
-    assert [name for name, _ in clocks_watched(header + body)][:1] == ["test"]
+    assert [name for name, _ in clock_uses(header + body)][:1] == ["test"]
 
 
 @pytest.mark.parametrize(
@@ -165,4 +164,4 @@ def test_a_real_clock_is_found(body: str) -> None:
 )
 def test_controlled_clocks_are_accepted(body: str) -> None:
     """Controlled clocks and limits for hanging tests are accepted."""
-    assert list(clocks_watched(f"async def test():\n    {body}\n")) == []
+    assert list(clock_uses(f"async def test():\n    {body}\n")) == []

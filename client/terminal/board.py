@@ -35,8 +35,8 @@ def board_text(
 ) -> str:
     """The position as text.
 
-    Below the board stand each side's edges, the pieces in hand, the meaning of the marks, and the
-    position's own line of text. `flip` turns a grid by 180 degrees.
+    Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
+    the position's own line of text. `flip` turns a grid by 180 degrees.
     """
     layout = lay_out(board.board, flip)
     page: Page = {}
@@ -178,7 +178,10 @@ def _marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[t
 
 
 def _targets_by_mark(position: PositionView) -> dict[str, tuple[str, ...]]:
-    """Cells and labels by mark; without a mark `last`, the last move's path has that mark."""
+    """The marked cells, labels and buttons by mark.
+
+    In a view without the mark `last`, the path of the last move has it.
+    """
     return {
         "last": position.last,
         **{mark: cells for mark, cells in position.marks.items() if cells},

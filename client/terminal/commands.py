@@ -158,7 +158,7 @@ def moves_hint(model: Model) -> str:
 
 
 def move_words(model: Model) -> set[str]:
-    """The words that are, or may become, moves in this room; they hide equal short forms."""
+    """The words that are, or may become, moves in this room; short forms among them are off."""
     view = model.description.view if model.description else None
     if view is None:
         return set()
@@ -170,7 +170,7 @@ HELP = (
     ("b", CommandName.BOARD, "show the board"),
     ("m", CommandName.MOVES, "list your moves"),
     ("l", CommandName.LAST, "repeat the last move"),
-    ("p", CommandName.PIECES, "name the pieces in words; pieces c: only the cells with a c"),
+    ("p", CommandName.PIECES, "name the pieces in words; pieces c: only on cells with a c"),
     ("t", CommandName.THINKING, "what the AI thinks of each move"),
     ("", CommandName.RESIGN, "resign the match"),
     ("", CommandName.ABORT, "end it without a result, before the second move"),

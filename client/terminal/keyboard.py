@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 #: Bytes to read at a time.
 CHUNK_BYTES = 4096
-#: Of a line whose end has not been read yet, the characters beyond this number are dropped.
+#: The most characters stored of a line whose end has not been read; later ones are dropped.
 MAX_LINE_CHARACTERS = 4096
 #: The most lines that wait for `next`; the thread then stops reading.
 MAX_WAITING_LINES = 16

@@ -231,7 +231,7 @@ class LineMode:
             ):
                 self._seated_at_v = v
                 return
-        self._output.report("Both seats are taken: you watch.")
+        self._output.report("Both seats are taken: you are watching.")
 
     def _show_event(self, before: Model, message: LoggedEvent) -> None:
         board, model = self._board, self._model
@@ -286,12 +286,12 @@ class LineMode:
         self._is_result_unprinted = False
 
     def _show_view(self, before: Model, message: View) -> None:
-        """Prints the board: to a spectator always, to a player at their turn, start and end."""
+        """Prints the board; for a player only at the start, at their turns and at the end."""
         if self._model.view is not message.view or _is_repeat(before.latest_view, message):
             return
-        mine = self._model.my_seat
+        my_seat = self._model.my_seat
         if not self._brief and (
-            mine is None or message.view.turn in (None, mine) or message.ply == 0
+            my_seat is None or message.view.turn in (None, my_seat) or message.ply == 0
         ):
             self._output.print(self._board_text())
         if self._is_over:
@@ -363,7 +363,7 @@ class LineMode:
             await self._changed.wait()
 
     async def _wait_for_event(self, v: int | None) -> None:
-        """Waits until the model has the event `v`; None: not at all."""
+        """Waits until the model has the event `v`; returns at once for None."""
         while v is not None and self._model.v < v:
             self._changed.clear()
             await self._changed.wait()

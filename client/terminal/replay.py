@@ -1,4 +1,4 @@
-"""Replays a finished match on a terminal, step by step or from beginning to end."""
+"""Replays a match on a terminal, step by step or from beginning to end."""
 
 from collections.abc import Callable, Sequence
 
@@ -142,6 +142,6 @@ def _parse_ply(text: str, ply: int, numbers: Sequence[str]) -> int | None:
             return max(ply - 1, 0)
         case _:
             return next(
-                (at for at, number in enumerate(numbers) if text in (number, number.rstrip("."))),
+                (i for i, number in enumerate(numbers) if text in (number, number.rstrip("."))),
                 None,
             )

@@ -21,7 +21,7 @@ GETTING_READY = "getting ready, once per installation"
 #: The most moves of a principal variation that are printed.
 PV_SHOWN = 8
 #: The words before a score that is a bound.
-BOUND_SIGNS = {"exact": "", "lower": "at least ", "upper": "at most "}
+BOUND_WORDS = {"exact": "", "lower": "at least ", "upper": "at most "}
 
 
 def side_name(board: BoardView | None, seat: int) -> str:
@@ -77,7 +77,7 @@ def score_text(score: int, bound: str = "exact") -> str:
     plies = MATE - abs(score)
     if plies < MAX_MATE_PLIES:
         return f"{'win' if score > 0 else 'loss'} in {plies}"
-    return f"{BOUND_SIGNS.get(bound, '')}{score:+d}" if score else "0"
+    return f"{BOUND_WORDS.get(bound, '')}{score:+d}" if score else "0"
 
 
 def count_text(count: int) -> str:
@@ -146,7 +146,7 @@ def room_title(model: Model) -> str:
 
 
 def seat_of_ply(model: Model, ply: int) -> int:
-    """The seat that played a ply; the seats alternate, counted back from the side to move."""
+    """The seat that played a ply, computed from the side to move, since the seats alternate."""
     if model.view is not None and model.view.turn is not None:
         return (model.view.turn + model.ply - ply) % 2
     return ply % 2

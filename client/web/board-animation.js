@@ -133,6 +133,6 @@ function turnOver(host, cell) {
  */
 function fade(host, clone) {
     host.querySelector(".leaving")?.append(clone);
-    const leaving = clone.animate([{ opacity: 1 }, { opacity: 0 }], { duration: 220, easing: "ease-in" });
-    leaving.onfinish = () => clone.remove();
+    const animation = clone.animate([{ opacity: 1 }, { opacity: 0 }], { duration: 220, easing: "ease-in" });
+    animation.onfinish = () => clone.remove();
 }

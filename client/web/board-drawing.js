@@ -316,16 +316,16 @@ function markedCells(scene) {
  */
 function marksOf(scene, state) {
     const { board, targets = {} } = scene.board;
-    const { last = [], ...others } = markedCells(scene);
-    const other = Object.entries(others).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
+    const { last = [], ...otherCells } = markedCells(scene);
+    const otherMarks = Object.entries(otherCells).flatMap(([name, cells]) => cells.map((cell) => ({ name, cell })));
     const lane = Object.values(targets).find((cells) => state.hovered !== null && cells.includes(state.hovered)) ?? [];
-    // Where most cells can be played, hints would not help.
+    // Hints on most cells of a board would not help.
     const showHints = state.showHints === true && state.next.size <= MAX_HINTS;
     const hints = state.selection.length > 0 || board.style === "felt" || showHints ? [...state.next] : [];
     const mark = (/** @type {string} */ name) => (/** @type {string} */ cell) => ({ name, cell });
     return [
         ...last.map(mark("last")),
-        ...other,
+        ...otherMarks,
         ...lane.map(mark("lane")),
         ...state.selection.map(mark("selected")),
         ...hints.map(mark("hint")),
@@ -343,7 +343,7 @@ function marksOf(scene, state) {
  */
 function markShape(name, place, style, occupied, angle) {
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
-    const onPieces = hasRoundPieces || place.shape !== "square";
+    const isOverPieces = hasRoundPieces || place.shape !== "square";
     if (name === "hint") {
         const drawing = occupied
             ? h("circle", { class: "ring", r: 0.44 })
@@ -359,12 +359,12 @@ function markShape(name, place, style, occupied, angle) {
                 transform: angle ? `rotate(${angle})` : null,
             }),
         };
-    if (name === "last" && onPieces)
+    if (name === "last" && isOverPieces)
         return { level: "over", drawing: h("circle", { class: occupied ? "dot" : "dot left", r: 0.1 }) };
-    if (onPieces && !KNOWN_MARKS.has(name))
+    if (isOverPieces && !KNOWN_MARKS.has(name))
         return { level: "over", drawing: h("circle", { class: "ring", r: 0.44 }) };
     if (name === "check") return { level: "under", drawing: h("circle", { class: "tint", r: 0.5 }) };
-    if (name === "win" && onPieces) return { level: "over", drawing: h("circle", { class: "ring", r: 0.36 }) };
+    if (name === "win" && isOverPieces) return { level: "over", drawing: h("circle", { class: "ring", r: 0.36 }) };
     if (name === "lane")
         return { level: "over", drawing: h("rect", { class: "tint", x: -0.5, y: -0.5, width: 1, height: 1 }) };
     return { level: "under", drawing: cellShape(place, "tint") };

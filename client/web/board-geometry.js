@@ -41,7 +41,7 @@ const EDGE_MARGIN = 0.14;
 const LABEL_SIZE = 0.34;
 /** The height of a label on boards with small cells, in cells. */
 const LARGE_LABEL_SIZE = 0.6;
-/** The number of cells in a row from which on cells are small. */
+/** A board with at least this many cells in a row has small cells. */
 const LARGE_LABEL_CELLS = 12;
 /** The height of a cell's name, in cells; it fits into the corner beside a piece. */
 const CELL_NAME_SIZE = 0.27;
@@ -68,7 +68,7 @@ export function layOut(board, flip) {
     return {
         places: positioned,
         byId,
-        rows: rowsOf(positioned),
+        rows: placeRows(positioned),
         links: board.kind === "sites" ? linksAlong(board.lines ?? []) : new Map(),
         edges: board.kind === "sites" ? edgesOf(board.borders ?? [], byId) : [],
         box,
@@ -159,7 +159,7 @@ function sitePlaces(board) {
  */
 function gridLabels(board, flip, positioned, frame, size) {
     if (board.labels === false) return [];
-    if (board.names && !namedByPlace(board.names))
+    if (board.names && !areUsualNames(board.names))
         return positioned.map(({ id, x, y }) => ({ x: x - 0.48, y: y - 0.42, text: id, size: CELL_NAME_SIZE, inside: true }));
     const labels = [];
     for (let col = 0; col < board.cols; col++) {
@@ -199,8 +199,11 @@ function siteLabels(positioned, frame, size) {
     });
 }
 
-/** @param {(string | null)[][]} names */
-function namedByPlace(names) {
+/**
+ * Whether each name is the column's letter and the row's number.
+ * @param {(string | null)[][]} names
+ */
+function areUsualNames(names) {
     return names.every((row, y) => row.every((name, x) => name === null || name === cellName(x, y)));
 }
 
@@ -254,7 +257,7 @@ function centreOf(places) {
 
 /**
  * The halves of a hexagon's outer edges, each with the direction that it faces. An edge is an outer
- * edge if no place is behind it.
+ * edge if there is no place on its other side.
  * @param {Place} place
  * @param {Place[]} places
  */
@@ -265,8 +268,8 @@ function outerHalfEdges({ x, y }, places) {
     });
     const sixth = Math.PI / 3;
     return Array.from({ length: 6 }, (_, i) => i * sixth).flatMap((angle) => {
-        const behind = point(angle, 1);
-        if (places.some((other) => Math.hypot(other.x - behind.x, other.y - behind.y) < 0.3)) return [];
+        const beyond = point(angle, 1);
+        if (places.some((other) => Math.hypot(other.x - beyond.x, other.y - beyond.y) < 0.3)) return [];
         return [-1, 1].map((sign) => ({
             angle: angle + (sign * sixth) / 4,
             stroke: [point(angle, Math.sqrt(3) / 2 * HEXAGON_RADIUS), point(angle + (sign * sixth) / 2, HEXAGON_RADIUS)],
@@ -279,7 +282,7 @@ function outerHalfEdges({ x, y }, places) {
  * @param {Place[]} places
  * @returns {Place[][]}
  */
-function rowsOf(places) {
+function placeRows(places) {
     /** @type {Map<number, Place[]>} */
     const rows = new Map();
     for (const place of places) {
@@ -347,7 +350,8 @@ export function placeAt(places, x, y) {
 }
 
 /**
- * Whether the user can turn the board: not one with gravity, nor a grid on which it is of no use.
+ * Whether the user can turn the board: every board of sites, and a grid without gravity that has a
+ * flippable style or is flipped for the second seat.
  * @param {Grid | Sites} board
  */
 export function canFlip(board) {

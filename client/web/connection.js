@@ -15,19 +15,20 @@ export const PROTOCOL = 1;
 export const PING_MS = 2500;
 /** The connection drops a socket that has not answered for this many milliseconds. */
 export const SILENCE_MS = 9000;
-/** The limit of the first delay before a retry, in milliseconds; it doubles with each attempt. */
+/** The longest first delay before a retry, in milliseconds; it doubles with each attempt. */
 export const FIRST_BACKOFF_MS = 1000;
-/** The limit of every later delay before a retry, in milliseconds. */
+/** The longest delay before any retry, in milliseconds. */
 export const MAX_BACKOFF_MS = 4000;
 /**
  * Milliseconds for which the connection repeats a command on one socket while the server is busy or
- * has lost its store.
+ * cannot use its database.
  */
 export const BUSY_MS = 60_000;
 /** Codes of a busy server. */
 const BUSY_CODES = new Set(["store.retry", "room.busy"]);
 /**
- * Close code: another socket of this identity replaced this one; only the user reconnects then.
+ * Close code: another socket of this identity replaced this one. The connection then waits until the
+ * user reconnects.
  */
 const CLOSE_REPLACED = 4001;
 
@@ -47,7 +48,7 @@ const CLOSE_REPLACED = 4001;
  * @property {() => Promise<string | null>} readRefusalReason asks the server why it refused a
  *     socket; null when it gives no reason
  * @property {(message: Message) => void} onmessage receives all messages except pongs and the
- *     answers to commands; after each welcome, join rooms again with `sendOnce`
+ *     answers to commands; it joins rooms again with `sendOnce` after each welcome
  * @property {(status: ConnectionStatus) => void} onstatus
  * @property {Clock} clock
  * @property {() => number} random in [0, 1)
@@ -213,8 +214,8 @@ export class Connection {
     /** @param {Welcome} welcome */
     #onWelcome(welcome) {
         // The guest of our cookie no longer exists, and the server created one for this socket only:
-        // request a new cookie. A browser that stores no cookies has just done that; it uses the
-        // socket's guest.
+        // request a new cookie. If that was done just now, the browser stores no cookies, and
+        // the connection uses the socket's guest.
         if (welcome.token && !this.#isFreshIdentity) {
             this.#isIdentified = false;
             return this.renew();

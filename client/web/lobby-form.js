@@ -31,7 +31,7 @@ import { PERSONAS, aiFields, sideName } from "./words.js";
  * @param {Choices} [before]
  * @returns {Choices}
  */
-export function firstChoices(game, before) {
+export function initialChoices(game, before) {
     const defaultLevel = Math.ceil(game.levels / 2);
     const allowed = (/** @type {string | undefined} */ level) =>
         level && level in PERSONAS ? level : String(Math.min(Number(level ?? defaultLevel), game.levels));
@@ -113,7 +113,7 @@ export function drawForm(games, choices, change, create, busy) {
     );
 }
 
-/** The number of games from which on the form has a search field. */
+/** The form has a search field for this many games or more. */
 const MIN_GAMES_TO_SEARCH = 5;
 
 /**
@@ -130,7 +130,7 @@ function drawGames(games, choices, change) {
     const chooseOnEnter = (/** @type {KeyboardEvent} */ event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
-        if (matching.length > 0) change(firstChoices(matching[0], choices));
+        if (matching.length > 0) change(initialChoices(matching[0], choices));
     };
     const field = {
         key: "find",
@@ -143,7 +143,7 @@ function drawGames(games, choices, change) {
         onkeydown: chooseOnEnter,
     };
     const cards = matching.map((game) => {
-        const pick = () => change(firstChoices(game, choices));
+        const pick = () => change(initialChoices(game, choices));
         const input = {
             type: "radio",
             name: "game",

@@ -54,10 +54,10 @@ export function drawRooms({ lobby, you }, games, join) {
  */
 function drawRoom(room, game, you, join) {
     const options = optionsText(room.options);
-    const mine = room.seats.some((occupant) => occupant?.identity === you);
+    const isMine = room.seats.some((occupant) => occupant?.identity === you);
     const watching = room.watching ?? 0;
     const facts = [options, room.length ?? ""].filter(Boolean).join(" · ");
-    const joinable = room.state === "open" && !mine && room.seats.some((occupant) => occupant === null);
+    const isJoinable = room.state === "open" && !isMine && room.seats.some((occupant) => occupant === null);
     return h(
         "li",
         { key: room.room, "data-room": room.room },
@@ -75,12 +75,12 @@ function drawRoom(room, game, you, join) {
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
         ),
-        joinable
+        isJoinable
             ? h(
                   "button",
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, mine ? "Yours" : "Watch"),
+            : h("span", { class: "hint muted" }, isMine ? "Yours" : "Watch"),
     );
 }

@@ -9,7 +9,7 @@
 
 import { listGames, listMatches } from "./api.js";
 import { h } from "./elements.js";
-import { drawForm, firstChoices, seatsFor } from "./lobby-form.js";
+import { drawForm, initialChoices, seatsFor } from "./lobby-form.js";
 import { drawRooms } from "./lobby-rooms.js";
 import { drawMatch } from "./replays.js";
 
@@ -54,7 +54,7 @@ export class LobbyPage {
     async #load() {
         try {
             this.#games = await listGames();
-            this.#choices ??= firstChoices(this.#games[0]);
+            this.#choices ??= initialChoices(this.#games[0]);
             this.#app.update();
             this.#latest = (await listMatches(LATEST_MATCHES)).matches;
         } catch (error) {

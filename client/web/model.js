@@ -364,10 +364,10 @@ export function headPly(room) {
 }
 
 /**
- * The reason for which you may claim a draw now, or null.
+ * The reason that lets you claim a draw now, or null.
  * @param {Room} room
  */
-export function drawClaim(room) {
+export function claimReason(room) {
     return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
 }
 

@@ -40,7 +40,8 @@ export function drawMoves({ moves, shown, go, sides }) {
 }
 
 /**
- * The plies of each row: two; one in a first row that begins with "1...", and perhaps in the last.
+ * The plies of each row. A row has two plies; a first row that begins with "1..." has one, and the
+ * last row may have one.
  * @param {Played[]} moves
  * @returns {[number, ...number[]][]}
  */

@@ -15,8 +15,8 @@ import { aiTitle, occupantName, sideName } from "./words.js";
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
  * @property {boolean | null} online null when unknown, and in a replay
- * @property {Record<string, number>} hands the number of pieces of each kind beside the board, of
- *     both sides
+ * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
+ *     sides
  * @property {boolean} toMove
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
@@ -102,7 +102,7 @@ function drawHand(board, seat, hands) {
     return h(
         "span",
         { class: "hand", role: "img", "aria-label": `in hand: ${text}`, title: `In hand: ${text}` },
-        held.map(([kind, count]) => [drawRow(board, kind, Math.min(count, MAX_HAND_PIECES)), h("b", null, count)]),
+        held.map(([kind, count]) => [drawHandPieces(board, kind, Math.min(count, MAX_HAND_PIECES)), h("b", null, count)]),
     );
 }
 
@@ -111,7 +111,7 @@ function drawHand(board, seat, hands) {
  * @param {string} kind
  * @param {number} count
  */
-function drawRow(board, kind, count) {
+function drawHandPieces(board, kind, count) {
     const colours = { "--side-0": board.seats[0]?.colour ?? "", "--side-1": board.seats[1]?.colour ?? "" };
     const width = 1 + HAND_STEP_CELLS * (count - 1);
     const pieces = Array.from({ length: count }, (_, i) =>

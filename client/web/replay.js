@@ -1,6 +1,6 @@
 /**
- * The page that replays a match, with the AI's search for each of its moves. The address has the
- * shown ply.
+ * The page that replays a match, with the AI's search for each of its moves. The page's
+ * address contains the shown ply.
  *
  * @import {App, Page} from "./app.js"
  * @import {StoredMatch} from "./api.js"

@@ -8,11 +8,11 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { drawClaim, headPly, mySeat } from "./model.js";
+import { claimReason, headPly, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
 import { PERSONAS, aiFields, occupantName, resultText, sideName } from "./words.js";
 
-/** From this ply on a player resigns instead of aborting the match. */
+/** From this ply on, a player may resign and offer draws; before, the player may only abort. */
 const ABORT_PLIES = 2;
 
 /**
@@ -49,14 +49,14 @@ export function statusText(model, room) {
  */
 export function drawActions(app, room, confirmation) {
     const { match } = room;
-    const mine = mySeat(app.model);
+    const viewerSeat = mySeat(app.model);
     const isHost = app.model.you?.identity === room.description?.host;
-    const mayAct = mine !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
+    const mayAct = viewerSeat !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
     if (!match) return null;
     if (!match.over)
-        return mayAct ? [drawDraws(app, room, mine), drawEnding(app, room, mine, confirmation)] : null;
+        return mayAct ? [drawDrawButtons(app, room, viewerSeat), drawEndButton(app, room, viewerSeat, confirmation)] : null;
     return [
-        mayAct ? drawRematch(app, room, mine) : null,
+        mayAct ? drawRematch(app, room, viewerSeat) : null,
         h("a", { class: "button", href: `/match/${match.id}` }, "Replay"),
     ];
 }
@@ -65,23 +65,23 @@ export function drawActions(app, room, confirmation) {
  * The buttons about a draw: claim, offer, accept or decline.
  * @param {App} app
  * @param {Room} room
- * @param {number | null} mine
+ * @param {number | null} viewerSeat
  * @returns {Content}
  */
-function drawDraws(app, room, mine) {
-    if (mine === null) return null;
+function drawDrawButtons(app, room, viewerSeat) {
+    if (viewerSeat === null) return null;
     const send = (/** @type {"claim" | "offer_draw" | "accept" | "decline"} */ t) => () =>
         void app.command({ t, room: room.id });
-    const reason = drawClaim(room);
+    const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    if (room.offers.includes(1 - mine)) {
+    if (room.offers.includes(1 - viewerSeat)) {
         return [
             claim,
             h("button", { key: "accept", class: "main", onclick: send("accept") }, icon("draw"), "Accept the draw"),
             h("button", { key: "decline", onclick: send("decline") }, "Decline"),
         ];
     }
-    if (room.offers.includes(mine)) return [claim, h("span", { class: "muted" }, "Draw offered")];
+    if (room.offers.includes(viewerSeat)) return [claim, h("span", { class: "muted" }, "Draw offered")];
     const mayAbort = headPly(room) < ABORT_PLIES;
     return [claim, mayAbort ? null : h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), "Offer a draw")];
 }
@@ -90,11 +90,11 @@ function drawDraws(app, room, mine) {
  * The button to resign or abort, which asks for confirmation in place.
  * @param {App} app
  * @param {Room} room
- * @param {number | null} mine
+ * @param {number | null} viewerSeat
  * @param {Confirmation} confirmation
  */
-function drawEnding(app, room, mine, { confirming, confirm }) {
-    const action = mine === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
+function drawEndButton(app, room, viewerSeat, { confirming, confirm }) {
+    const action = viewerSeat === null || headPly(room) < ABORT_PLIES ? "abort" : "resign";
     const label = action === "abort" ? "Abort" : "Resign";
     const send = () => {
         confirm(null);
@@ -118,16 +118,16 @@ function drawEnding(app, room, mine, { confirming, confirm }) {
 /**
  * @param {App} app
  * @param {Room} room
- * @param {number | null} mine
+ * @param {number | null} viewerSeat
  */
-function drawRematch(app, room, mine) {
+function drawRematch(app, room, viewerSeat) {
     if (room.seats.some((occupant) => occupant === null)) return null;
     const offer = () => void app.command({ t: "rematch", room: room.id });
     const decline = () => void app.command({ t: "decline", room: room.id });
-    if (mine !== null && room.offers.includes(mine)) {
+    if (viewerSeat !== null && room.offers.includes(viewerSeat)) {
         return [h("span", { class: "muted" }, "Rematch offered"), h("button", { onclick: decline }, "Withdraw")];
     }
-    if (mine !== null && room.offers.includes(1 - mine)) {
+    if (viewerSeat !== null && room.offers.includes(1 - viewerSeat)) {
         return [
             h("button", { class: "main", onclick: offer }, icon("again"), "Accept the rematch"),
             h("button", { onclick: decline }, "Decline"),
@@ -150,12 +150,12 @@ function drawRematch(app, room, mine) {
  */
 export function drawSeatActions(app, room, seat) {
     const occupant = room.seats[seat];
-    const mine = mySeat(app.model);
+    const viewerSeat = mySeat(app.model);
     const isHost = app.model.you?.identity === room.description?.host;
     if (room.frozen || (room.match && !room.match.over)) return null;
     if (occupant === null || occupant === undefined) {
         return [
-            mine === null
+            viewerSeat === null
                 ? h(
                       "button",
                       { class: "small main", onclick: () => void app.command({ t: "sit", room: room.id, seat }) },
@@ -165,9 +165,9 @@ export function drawSeatActions(app, room, seat) {
             isHost ? drawAddAi(app, room, seat) : null,
         ];
     }
-    if (seat === mine) return drawLeave("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
+    if (seat === viewerSeat) return drawLeaveButton("Leave the seat", () => void app.command({ t: "stand", room: room.id }));
     return occupant.kind === "ai" && isHost
-        ? drawLeave("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
+        ? drawLeaveButton("Remove the AI", () => void app.command({ t: "remove_ai", room: room.id, seat }))
         : null;
 }
 
@@ -175,7 +175,7 @@ export function drawSeatActions(app, room, seat) {
  * @param {string} label
  * @param {() => void} leave
  */
-function drawLeave(label, leave) {
+function drawLeaveButton(label, leave) {
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
 }
 

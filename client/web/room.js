@@ -123,9 +123,9 @@ export class RoomPage {
     afterDraw() {
         const list = document.querySelector(".moves");
         const { room } = this.#app.model;
-        const at = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
-        if (list && at !== this.#scrolledTo) {
-            this.#scrolledTo = at;
+        const position = `${room?.match?.id} ${this.#shown ?? (room ? headPly(room) : 0)}`;
+        if (list && position !== this.#scrolledTo) {
+            this.#scrolledTo = position;
             scrollToShown(list);
         }
         const lines = document.querySelector(".chat .lines");
@@ -157,15 +157,15 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const mine = mySeat(this.#app.model);
-        const bottom = this.#isTurned ? 1 - (mine ?? 0) : (mine ?? 0);
+        const viewerSeat = mySeat(this.#app.model);
+        const bottom = this.#isTurned ? 1 - (viewerSeat ?? 0) : (viewerSeat ?? 0);
         const sentMove = isLive ? (this.#sentMove?.move ?? null) : null;
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : null,
             moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
             pending: sentMove,
-            flip: isFlipped(board.board, mine, this.#isTurned),
+            flip: isFlipped(board.board, viewerSeat, this.#isTurned),
             label: `${room.description?.title} board`,
         };
         const players = /** @type {[Player, Player]} */ ([0, 1].map((seat) => this.#player(room, seat)));
@@ -220,16 +220,16 @@ export class RoomPage {
         const { match } = room;
         const board = room.description?.view ?? null;
         const over = match?.over ?? null;
-        const mine = mySeat(this.#app.model);
-        const flip = board && (canFlip(board.board) || mine === null);
-        const state = {
+        const viewerSeat = mySeat(this.#app.model);
+        const flip = board && (canFlip(board.board) || viewerSeat === null);
+        const confirmation = {
             confirming: this.#actionToConfirm,
             confirm: (/** @type {"resign" | "abort" | null} */ action) => this.#setActionToConfirm(action),
         };
         return h(
             "section",
             {
-                class: ["card", "state", over && "over", over && mine !== null && (resultFor(over, mine) ?? "")],
+                class: ["card", "state", over && "over", over && viewerSeat !== null && (resultFor(over, viewerSeat) ?? "")],
                 "aria-label": "Match",
             },
             h(
@@ -238,7 +238,7 @@ export class RoomPage {
                 h("p", { class: "status" }, statusText(this.#app.model, room)),
                 flip ? drawFlip(() => this.#turnBoard()) : null,
             ),
-            h("div", { class: "actions" }, drawActions(this.#app, room, state)),
+            h("div", { class: "actions" }, drawActions(this.#app, room, confirmation)),
         );
     }
 

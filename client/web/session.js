@@ -103,8 +103,8 @@ export class Session {
     }
 
     /**
-     * Joins the room after its last event, or from 0 where events are missing. The page keeps its
-     * content meanwhile.
+     * Joins the room from its last event on, or from 0 if events are missing. Until the answer
+     * arrives, the page keeps its content.
      */
     #join() {
         const { room, epoch } = this.model;

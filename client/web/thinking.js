@@ -61,7 +61,7 @@ export function drawThinking({ thought, heading, played }) {
             isRunning ? h("span", { class: "pulse state" }, STATES[thought.state]) : null,
         ),
         thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
-        drawBody(thought, played),
+        drawSearch(thought, played),
     );
 }
 
@@ -85,13 +85,13 @@ function drawProgress(ready, warming) {
  * @param {string | null} played
  * @returns {Content}
  */
-function drawBody(thought, played) {
+function drawSearch(thought, played) {
     if (thought === null) return h("p", { class: "muted empty" }, "The AI has not searched yet.");
     if (thought.state === "absent") {
         return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
     }
     if (thought.depth === 0) return h("p", { class: "muted empty" }, "…");
-    return [drawFigures(thought), drawPv(thought.pv), drawTable(thought, played)];
+    return [drawFigures(thought), drawPv(thought.pv), drawRootMoves(thought, played)];
 }
 
 /** @param {Thought} thought */
@@ -123,10 +123,10 @@ function drawPv(pv) {
  * @param {Thought} thought
  * @param {string | null} played
  */
-function drawTable({ moves, pv }, played) {
+function drawRootMoves({ moves, pv }, played) {
     if (moves.length === 0) return null;
     const order = [...moves].sort((a, b) => Number(b.move === pv[0]) - Number(a.move === pv[0]) || b.score - a.score);
-    const rows = order.map((move) => drawRow(move, move.move === pv[0], move.move === played));
+    const rows = order.map((move) => drawRootMove(move, move.move === pv[0], move.move === played));
     return h(
         "div",
         { class: "root-moves", tabindex: 0, role: "group", "aria-label": "Moves and their scores" },
@@ -154,7 +154,7 @@ function drawTable({ moves, pv }, played) {
  * @param {boolean} best
  * @param {boolean} played
  */
-function drawRow({ move, score, bound = "exact" }, best, played) {
+function drawRootMove({ move, score, bound = "exact" }, best, played) {
     const fraction = Math.min(1, Math.abs(score) / FULL_BAR_SCORE);
     const title = { exact: "exact", upper: "at most this: the search found it no better", lower: "at least this" }[
         bound

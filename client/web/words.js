@@ -124,7 +124,7 @@ export function scoreLine(over) {
     return isDraw(over) ? "½ – ½" : "–";
 }
 
-/** How a match without a winner ended if it is a draw. */
+/** The values of `how` that mean a draw if nobody won. */
 const DRAWS = new Set(["board", "claim", "agreement"]);
 
 /**

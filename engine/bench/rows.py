@@ -22,7 +22,7 @@ from engine.match.uci import UciPlayer
 from engine.rules.registry import load_game
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
-from engine.solve import read_suite, solver_of, timed
+from engine.solve import read_suite, solver_of, timer_for
 from engine.solvers.base import Problem, ProblemError, Solver, TableSolver
 
 
@@ -118,14 +118,14 @@ def alpha_beta(depth: int, rounds: int) -> Row:
     comparison = bench.compare(rounds, (bench.Case("connect-four", "", depth),))
     if comparison.ratio is None:
         raise Missing(NO_COMPILER)
-    peer = median(lap.seconds for lap in comparison.peers) * 1e3
+    peer_ms = median(lap.seconds for lap in comparison.peers) * 1e3
     note = f"{sum(comparison.ours[0].nodes):,} nodes on both sides"
     return Row(
         f"connect four, alpha-beta to depth {depth}",
         "ms",
-        peer / comparison.ratio,
-        (Peer(C_PROGRAM, peer, False),),
-        peer / bench.TARGET_RATIO,
+        peer_ms / comparison.ratio,
+        (Peer(C_PROGRAM, peer_ms, False),),
+        peer_ms / bench.TARGET_RATIO,
         note=note,
     )
 
@@ -135,15 +135,15 @@ def node_speed(rounds: int) -> Row:
     comparison = bench.compare(rounds)
     if comparison.ratio is None:
         raise Missing(NO_COMPILER)
-    peer = median(lap.speed for lap in comparison.peers) / 1e6
-    ours = peer * comparison.ratio  # the ratio is the median of interleaved pairs
+    peer_speed = median(lap.speed for lap in comparison.peers) / 1e6
+    ours = peer_speed * comparison.ratio  # the ratio is the median of interleaved pairs
     note = f"{sum(comparison.ours[0].nodes):,} nodes on both sides"
     return Row(
         "connect four, search",
         "Mn/s",
         ours,
-        (Peer(C_PROGRAM, peer, False),),
-        bench.TARGET_RATIO * peer,
+        (Peer(C_PROGRAM, peer_speed, False),),
+        bench.TARGET_RATIO * peer_speed,
         note=note,
     )
 
@@ -171,7 +171,7 @@ def ffo(suites: Path, first: int, last: int, rounds: int, seconds: float) -> Row
             [problem.position for problem in chosen],
             Limit(),
             Control(),
-            timer=timed(solver, seconds * len(chosen)),
+            timer=timer_for(solver, seconds * len(chosen)),
         )
         laps.append(time.process_time() - begun)
         if None in batch.scores:

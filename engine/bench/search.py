@@ -304,10 +304,10 @@ def deepen(game_id: str, depth: int, rounds: int) -> list[Depth]:
             start, limit, table, Control(), on_depth=reports.append, clock=time.process_time
         )
         runs.append(reports)
-    laps = zip(*runs[1:], strict=True)
+    by_depth = zip(*runs[1:], strict=True)
     return [
-        Depth(same[0].depth, same[0].nodes, median(report.seconds for report in same))
-        for same in laps
+        Depth(reports[0].depth, reports[0].nodes, median(report.seconds for report in reports))
+        for reports in by_depth
     ]
 
 
@@ -315,11 +315,11 @@ def ablation_text(args: argparse.Namespace) -> str:
     counts = ablation(args.table_bits)
     if args.json:
         return as_json(
-            {name: {"all": every, "same_tree": same} for name, (every, same) in counts.items()}
+            {name: {"all": full, "same_tree": sound} for name, (full, sound) in counts.items()}
         )
     head = f"{f'without, table 2**{args.table_bits}':22} {'all features':>16} {'the same tree':>16}"
     return "\n".join(
-        [head, *(f"{name:22} {every:16,} {same:16,}" for name, (every, same) in counts.items())]
+        [head, *(f"{name:22} {full:16,} {sound:16,}" for name, (full, sound) in counts.items())]
     )
 
 
@@ -334,10 +334,10 @@ def depths_text(args: argparse.Namespace) -> str:
     return "\n".join([head, *rows])
 
 
-def signature_text(every: dict[str, int], basic: dict[str, int]) -> str:
+def signature_text(full: dict[str, int], basic: dict[str, int]) -> str:
     head = f"{'signature, in nodes':22} {'all features':>16} {'basic':>16}"
     return "\n".join(
-        [head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in every.items())]
+        [head, *(f"{name:22} {nodes:16,} {basic[name]:16,}" for name, nodes in full.items())]
     )
 
 
@@ -352,12 +352,12 @@ def signature_and_speed(args: argparse.Namespace) -> int:
         "python": platform.python_version(),
         "numba": sys.modules["numba"].__version__,
     }
-    every, basic = node_counts(ALL), node_counts(BASIC)
+    full, basic = node_counts(ALL), node_counts(BASIC)
     if not args.json:
         print(f"{versions['machine']}, Python {versions['python']}, numba {versions['numba']}")
-        print(signature_text(every, basic), flush=True)
+        print(signature_text(full, basic), flush=True)
     comparison = compare(args.rounds)
-    signature = {"all": every, "basic": basic}
+    signature = {"all": full, "basic": basic}
     print(
         as_json({**versions, "signature": signature, "speed": speed_dict(comparison)})
         if args.json

@@ -44,7 +44,7 @@ class Added(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOut, ...] = ()
 
 
-#: A line of the table.
+#: What a task yields: a row of the table, or the reason why it is left out.
 Entry = Row | LeftOut
 #: The name of a task, and the function that measures it.
 Task = tuple[str, Callable[[], Iterable[Entry]]]
@@ -53,34 +53,34 @@ Task = tuple[str, Callable[[], Iterable[Entry]]]
 def tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Task]:
     """The tasks by name, in the order of the table, with the added rows in their place."""
 
-    def runs(name: str) -> int:
+    def rounds_of(name: str) -> int:
         return int(args.rounds or ROUNDS[name])
 
-    def file(number: int) -> list[Row]:
-        return [bench_rows.connect_four_file(_folder(args), number, runs("files"))]
+    def solve_file(number: int) -> list[Row]:
+        return [bench_rows.connect_four_file(_folder(args), number, rounds_of("files"))]
 
-    def ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
+    def solve_ffo(first: int, last: int, rounds: int, seconds: float) -> list[Row]:
         return [bench_rows.ffo(_folder(args), first, last, rounds, seconds)]
 
     def chess() -> list[Entry]:
         row, left_out = bench_rows.chess(
-            CHESS_NODES, runs("chess"), MOVETIME_MS, bench_rows.PROGRAMS
+            CHESS_NODES, rounds_of("chess"), MOVETIME_MS, bench_rows.PROGRAMS
         )
         return [row, *left_out]
 
     for number, (name, *_) in enumerate(bench_rows.CONNECT_FOUR_FILES):
-        yield f"connect four, solving {name}", partial(file, number)
-    yield "connect four, search", lambda: [bench_rows.node_speed(runs("speed"))]
-    yield "connect four, alpha-beta", lambda: [bench_rows.alpha_beta(12, runs("alpha-beta"))]
+        yield f"connect four, solving {name}", partial(solve_file, number)
+    yield "connect four, search", lambda: [bench_rows.node_speed(rounds_of("speed"))]
+    yield "connect four, alpha-beta", lambda: [bench_rows.alpha_beta(12, rounds_of("alpha-beta"))]
     yield "beside OpenSpiel and easyAI", lambda: added
-    yield "othello, FFO 40-44", partial(ffo, 40, 44, runs("othello"), LONG_SECONDS)
-    yield "draughts, search", lambda: bench_rows.draughts(20, runs("draughts"))
+    yield "othello, FFO 40-44", partial(solve_ffo, 40, 44, rounds_of("othello"), LONG_SECONDS)
+    yield "draughts, search", lambda: bench_rows.draughts(20, rounds_of("draughts"))
     yield "chess, search", chess
     if args.long:
         yield "draughts, tables", lambda: [bench_rows.draughts_tables()]
-        yield "othello, FFO 45-49", partial(ffo, 45, 49, 1, args.seconds)
+        yield "othello, FFO 45-49", partial(solve_ffo, 45, 49, 1, args.seconds)
         for number in range(50, 60):
-            yield f"othello, FFO {number}", partial(ffo, number, number, 1, args.seconds)
+            yield f"othello, FFO {number}", partial(solve_ffo, number, number, 1, args.seconds)
 
 
 def _folder(args: argparse.Namespace) -> Path:
@@ -122,7 +122,7 @@ def measure_tasks(args: argparse.Namespace, added: list[Entry]) -> Iterator[Entr
 # --- the context of the figures
 
 
-def machine() -> dict[str, Any]:
+def measuring_context() -> dict[str, Any]:
     """The context of the figures: processor, versions, commit and the machine's load average."""
     return {
         "machine": f"{os.cpu_count()} cores, {_processor()}",
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     # A command that pipes its JSON has then finished measuring, and does not disturb our figures.
     added = read_added(args.add)
-    context = machine()
+    context = measuring_context()
     signature = {"all": bench.node_counts(features.ALL), "basic": bench.node_counts(features.BASIC)}
     if not args.json:
         print(

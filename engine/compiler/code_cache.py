@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-#: The most versions of one game's code on disk, including the one in use.
+#: The maximum number of versions of one game's code on disk, including the one in use.
 KEPT_VERSIONS = 3
 #: The key in a seal that lists the steps whose code is complete.
 READY = "ready"
@@ -66,9 +66,9 @@ def _is_usable(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, name: str) -> Iterator[None]:
-    """Holds the lock of one game's files while others wait. The end of the process releases it."""
-    with open(folder / f"{name}.lock", "a+b") as file:
+def locked(folder: Path, scope: str) -> Iterator[None]:
+    """Holds the lock of a scope's files; it is also released when the process dies."""
+    with open(folder / f"{scope}.lock", "a+b") as file:
         if sys.platform == "win32":
             import msvcrt
 
@@ -107,13 +107,13 @@ def note_ready(game_id: str, digest: str, step: str) -> None:
         return
     folder, tag = cache_folder(), tag_of(game_id, digest)
     with locked(folder, game_id):
-        content = _sealed(folder, tag)
-        _write(folder, tag, {**content, READY: sorted({*content.get(READY, ()), step})})
+        content = _read_seal(folder, tag)
+        _write_seal(folder, tag, {**content, READY: sorted({*content.get(READY, ()), step})})
 
 
 def is_ready(game_id: str, digest: str, step: str) -> bool:
     """True if the cache has recorded all code of a step as complete; loading checks the files."""
-    return step in _sealed(cache_folder(), tag_of(game_id, digest)).get(READY, ())
+    return step in _read_seal(cache_folder(), tag_of(game_id, digest)).get(READY, ())
 
 
 def has_search(game_id: str, digest: str) -> bool:
@@ -122,7 +122,7 @@ def has_search(game_id: str, digest: str) -> bool:
         return False
     folder, tag = cache_folder(), tag_of(game_id, digest)
     files = code_files(folder, tag)
-    if files and _sealed(folder, tag).get("files") == _checksums(files):
+    if files and _read_seal(folder, tag).get("files") == _checksums(files):
         return True
     with locked(folder, game_id):
         if not files or discard_damaged(folder, tag):
@@ -138,7 +138,7 @@ def code_files(folder: Path, tag: str) -> list[Path]:
 
 def discard(folder: Path, tag: str) -> None:
     """Removes one version of a game from the cache."""
-    for path in [*code_files(folder, tag), _sums(folder, tag)]:
+    for path in [*code_files(folder, tag), _seal_path(folder, tag)]:
         path.unlink(missing_ok=True)
 
 
@@ -150,7 +150,7 @@ def discard_damaged(folder: Path, tag: str) -> bool:
     files = code_files(folder, tag)
     if not files:
         return False
-    if _sealed(folder, tag).get("files") == _checksums(files):
+    if _read_seal(folder, tag).get("files") == _checksums(files):
         return False
     discard(folder, tag)
     return True
@@ -162,11 +162,11 @@ def seal(folder: Path, tag: str, floats: Iterable[str] = ()) -> None:
     Call it under the lock, after every change.
     """
     sums = {"files": _checksums(code_files(folder, tag)), "floats": sorted(floats)}
-    _write(folder, tag, {**_sealed(folder, tag), **sums})
+    _write_seal(folder, tag, {**_read_seal(folder, tag), **sums})
 
 
-def _write(folder: Path, tag: str, content: dict[str, Any]) -> None:
-    path = _sums(folder, tag)
+def _write_seal(folder: Path, tag: str, content: dict[str, Any]) -> None:
+    path = _seal_path(folder, tag)
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(content))
     draft.replace(path)
@@ -174,30 +174,30 @@ def _write(folder: Path, tag: str, content: dict[str, Any]) -> None:
 
 def sealed_floats(folder: Path, tag: str) -> list[str]:
     """The float variables found when the files of a version were compiled."""
-    return list(_sealed(folder, tag).get("floats", ()))
+    return list(_read_seal(folder, tag).get("floats", ()))
 
 
-def _sealed(folder: Path, tag: str) -> dict[str, Any]:
+def _read_seal(folder: Path, tag: str) -> dict[str, Any]:
     """The content of the last seal; empty when the seal is missing or damaged."""
     try:
-        content = json.loads(_sums(folder, tag).read_text())
+        content = json.loads(_seal_path(folder, tag).read_text())
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
 
 
-def prune(folder: Path, name: str, tag: str) -> None:
-    """Removes the oldest versions of a game beyond KEPT_VERSIONS, but never the version `tag`.
+def prune(folder: Path, scope: str, tag: str) -> None:
+    """Removes the oldest versions of a scope beyond KEPT_VERSIONS, but never the version `tag`.
 
     Call it under the lock.
     """
-    sums = [path for path in folder.glob(f"{name}.*.sums") if path != _sums(folder, tag)]
-    sums.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in sums[KEPT_VERSIONS - 1 :]:
+    seals = [path for path in folder.glob(f"{scope}.*.sums") if path != _seal_path(folder, tag)]
+    seals.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in seals[KEPT_VERSIONS - 1 :]:
         discard(folder, path.name.removesuffix(".sums"))
 
 
-def _sums(folder: Path, tag: str) -> Path:
+def _seal_path(folder: Path, tag: str) -> Path:
     return folder / f"{tag}.sums"
 
 

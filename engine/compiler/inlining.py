@@ -85,7 +85,7 @@ class _Body:
         parameters = tuple(argument.arg for argument in function.args.args)
         return cls(function.name, parameters, statements[0])
 
-    def at(self, call: ast.Call, local_names: set[str]) -> ast.stmt:
+    def instantiate(self, call: ast.Call, local_names: set[str]) -> ast.stmt:
         """The statement with the arguments of a call in place of the parameters."""
         if call.keywords or len(call.args) != len(self.parameters):
             raise TypeError(f"line {call.lineno}: {self.name} takes {', '.join(self.parameters)}")
@@ -96,19 +96,19 @@ class _Body:
                 raise TypeError(f"line {call.lineno}: {name} of {self.name} must be a plain name")
         if hidden := (uses.keys() - arguments.keys()) & local_names:
             raise TypeError(f"line {call.lineno}: {self.name} means the global {', '.join(hidden)}")
-        return cast(ast.stmt, _filled(self.statement, arguments, call))
+        return cast(ast.stmt, _substituted(self.statement, arguments, call))
 
 
-def _filled(node: ast.AST, arguments: Mapping[str, ast.expr], call: ast.Call) -> ast.AST:
+def _substituted(node: ast.AST, arguments: Mapping[str, ast.expr], call: ast.Call) -> ast.AST:
     """A copy of a node at the line of a call, with its arguments in place of the parameters."""
     if isinstance(node, ast.Name) and node.id in arguments:
         return arguments[node.id]
     fields: dict[str, Any] = {}
     for name, value in ast.iter_fields(node):
         if isinstance(value, ast.AST):
-            fields[name] = _filled(value, arguments, call)
+            fields[name] = _substituted(value, arguments, call)
         elif isinstance(value, list):
-            fields[name] = [_filled(item, arguments, call) for item in value]
+            fields[name] = [_substituted(item, arguments, call) for item in value]
         else:
             fields[name] = value
     return ast.copy_location(type(node)(**fields), call)
@@ -126,13 +126,13 @@ class _Inliner(ast.NodeTransformer):
         body = self._body_of(call)
         if body is None or isinstance(body.statement, ast.Return):
             return self.generic_visit(node)
-        return cast(ast.AST, self.visit(body.at(cast(ast.Call, call), self._local_names)))
+        return cast(ast.AST, self.visit(body.instantiate(cast(ast.Call, call), self._local_names)))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         body = self._body_of(node)
         if body is None:
             return self.generic_visit(node)
-        statement = body.at(node, self._local_names)
+        statement = body.instantiate(node, self._local_names)
         if not isinstance(statement, ast.Return) or statement.value is None:
             raise TypeError(f"line {node.lineno}: {body.name} returns nothing")
         return cast(ast.AST, self.visit(statement.value))

@@ -2,7 +2,7 @@
 
 `interpret_game` does for plain Python what `engine.compiler.native.compile_game` does for machine
 code: it copies the functions of a template (the kernel, by default) and puts a game's rules in
-place of the stand-ins. The source is the same, so the search visits the same nodes and returns the
+place of the stubs. The source is the same, so the search visits the same nodes and returns the
 same score and move, about a thousand times slower. A game is played this way until its machine code
 is compiled. This module does not import numba.
 """
@@ -19,13 +19,13 @@ from engine.game import Game
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
 from engine.rules.overflow import wrapping
-from engine.rules.parts import names_of
+from engine.rules.parts import namespace_of
 from engine.search import kernel
 from engine.search.job import RulesChanged
 
-#: The required hooks, which replace the stand-ins as in `engine.compiler.native`.
+#: The required hooks, which replace the stubs as in `engine.compiler.native`.
 HOOKS = ("status", "moves", "play", "no_moves_result", "key", "evaluate")
-#: The optional hooks, which replace the stand-ins where a game has them.
+#: The optional hooks, which replace the stubs where a game has them.
 OPTIONAL_HOOKS = (
     "drawn", "repetition", "reversible", "count", "tactical", "unstable", "rank", "may_pass",
     "pass_turn", "probe", "evasions",
@@ -72,12 +72,12 @@ class InterpretedGame:
         def call(state: tuple[int, ...], *arguments: Any) -> Any:
             words = tuple(np.uint64(word) for word in state)
             with wrapping():
-                return function(words, *(_plain(argument) for argument in arguments))
+                return function(words, *(_unwrapped(argument) for argument in arguments))
 
         return call
 
 
-def _plain(argument: Any) -> Any:
+def _unwrapped(argument: Any) -> Any:
     """The argument in plain Python: memory becomes a view whose items are Python numbers."""
     array = getattr(argument, "array", None)
     return argument if array is None else memoryview(array)
@@ -101,7 +101,7 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
     they were loaded.
     """
     parts = (*getattr(template, "PARTS", ()), template)
-    names = names_of(game.module)  # type: ignore[arg-type]
+    names = namespace_of(game.module)  # type: ignore[arg-type]
     namespace = {name: value for part in parts for name, value in vars(part).items()}
     hooks = {name: names[name] for name in (*HOOKS, *OPTIONAL_HOOKS) if name in names}
     hooks.update({name: _with_array(hooks[name]) for name in MEMORY_HOOKS if name in hooks})
@@ -126,8 +126,8 @@ def interpret_game(game: Game, template: ModuleType = kernel) -> InterpretedGame
 
 def _check_unchanged(game: Game) -> None:
     """Raises RulesChanged if the files changed between reading the rules and reading the data."""
-    if isinstance(game.module, ModuleType) and (found := rules_digest(game.module)) != game.digest:
+    if isinstance(game.module, ModuleType) and (digest := rules_digest(game.module)) != game.digest:
         raise RulesChanged(
             f"the files of {game.id} have changed since they were loaded: "
-            f"{game.digest} became {found}"
+            f"{game.digest} became {digest}"
         )

@@ -29,7 +29,7 @@ from engine.compiler.inlining import template_functions
 from engine.game import Game, GameFault
 from engine.rules.data import load_data
 from engine.rules.digest import rules_digest
-from engine.rules.parts import marked, names_of
+from engine.rules.parts import marked_functions, namespace_of
 from engine.rules.style import reachable
 from engine.search import kernel
 from engine.search.job import RulesChanged
@@ -197,8 +197,8 @@ def _prefetch(typing_context, pointer, index):  # type: ignore[no-untyped-def]
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [slot.type, number, number, number])
         instruction = builder.module.declare_intrinsic("llvm.prefetch", [slot.type], kind)
-        read, keep, data = (ir.Constant(number, value) for value in (0, 3, 1))
-        builder.call(instruction, [slot, read, keep, data])
+        is_write, locality, is_data = (ir.Constant(number, value) for value in (0, 3, 1))
+        builder.call(instruction, [slot, is_write, locality, is_data])
         return context.get_dummy_value()
 
     return types.void(pointer, INT), generate
@@ -383,7 +383,7 @@ class NativeGame:
             self._ready[name] = self._load(name)
         return self._ready[name]
 
-    def float_typed(self) -> list[str]:
+    def float_variables(self) -> list[str]:
         """The variables of compiled functions that are floating point, by line. Each is a mix-up of
         signed and unsigned numbers.
 
@@ -408,7 +408,7 @@ class NativeGame:
                 code_cache.discard(CACHE, self.tag)
                 self._compile_checked(name)
             if code_cache.code_files(CACHE, self.tag) != before:
-                code_cache.seal(CACHE, self.tag, self.float_typed())
+                code_cache.seal(CACHE, self.tag, self.float_variables())
                 code_cache.prune(CACHE, self.scope, self.tag)
         return self._kernel[name]
 
@@ -495,8 +495,8 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         name: value for part in getattr(template, "PARTS", ()) for name, value in vars(part).items()
     }
     namespace.update(vars(template))
-    wanted = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
-    hooks = {name: rules[name] for name in wanted if name in rules}
+    hook_names = (*HOOKS, *OPTIONAL_HOOKS, *getattr(template, "MORE_HOOKS", ()))
+    hooks = {name: rules[name] for name in hook_names if name in rules}
     repeats = int(game.rules.counts_repetitions)
     namespace.update(hooks, MAX_MOVES=int(game.rules.MAX_MOVES), REPEATS=repeats)
     namespace.update(
@@ -505,7 +505,7 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         HAS_PROBE=int("probe" in rules),
     )
     namespace.update(MARGIN=game.rules.MARGIN)
-    inner = _inner(template)
+    inner = _inner_functions(template)
     functions = {name: f for name, f in template_functions(template).items() if name not in hooks}
     signatures = {
         name: _signature(text, int(game.rules.WORDS)) for name, text in template.SIGNATURES.items()
@@ -520,25 +520,25 @@ def compile_game(game: Game, template: ModuleType = kernel) -> NativeGame:
         namespace[name] = numba.njit(cache=not is_inner, **options)(copy)
     _fill_namespaces(namespaces, namespace)
     data = Memory(load_data(game))
-    found = rules_digest(module)
-    if found != game.digest:  # the module was read earlier than these files
+    digest = rules_digest(module)
+    if digest != game.digest:  # the module was read earlier than these files
         raise RulesChanged(
             f"the files of {game.id} have changed since they were loaded: "
-            f"{game.digest} became {found}"
+            f"{game.digest} became {digest}"
         )
     return NativeGame(game, scope, tag, data, template, rules, namespace)
 
 
 def _compiled_rules(game: Game, module: ModuleType, tag: str) -> dict[str, Any]:
     """The names of the module, with compiled copies in place of the marked functions."""
-    namespace = names_of(module)
-    known = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
-    rules = marked(namespace)
-    missing = [name for name in known if name not in rules]
+    namespace = namespace_of(module)
+    defined = (*HOOKS, *(name for name in OPTIONAL_HOOKS if getattr(game.rules, name) is not None))
+    rules = marked_functions(namespace)
+    missing = [name for name in defined if name not in rules]
     if missing:
         raise GameFault(f"{module.__name__} has no @rule on {', '.join(missing)}")
     texts = {name: str(getattr(f, jit.RULE)) for name, f in rules.items()}
-    _refuse_unsigned_recursion(rules, texts)
+    _check_recursive_signatures(rules, texts)
     signatures = {
         name: _signature(text, int(namespace["WORDS"])) for name, text in texts.items() if text
     }
@@ -574,7 +574,9 @@ def _fill_namespaces(
             space.update({name: value for name, value in namespace.items() if name not in space})
 
 
-def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping[str, str]) -> None:
+def _check_recursive_signatures(
+    rules: Mapping[str, FunctionType], texts: Mapping[str, str]
+) -> None:
     """Raises GameFault for a recursive rule without a signature.
 
     Numba would crash when it loads such a rule from the cache, or never finish compiling it.
@@ -588,7 +590,7 @@ def _refuse_unsigned_recursion(rules: Mapping[str, FunctionType], texts: Mapping
             )
 
 
-def _inner(template: ModuleType) -> set[str]:
+def _inner_functions(template: ModuleType) -> set[str]:
     """The functions of a template that only its other functions call."""
     return {callee for callees in template.CALLS.values() for callee in callees}
 
@@ -621,7 +623,7 @@ def _signature(text: str, words: int) -> Any:
     try:
         return known[result](*(known[name] for name in arguments.split(",") if name))
     except KeyError as error:
-        raise GameFault(f"signature {text!r}: {error} is none of {', '.join(known)}") from error
+        raise GameFault(f"signature {text!r}: {error} is not one of {', '.join(known)}") from error
 
 
 def _summary(error: Exception) -> str:

@@ -11,11 +11,11 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload, register_model
 
-from engine import lanes as plain
+from engine import lanes as uncompiled
 from engine.compiler.native import INT, WORD, Pointer
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-_VECTOR = ir.VectorType(_I64, plain.COUNT)
+_VECTOR = ir.VectorType(_I64, uncompiled.COUNT)
 
 
 class LanesType(types.Type):
@@ -36,7 +36,7 @@ def _constant(*words: int) -> Any:
     return ir.Constant(_VECTOR, [ir.Constant(_I64, word) for word in words])
 
 
-def _spread(builder: Any, words: list[Any]) -> Any:
+def _vector_of(builder: Any, words: list[Any]) -> Any:
     vector = ir.Constant(_VECTOR, ir.Undefined)
     for i, word in enumerate(words):
         vector = builder.insert_element(vector, word, ir.Constant(_I32, i))
@@ -59,15 +59,15 @@ _and, _or, _xor, _add, _sub, _shl, _lshr = (
 )
 
 
-def _register(sign: Any, operation: Any) -> None:
-    @overload(sign)
-    def _both(x, y):
+def _register(operator_function: Any, operation: Any) -> None:
+    @overload(operator_function)
+    def _overloaded(x, y):
         if x == LANES and y == LANES:
             return lambda x, y: operation(x, y)
         return None
 
 
-for _sign, _operation in (
+for _operator, _operation in (
     (operator.and_, _and),
     (operator.or_, _or),
     (operator.xor, _xor),
@@ -79,7 +79,7 @@ for _sign, _operation in (
     (operator.ior, _or),
     (operator.ixor, _xor),
 ):
-    _register(_sign, _operation)
+    _register(_operator, _operation)
 
 
 @intrinsic
@@ -91,17 +91,17 @@ def _not(typing_context, x):
 
 
 @intrinsic
-def _same(typing_context, word):
+def _broadcast(typing_context, word):
     def generate(context, builder, signature, arguments):
-        return _spread(builder, [arguments[0]] * plain.COUNT)
+        return _vector_of(builder, [arguments[0]] * uncompiled.COUNT)
 
     return LANES(WORD), generate
 
 
 @intrinsic
-def _four(typing_context, first, second, third, fourth):
+def _four_words(typing_context, first, second, third, fourth):
     def generate(context, builder, signature, arguments):
-        return _spread(builder, list(arguments))
+        return _vector_of(builder, list(arguments))
 
     return LANES(WORD, WORD, WORD, WORD), generate
 
@@ -116,7 +116,7 @@ def _load(typing_context, pointer, index):
 
 
 @intrinsic
-def _filled(typing_context, x):
+def _nonzero(typing_context, x):
     def generate(context, builder, signature, arguments):
         return builder.sext(
             builder.icmp_unsigned("!=", arguments[0], _constant(0, 0, 0, 0)), _VECTOR
@@ -136,7 +136,7 @@ def _leading_zeros(typing_context, x):
 
 
 @intrinsic
-def _joined(typing_context, x):
+def _or_of_lanes(typing_context, x):
     def generate(context, builder, signature, arguments):
         kind = ir.FunctionType(_I64, [_VECTOR])
         reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.or.v4i64")
@@ -150,33 +150,33 @@ def _invert(x):
     return (lambda x: _not(x)) if x == LANES else None
 
 
-@overload(plain.lanes)
+@overload(uncompiled.lanes)
 def _lanes(word):
-    return (lambda word: _same(word)) if word == WORD else None
+    return (lambda word: _broadcast(word)) if word == WORD else None
 
 
-@overload(plain.lanes_of)
+@overload(uncompiled.lanes_of)
 def _lanes_of(first, second, third, fourth):
-    return lambda first, second, third, fourth: _four(first, second, third, fourth)
+    return lambda first, second, third, fourth: _four_words(first, second, third, fourth)
 
 
-@overload(plain.lanes_at)
+@overload(uncompiled.lanes_at)
 def _lanes_at(memory, index):
     return (
         (lambda memory, index: _load(memory, INT(index))) if isinstance(memory, Pointer) else None
     )
 
 
-@overload(plain.filled)
-def _filled_lanes(x):
-    return (lambda x: _filled(x)) if x == LANES else None
+@overload(uncompiled.nonzero_mask)
+def _nonzero_mask(x):
+    return (lambda x: _nonzero(x)) if x == LANES else None
 
 
-@overload(plain.leading_zeros)
+@overload(uncompiled.leading_zeros)
 def _leading_zeros_of(x):
     return (lambda x: _leading_zeros(x)) if x == LANES else None
 
 
-@overload(plain.joined)
-def _joined_lanes(x):
-    return (lambda x: _joined(x)) if x == LANES else None
+@overload(uncompiled.reduce_or)
+def _reduce_or(x):
+    return (lambda x: _or_of_lanes(x)) if x == LANES else None

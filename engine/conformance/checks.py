@@ -55,7 +55,7 @@ __all__ = [
 TOKEN_POSITIONS = 300
 #: Positions in which the notation of every move is read back.
 NOTATION_POSITIONS = 120
-#: Positions in which every legal move is played to check the turn, besides the random matches.
+#: Positions in which every legal move is played to check the turn, after the random matches.
 TURN_POSITIONS = 12
 #: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)
@@ -323,13 +323,13 @@ NATIVE_CHECKS: dict[str, Callable[[Game], None]] = {
 def main(arguments: list[str] | None = None) -> int:
     """Runs the checks and prints a line for each.
 
-    Returns 0 if all pass, 1 if one fails, 2 for an unknown game.
+    Returns 0 if all pass, 1 if one fails, 2 if a game cannot be loaded.
     """
     parser = argparse.ArgumentParser(
         prog="python -m engine.conformance",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Exit codes: 0 all checks pass, 1 one fails, 2 for an unknown game.",
+        epilog="Exit codes: 0 all checks pass, 1 one fails, 2 a game cannot be loaded.",
     )
     parser.add_argument("game", nargs="*", help="the ids of games, all by default")
     code = 0

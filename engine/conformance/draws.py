@@ -15,8 +15,8 @@ from engine.game import DRAWN, ONGOING, Game, Position, State
 CYCLE_POSITIONS = 40
 #: Moves that are tried at each of the first two plies of such a cycle.
 CYCLE_MOVES = 4
-#: The value of `reversible` in a game without irreversible moves, and the plies that the search
-#: compares at most.
+#: The value of `reversible` in a game without irreversible moves, and the maximum number of earlier
+#: positions of the match that the search remembers.
 EVERY_POSITION = 512
 
 
@@ -75,9 +75,9 @@ def check_repetition(game: Game) -> None:
                 )
                 identity = identity_of(position)
             where = position.text()
-            is_known = 0 <= reversible_plies <= ply or reversible_plies >= EVERY_POSITION
+            is_possible = 0 <= reversible_plies <= ply or reversible_plies >= EVERY_POSITION
             expect(
-                is_known,
+                is_possible,
                 "reversible is at most the number of plies so far, or 512 for all",
                 where,
                 reversible_plies,

@@ -216,18 +216,18 @@ def check_no_floats(game: Game) -> None:
     """No variable of the compiled search is floating point: a float is always a mix of word and
     number.
 
-    The types are known when code is compiled, and later from the record of that in the cache.
+    The compiler knows the types; for code from the cache, the seal lists the floats.
     """
     from engine.compiler.native import compile_game
 
     native = compile_game(game)
     native.function("root")
-    expect(not native.float_typed(), "no variable is floating point", *native.float_typed())
+    expect(not native.float_variables(), "no variable is floating point", *native.float_variables())
 
 
 def check_search(game: Game, template: ModuleType | None = None) -> None:
-    """In its exact profile the search returns the values of plain minimax at each depth, with an
-    empty and with a filled table.
+    """With `exact_depth` the search returns the values of plain minimax at each depth, both with an
+    empty table and with one from earlier searches.
     """
     from engine.search.driver import Control, Searcher, Table
     from engine.search.job import Limit
@@ -296,7 +296,7 @@ def check_plain(position: Position, plain: PlainSearch) -> None:
 
 
 def check_report(position: Position, report: Report, plain: PlainSearch) -> None:
-    """Checks that a report of the exact profile agrees with plain search."""
+    """Checks that a report of a search with `exact_depth` agrees with plain search."""
     values = {move: -plain(position.play(move), report.depth - 1, 1) for move in position.moves()}
     where = (position.text(), f"depth {report.depth}")
     expect(
@@ -349,7 +349,7 @@ def minimax(position: Position, depth: int, ply: int) -> int:
             if depth == 0:
                 return int(rules.evaluate(state, cached_data(position.game)))
     if result == ONGOING:
-        result, moves = position.game.settle(state)
+        result, moves = position.game.result_and_moves(state)
         if moves:
             return max(-minimax(position.play(move), depth - 1, ply + 1) for move in moves)
     return {1: 30_000 - ply, 2: ply - 30_000, 3: 0}[result]

@@ -15,7 +15,7 @@ from engine.game import Game, GameFault, Position
 PLAYOUTS = 12
 #: Maximum length of a random match, in plies.
 MAX_PLIES = 300
-#: Plies in all random matches of a game; a game with long matches gets fewer of them.
+#: Plies in all random matches of a game, so a game with long matches gets fewer matches.
 TOTAL_PLIES = 1800
 #: Minimum random matches for each set of options, even if they are long.
 MIN_PLAYOUTS = 2
@@ -28,6 +28,7 @@ class ConformanceError(Exception):
 
 
 def expect(is_kept: object, promise: str, *where: object) -> None:
+    """Raises ConformanceError with the promise and its place unless it is kept."""
     if not is_kept:
         raise ConformanceError(f"{promise}: {' | '.join(map(str, where))}")
 
@@ -48,6 +49,7 @@ def playouts(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[list[
 
 
 def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Position]:
+    """Yields the positions of the random matches, one match after another."""
     for line in playouts(game, count, seed):
         yield from line
 

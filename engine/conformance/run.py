@@ -22,7 +22,7 @@ from typing import Any
 
 from engine.conformance.playouts import ConformanceError
 from engine.game import Game, GameError
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 from engine.rules.registry import load_game
 
 #: A check of a game, which raises an error if it fails.
@@ -39,7 +39,9 @@ TRACEBACK_FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')
 
 
 class RuleTimeout(BaseException):
-    """One call of a rule took too long. It is no Exception, so that no rule or check catches it."""
+    """One call of a rule took too long. It is not an Exception, so `except Exception` in a rule or
+    check does not catch it.
+    """
 
 
 class CallWatchdog:
@@ -81,7 +83,7 @@ class CallWatchdog:
 
 def game_files(game: Game) -> set[str]:
     module: Any = game.module
-    return {str(file.__file__) for file in files_of(module)}
+    return {str(file.__file__) for file in modules_of(module)}
 
 
 def run_check(game: Game, check: Check) -> str | None:

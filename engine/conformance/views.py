@@ -111,10 +111,10 @@ def check_clicks(position: Position, board: BoardView, cells: set[str]) -> None:
         )
         expect(click.text.strip() and click.text.isprintable(), "a move has a label", where, click)
         expect(set(click.affects) <= cells, "affected cells are on the board", where, click)
-        is_ghost = click.ghost is None or (
+        is_ghost_valid = click.ghost is None or (
             click.ghost[0] in cells and click.ghost[1] in board.kinds
         )
-        expect(is_ghost, "a ghost is a kind on a cell", where, click)
+        expect(is_ghost_valid, "a ghost is a kind on a cell", where, click)
     clickable = clickable_moves(clicks, board.targets, where)
     expect(
         clickable == {click.id for click in clicks},

@@ -200,8 +200,8 @@ def attacks_down(p: np.uint64) -> np.uint64:
 def race_value(s: State) -> int:
     """The value of the race between men that can no longer be stopped, positive if White wins it.
 
-    It is WON_RACE minus the moves to the goal if the result is certain, 1 if it is only likely, and
-    0 if neither side has such a man.
+    Its absolute value is WON_RACE minus the moves to the goal if the result is certain, and 1 if it
+    is only likely. It is 0 if neither side has such a man.
     """
     white, black = s[0] & ~reachable_down(s[1]), s[1] & ~reachable_up(s[0])
     if white == NONE and black == NONE:

@@ -174,7 +174,7 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     if (discs + int(BOTTOM)) & discs:
         raise ValueError("a disc has an empty cell below it")
     if red.bit_count() - yellow.bit_count() not in (0, 1):
-        raise ValueError("there are as many red discs as yellow ones, or one more")
+        raise ValueError("Red has as many discs as Yellow, or one more")
     mine = red if discs.bit_count() % 2 == 0 else yellow
     if has_four(U(mine)):
         raise ValueError("the side to move has four in a row already")

@@ -31,7 +31,7 @@ from engine.games.gomoku_parts.lines import (
     count_rows,
     has_five,
     play,
-    row_count,
+    rows_with,
     star,
 )
 from engine.games.gomoku_parts.threats import fours, fours_of_other, threats, wins
@@ -41,12 +41,13 @@ from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 NAME = "gomoku"
 TITLE = "Gomoku"
 #: Words 0 to 3 hold the stones of the side to move, 4 to 7 those of the other side; bit = column +
-#: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 says that exactly
-#: five wins, bit 1 that the last stone has won, and from bit 8 stands the number of stones. Words 9
-#: to 11 hold counts of 16 bits each, which `play` updates. Word 9: the lines of five intersections
-#: with one, two, three and four stones of the side to move and none of the other side. Word 10: the
-#: same for the other side. Word 11: the lines of four intersections between two empty ones with two
-#: and three stones, of the side to move and then of the other side.
+#: 16 * row, four rows a word with an empty column between rows. Word 8: bit 0 is set if six or more
+#: in a row do not win, bit 1 if the last stone has won; the bits from 8 on hold the number of
+#: stones. Words 9 to 11 hold counts of 16 bits each, which `play` updates. Word 9 counts the lines
+#: of five intersections with one, two, three and four stones of the side to move and none of the
+#: other side; word 10 counts those of the other side. Word 11 counts the lines of four
+#: intersections between two empty ones that have two and three stones of the side to move, then
+#: those of the other side.
 WORDS = 12
 MAX_MOVES = 225
 LEVELS = 5
@@ -133,7 +134,7 @@ def moves(s: State, buf: Any) -> int:
     stones = (s[0] | s[4], s[1] | s[5], s[2] | s[6], s[3] | s[7])
     empty = subtract(BOARD, stones)
     n = 0
-    if row_count(s[9] | s[10], 3) | row_count(s[9] | s[10], 4):
+    if rows_with(s[9] | s[10], 3) | rows_with(s[9] | s[10], 4):
         for cells in (wins(s), threats(s), fours(s), fours_of_other(s)):
             targets = intersect(cells, empty)
             n = add_moves(targets, buf, n)
@@ -163,9 +164,9 @@ def key(s: State) -> np.uint64:
 @rule
 def lines_value(rows: np.uint64, open_rows: np.uint64, first: int, data: Any) -> int:
     """The value of a side's lines; its weights begin at `first`."""
-    total = data[first + 4] * row_count(open_rows, 1) + data[first + 5] * row_count(open_rows, 2)
+    total = data[first + 4] * rows_with(open_rows, 1) + data[first + 5] * rows_with(open_rows, 2)
     for stones in range(1, 5):
-        total += data[first + stones - 1] * row_count(rows, stones)
+        total += data[first + stones - 1] * rows_with(rows, stones)
     return int(total)
 
 
@@ -179,12 +180,12 @@ def evaluate(s: State, data: Any) -> int:
     """A weighted sum of lines; near CERTAIN_WIN or -CERTAIN_WIN if nothing can stop a win within
     three plies.
     """
-    if row_count(s[9], 4) and (s[8] & EXACT == NONE or count_points(wins(s)) > 0):
+    if rows_with(s[9], 4) and (s[8] & EXACT == NONE or count_points(wins(s)) > 0):
         return CERTAIN_WIN
     blocks = count_points(threats(s))
     if blocks > 1:
         return 1 - CERTAIN_WIN
-    if blocks == 0 and row_count(s[11], 2):
+    if blocks == 0 and rows_with(s[11], 2):
         return CERTAIN_WIN - 2
     total = (
         lines_value(s[9], s[11], MINE, data)
@@ -200,7 +201,7 @@ def evaluate(s: State, data: Any) -> int:
 @rule
 def unstable(s: State) -> int:
     """1 if the other side threatens a five and the side to move cannot win at once, else 0."""
-    return int(row_count(s[10], 4) != 0 and row_count(s[9], 4) == 0)
+    return int(rows_with(s[10], 4) != 0 and rows_with(s[9], 4) == 0)
 
 
 @rule
@@ -215,7 +216,7 @@ def tactical(s: State, buf: Any) -> int:
 
     Fours are left out: quiescence has no depth limit, and chains of fours would not end.
     """
-    if row_count(s[9], 4):
+    if rows_with(s[9], 4):
         return add_moves(wins(s), buf, 0)
     return add_moves(threats(s), buf, 0)
 
@@ -230,14 +231,14 @@ def rank(s: State, m: int) -> int:
     my_rows, my_open_rows = count_rows(my_star | MIDDLE, valid & ~their_star)
     their_rows, their_open_rows = count_rows(their_star | MIDDLE, valid & ~my_star)
     threat = (
-        8 * row_count(my_rows, 4)
-        + 6 * row_count(their_rows, 4)
-        + 3 * row_count(my_open_rows, 2)
-        + 2 * row_count(their_open_rows, 2)
+        8 * rows_with(my_rows, 4)
+        + 6 * rows_with(their_rows, 4)
+        + 3 * rows_with(my_open_rows, 2)
+        + 2 * rows_with(their_open_rows, 2)
     )
     if threat:
         return threat
-    if row_count(my_rows | their_rows, 2) | row_count(my_rows | their_rows, 3):
+    if rows_with(my_rows | their_rows, 2) | rows_with(my_rows | their_rows, 3):
         return 0
     return -1
 

@@ -101,10 +101,10 @@ def status(s: State) -> int:
 @rule
 def moves(s: State, buf: Any) -> int:
     n = 0
-    filled = (s[0] | s[6], s[1] | s[7])
+    occupied = (s[0] | s[6], s[1] | s[7])
     for i in range(SWAP):
         cell = int(ORDER[i])
-        if not filled[cell >> 6] & (ONE << U(cell & 63)):
+        if not occupied[cell >> 6] & (ONE << U(cell & 63)):
             buf[n] = cell
             n += 1
     if n == SWAP - 1 and s[12] == (ONE | SWAP_RULE):

@@ -180,7 +180,7 @@ def ending(s: State) -> str:
         return "no move is left" if s[0] else "no piece is left"
     counts = int(s[3])
     if counts >> 1 & 255 >= KING_PLIES:
-        return "25 moves each of kings without a capture"
+        return "25 king moves each without a capture"
     return f"{5 if counts >> 17 & 255 >= TWO_PLIES else 16} moves each against a single king"
 
 

@@ -145,8 +145,8 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
         if (crosses | noughts) & bit
     }
     side = (crosses | noughts).bit_count() & 1
-    before = crosses if side else noughts
-    won = [line for line in map(int, LINES) if before & line == line]
+    last_mover = crosses if side else noughts
+    won = [line for line in map(int, LINES) if last_mover & line == line]
     last_path = (CELLS[last[1]],) if last else ()
     names = ("Crosses", "Noughts")
     if won:

@@ -28,7 +28,7 @@ players are written as NAME=VALUE,NAME=VALUE:
   nodes=20000 depth=6           our search with limits; it stops at the first one it reaches
   time_ms=100 clock=3000+50     … by time: ms per move, or ms per game + per move
     without=lmr+null-move       … with some features of the search disabled
-    with=extensions             … with some enabled that the rules file disables, or probe (tables)
+    with=extensions             … with some that the rules file disables, or endgame tables (probe)
     only=basic                  … with only these features enabled
     margin=30 slip=100          … weakened as levels are
     table_bits=18               … a table of 2**18 entries, cleared before each game
@@ -47,8 +47,8 @@ A game ends by its rules, by a draw that the side to move can claim, as a draw a
 with --adjudicate, when both players have reported for 8 moves in a row that the same side is ahead
 by that score. A player that fails (an illegal move, a program that died or hangs, a clock exceeded
 by 250 ms) loses the game, and the log has the reason. A program that cannot be started ends the
-match before its first game. Two players that always play alike play each opening once, so that a
-game with few openings has a shorter match. With --log a match may be killed at any time, and the
+match before its first game. Two deterministic players play each opening once, so that a game with
+few openings has a shorter match. With --log a match may be killed at any time, and the
 same command resumes it."""
 
 #: Largest Elo difference of a sequential test.
@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
         if summary.games < args.games and not summary.accepted:
             print(
                 f"there are no more openings: {summary.games // 2} were played,"
-                " and these players always play alike"
+                " and these players are deterministic"
             )
     return 0
 
@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--without",
         metavar="NAMES",
-        help="measure features: one --player (default nodes=20000) with against without them",
+        help="measure features: a --player (nodes=20000) with them plays the same without them",
     )
     parser.add_argument(
         "--games",

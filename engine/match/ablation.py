@@ -3,8 +3,8 @@
 For each feature that a game can use, the game's usual search plays a match against the same search
 without it. For a feature that the game's DISABLED names, the search with it plays against the usual
 one. Both sides search the same number of nodes. A match ends when its sequential test is decided,
-when it has the requested number of games, or when the game has no further opening: both players
-always play alike, so that a repeated opening would count a game twice. A killed command resumes
+when it has the requested number of games, or when the game has no further opening. (Both players
+are deterministic, so they would repeat the games of a repeated opening.) A killed command resumes
 from its logs. docs/reference/ablations.md is generated from them.
 """
 
@@ -110,24 +110,26 @@ def play_ablation(
 ) -> str:
     """Plays the games that the log lacks, and returns the result as a line.
 
-    A finished match stands even if the rules have changed since; without `nodes` also one with
-    another number of nodes. Raises LogError for an unfinished match with other rules, and for one
-    with other nodes than requested.
+    A finished match remains valid after a change of rules and, without `nodes`, whatever its number
+    of nodes was. Raises LogError for an unfinished match with other rules, and for one with other
+    nodes than requested.
     """
     header = header_of(game, feature, nodes or NODES)
     path = log_path(folder, game, feature)
     if path.exists() and not fresh:
-        measured, records, _ = read_log(path)
+        old_header, records, _ = read_log(path)
         summary = summarise([record.half_points for record in records], TEST)
-        as_requested = measured and (nodes is None or measured.players == header.players)
+        as_requested = old_header and (nodes is None or old_header.players == header.players)
         if (
-            measured
+            old_header
             and summary
-            and measured != header
+            and old_header != header
             and as_requested
-            and ended_by(measured, summary, games)
+            and ended_by(old_header, summary, games)
         ):
-            return f"{summary_line(summary)}  (of other rules or nodes; --fresh plays it anew)"
+            return (
+                f"{summary_line(summary)}  (played with other rules or nodes; --fresh replays it)"
+            )
     log = Log(header, path, fresh)
     try:
         summary = run_match(log, games, TEST, threads)
@@ -142,14 +144,14 @@ def verdict(summary: Summary) -> str:
 
     The feature "pays" or "harms" if the 95 % interval excludes the other sign; it also "pays" if
     the test accepts 20 Elo. It "does not pay" if the test accepts 0 rather than 20 Elo; it "makes
-    no difference" if in addition every pair was tied. Otherwise its worth "cannot be told".
+    no difference" if in addition every pair was tied. Otherwise the match is "inconclusive".
     """
     if summary.elo_high is not None and summary.elo_high < 0:
         return "harms"
     if summary.accepted == "H1" or (summary.elo_low is not None and summary.elo_low > 0):
         return "pays"
     if summary.accepted != "H0":
-        return "cannot be told"
+        return "inconclusive"
     return "makes no difference" if 2 * summary.pairs[2] == summary.games else "does not pay"
 
 

@@ -31,35 +31,35 @@ The features of the search can be disabled one by one
 that game. The game's search played colour-swapped pairs of games from different balanced openings,
 with the feature against without it. Both sides searched the same number of nodes, so the figures do
 not include the time that a feature costs. Score and Elo are those of the side with the feature. The
-bounds are 95 % confidence intervals for a fixed number of games. A match that its test ended early
-had a good run, so its figure tends to exaggerate the difference, either way.
+bounds are 95 % confidence intervals for a fixed number of games. A test may end a match early
+because of a lucky run, so the figure of such a match tends to exaggerate the difference.
 
 A match is **ended by** the first of these:
 
 - **test**: a sequential test (SPRT of {TEST.elo0:g} against {TEST.elo1:g} Elo) is decided.
 - **games**: it has {GAMES} games.
-- **openings**: the game has no further opening, as in tic-tac-toe and sticks. Both players always
-  play alike, so a repeated opening would only count its games twice.
+- **openings**: the game has no further opening, as in tic-tac-toe and sticks. Both players are
+  deterministic, so they would repeat the games of a repeated opening.
 
 The verdicts:
 
 - **pays**, **harms**: the bounds exclude the other sign, or the test accepts {TEST.elo1:g} Elo.
 - **does not pay**: the test accepts {TEST.elo0:g} rather than {TEST.elo1:g} Elo.
-- **makes no difference**: the test says so, and every opening ended alike for both sides. In a game
-  without bad captures, for example, searching them later costs nothing.
-- **cannot be told**: none of these. The difference is too small for this number of games.
+- **makes no difference**: the test accepts {TEST.elo0:g} Elo, and every pair of games was tied. In
+  a game without bad captures, for example, searching them later changes nothing.
+- **inconclusive**: none of these. The difference is too small for this number of games.
 
 Features that make searches shallower or deeper show their worth in long searches. Some that did not
-pay at a few thousand nodes, or could not be told, paid at five to ten times as many: late move
+pay at a few thousand nodes, or were inconclusive, paid at five to ten times as many: late move
 reductions in chess, hex and morris, null move in chess, and internal iterative reductions in
 draughts, gomoku and morris. Extensions in international draughts paid at few nodes and do not at
 many. The page shows the match with more nodes.
 
 A feature that harms a game or does not pay is disabled: the rules file names it in `DISABLED`. A
-feature that pays or makes no difference is in use. One that cannot be told is in use too, unless
-the table says no: then an earlier match spoke against it, or it costs more time than nodes show,
-and the rules file says so. Among more than a hundred matches a few of these verdicts must be wrong,
-as the bounds are of 95 %.
+feature that pays or makes no difference is in use. One whose match was inconclusive is in use too,
+unless the last column says no: then an earlier match spoke against it, or it costs time that node
+counts do not show, and the rules file says so. With 95 % bounds, a few of these more than a hundred
+verdicts must be wrong.
 
 Buckets, which matter when the table is full, were measured with a table of fewer entries than
 nodes. Each match was played with the features that the game used at that time; its log names the

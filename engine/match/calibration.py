@@ -1,7 +1,7 @@
 """Calibrates the levels of a game, so that each scores about the same against the one below.
 
 The levels are points on a scale from 0 to 1. At 0 a player makes careless one-ply searches with a
-wide margin; at 1 it searches the nodes that stand for the top level, without errors. In between the
+wide margin; at 1 it searches the nodes of the top level's stand-in, without errors. In between the
 nodes grow geometrically, and margin and slip shrink. If even the weak end is too strong for level
 2, the scale continues down to -1 with wider margins. Each level is the point that scores the target
 against the level below, found by bisection over short matches.
@@ -85,11 +85,11 @@ class Scale:
                 high = slip
         return (1, self._margin, (low + high) // 2)
 
-    def score(self, settings: Settings, other: Settings | str) -> float:
-        """Plays a short match; returns the score of the first settings against the others."""
+    def score(self, settings: Settings, opponent: Settings | str) -> float:
+        """Plays a short match; returns the score of the settings against the opponent."""
         players = (
             description_of(settings),
-            other if isinstance(other, str) else description_of(other),
+            opponent if isinstance(opponent, str) else description_of(opponent),
         )
         if players in self._scores:
             return self._scores[players]
@@ -100,7 +100,7 @@ class Scale:
         summary = run_match(Log(header, None), self._games)
         assert summary is not None, "a trial has one pair at least"
         self._scores[players] = summary.score
-        self._out(f"{settings} against {other}: {summary.score:.1%}")
+        self._out(f"{settings} against {opponent}: {summary.score:.1%}")
         return summary.score
 
 
@@ -160,7 +160,8 @@ def calibrate(
             break
     else:
         raise ValueError(
-            f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes; take fewer"
+            f"{MAX_LEVELS} levels are too few for {game.id} up to {top_nodes} nodes:"
+            " lower --top-nodes"
         )
     table = "".join(f"    ({nodes:_}, {margin}, {slip}),\n" for nodes, margin, slip in levels)
     return [f"LEVELS = {len(levels) + 1}", f"LEVEL_TABLE = (\n{table})"]

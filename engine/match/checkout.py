@@ -73,7 +73,7 @@ class CheckoutPlayer:
                 settings,
             ]
             self._program = Program(shlex.join([*command, *options]), self._description.value)
-            self._program.name = "it"
+            self._program.name = "it"  # error messages name the checkout first
         self._request(Request(seat=seat), MOVE_TIMEOUT_S)  # its game may have to be compiled first
 
     def choose(self, situation: Situation) -> Choice:

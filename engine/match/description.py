@@ -16,6 +16,7 @@ WITHOUT_VALUE = ("greedy", "two-ply")
 LIMITS = ("nodes", "depth", "time_ms")
 #: The kinds that run an external program.
 EXTERNAL = ("uci", "xboard", "gtp")
+#: A day in milliseconds, the longest time that a player may have.
 DAY_MS = 86_400_000
 #: The least and the largest value of each number. A clock has two, base and increment, in ms.
 RANGES = {
@@ -33,7 +34,7 @@ RANGES = {
 
 #: The settings of each kind. A UCI program also takes `set.NAME=VALUE`, and a checkout takes the
 #: settings of the player that it runs.
-TAKES: dict[str, tuple[str, ...]] = {
+SETTINGS_OF: dict[str, tuple[str, ...]] = {
     "search": (
         *LIMITS, "clock", "only", "with", "without", "margin", "slip", "table_bits", "table",
         "threads", "contempt", "ponder",
@@ -104,8 +105,8 @@ def parse_description(text: str) -> Description:
     if kind not in ("search", *WITHOUT_VALUE) and not value:
         raise DescriptionError(f"{kind} needs a value: {kind}=…")
     for name in pairs:
-        if name not in TAKES[kind] and not (kind == "uci" and name.startswith("set.")):
-            known = ", ".join(TAKES[kind]) or "no settings"
+        if name not in SETTINGS_OF[kind] and not (kind == "uci" and name.startswith("set.")):
+            known = ", ".join(SETTINGS_OF[kind]) or "no settings"
             more = " and set.NAME=VALUE" if kind == "uci" else ""
             raise DescriptionError(
                 f"a {kind} player has no setting {name!r}; it takes {known}{more}"
@@ -172,7 +173,9 @@ def _clock(pairs: dict[str, str]) -> Clock | None:
     base, _, increment = pairs["clock"].partition("+")
     clock = Clock(_number("clock", base), _number("clock", increment or "0"))
     if not clock.base_ms:
-        raise DescriptionError("clock has no time: it is written 3000+50, in ms a game and a move")
+        raise DescriptionError(
+            "clock needs time for the game: write 3000+50, in ms per game and per move"
+        )
     return clock
 
 

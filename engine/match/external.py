@@ -61,7 +61,9 @@ class Program:
             chunk = os.read(self._process.stdout.fileno(), 65536)
             if not chunk or len(self._buffer) > MAX_LINE:
                 raise PlayerFailed(
-                    self._ended() if not chunk else f"{self.name} writes lines without end"
+                    self._ended()
+                    if not chunk
+                    else f"{self.name} writes a line of more than {MAX_LINE:,} bytes"
                 )
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")

@@ -35,7 +35,7 @@ MAX_PLIES = 200
 #: The seed of all ladders and ablations.
 SEED = 1
 #: The options of the games that are not measured with their defaults. By default sticks has six
-#: sticks, of which an opening would leave too few.
+#: sticks, and an opening would leave too few.
 OPTIONS = {"sticks": {"rows": "1-3-5-7"}}
 #: The nodes of the stand-in for the top level of a game that TOP_NODES_OF does not name.
 TOP_NODES = 50_000
@@ -78,7 +78,7 @@ REACH_FACTOR = 10
 #: Games of the match "reach".
 REACH_GAMES = 40
 #: The range of scores of the matches with another target: level 1 against its yardstick, and reach.
-BOUNDS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
+OTHER_TARGETS = {**{f"1-{player}": (0.0, 0.5) for player in YARDSTICKS}, "reach": (0.5, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +151,17 @@ def play_ladder(
 ) -> None:
     """Plays the games missing from a ladder's logs, and passes a line on each step to `out`.
 
-    A complete step stands even if files of the game have changed since, provided that REPLAYED of
+    A complete step remains valid after files of the game have changed, provided that REPLAYED of
     its games come out the same. Raises LogError if they do not, for an incomplete step with other
     rules, and for a log of another match.
     """
     for step in matches:
         header, path = header_of(game, step), folder / game.id / f"{step.name}.jsonl"
-        summary = None if fresh else _still_valid(header, path, games)
+        summary = None if fresh else _replayed_summary(header, path, games)
         note = (
             ""
             if summary is None
-            else f"  (of other rules; {min(REPLAYED, summary.games)} games came out the same)"
+            else f"  (with other rules; {min(REPLAYED, summary.games)} games came out the same)"
         )
         if summary is None:
             log = Log(header, path, fresh)
@@ -173,21 +173,21 @@ def play_ladder(
         out(f"{game.id} {step.name:>9}: {step_line(summary, step)}{note}")
 
 
-def _still_valid(header: Header, path: Path, games: int) -> Summary | None:
+def _replayed_summary(header: Header, path: Path, games: int) -> Summary | None:
     """The result of a complete step that was played with other rules but comes out the same.
 
     None if there is no such log; LogError if its games come out differently.
     """
-    measured, records, _ = read_log(path) if path.exists() else (None, [], 0)
+    old_header, records, _ = read_log(path) if path.exists() else (None, [], 0)
     if (
-        measured is None
-        or measured == header
-        or structs.replace(measured, rules=header.rules) != header
+        old_header is None
+        or old_header == header
+        or structs.replace(old_header, rules=header.rules) != header
     ):
         return None
     if len(records) < games:
         return None
-    changed = changed_games(measured, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
+    changed = changed_games(old_header, records[:: max(1, len(records) // REPLAYED)][:REPLAYED])
     if changed:
         raise LogError(
             f"{path} was played with other rules, and its game {changed[0]}"
@@ -211,7 +211,7 @@ def changed_games(header: Header, records: Iterable[Record]) -> list[int]:
 
 def step_line(summary: Summary, step: Step) -> str:
     """The result of a step in a line, with its target if it is outside."""
-    low, high = BOUNDS.get(step.name, TARGET_SCORES)
+    low, high = OTHER_TARGETS.get(step.name, TARGET_SCORES)
     verdict = "" if low <= summary.score <= high else f"  (wanted {low:.0%} to {high:.0%})"
     results = f"+{summary.wins} ={summary.draws} -{summary.losses}"
     return f"{summary.score:6.1%} of {summary.games} games, {results}{verdict}"
@@ -235,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="folder of the logs (by default engine/match/results/ladders)",
     )
     parser.add_argument(
-        "--top-nodes", type=count, metavar="N", help="nodes that stand for the top level"
+        "--top-nodes", type=count, metavar="N", help="nodes of the stand-in for the top level"
     )
     parser.add_argument(
         "--fresh",
@@ -252,8 +252,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--reach",
         action="store_true",
-        help=f"only the top, with {REACH_FACTOR} times the nodes, or itself if it plays"
-        f" perfectly ({REACH_GAMES} games)",
+        help=f"measure only the top: a stand-in with {REACH_FACTOR} times the nodes, or the level"
+        f" itself if it plays perfectly ({REACH_GAMES} games)",
     )
     parser.add_argument(
         "--calibrate", action="store_true", help="find a LEVEL_TABLE by matches and print it"
@@ -272,7 +272,11 @@ def main(arguments: list[str] | None = None) -> int:
             top_nodes = args.top_nodes or top_nodes_of(game)
             step_games = args.games or (MANY_GAMES if game.id in DEEPLY_MEASURED else GAMES)
             if args.calibrate:
-                print("\n".join(calibrate(game, options_of(game), top_nodes, args.probe, _say)))
+                print(
+                    "\n".join(
+                        calibrate(game, options_of(game), top_nodes, args.probe, _print_to_stderr)
+                    )
+                )
             elif args.reach:
                 reach_games = args.games or REACH_GAMES
                 step = reach(game, top_nodes)
@@ -307,7 +311,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _say(text: str) -> None:
+def _print_to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -41,8 +41,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One game.
 
     Compact logs have no moves, nodes or times: opening, players and seed suffice to replay the
-    game, and the digest shows whether it came out the same. Logs of results only have neither
-    opening nor digest.
+    game, and the digest shows whether it came out the same. In a log with `results_only`
+    they have no opening and no digest either.
     """
 
     n: int
@@ -73,9 +73,9 @@ class Log:
     """A log that is appended game by game, on file or (without a path) in memory.
 
     An existing file is read and resumed, or overwritten with `fresh`. The file does not change
-    before the first game is added. Only then is it truncated, either to its whole lines, because a
-    killed program may have left a partial one, or, with `fresh`, to nothing. Raises LogError if the
-    file cannot be read or written, or is of another match.
+    before the first game is added. That truncates it: with `fresh` to nothing, else to its whole
+    lines, because a killed program may have left a partial one. Raises LogError if the file cannot
+    be read or written, or is of another match.
     """
 
     def __init__(self, header: Header, path: Path | None, fresh: bool = False) -> None:
@@ -118,11 +118,11 @@ class Log:
         if self._is_new and self._kept_bytes is not None:
             self._path.unlink(missing_ok=True)
 
-    def _begin(self, file: BinaryIO, kept: int) -> None:
-        file.truncate(kept)
-        file.seek(kept)
+    def _begin(self, file: BinaryIO, kept_bytes: int) -> None:
+        file.truncate(kept_bytes)
+        file.seek(kept_bytes)
         self._kept_bytes = None
-        if not kept:
+        if not kept_bytes:
             self._write(file, self.header)
 
     def _write(self, file: BinaryIO, line: Header | Record) -> None:
@@ -132,13 +132,13 @@ class Log:
 
     def _read(self, path: Path) -> int:
         """Reads the games; returns the bytes of whole lines. LogError if it is of another match."""
-        header, self.records, kept = read_log(path)
+        header, self.records, whole_bytes = read_log(path)
         if header is not None and header != self.header:
             raise LogError(
                 f"{path} is of another match ({_difference(header, self.header)}):"
                 " name another file, or --fresh"
             )
-        return kept
+        return whole_bytes
 
 
 def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
@@ -156,7 +156,7 @@ def read_log(path: Path) -> tuple[Header | None, list[Record], int]:
     except msgspec.DecodeError as error:
         raise LogError(f"{path} is not a log of a match: {error}") from error
     if [record.n for record in records] != list(range(len(records))):
-        raise LogError(f"{path} lacks games in between")
+        raise LogError(f"{path} lacks games: they are not numbered 0, 1, 2, …")
     return header, records, len(whole) + 1
 
 
@@ -167,5 +167,5 @@ def _failed(path: Path, error: OSError) -> LogError:
 def _difference(old: Header, new: Header) -> str:
     names = [name for name in Header.__struct_fields__ if getattr(old, name) != getattr(new, name)]
     return "; ".join(
-        f"{name} {getattr(old, name)} there, {getattr(new, name)} here" for name in names
+        f"{name} {getattr(old, name)} in the log, {getattr(new, name)} now" for name in names
     )

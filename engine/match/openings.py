@@ -11,7 +11,7 @@ from engine.game import Game, Position
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import Limit
 
-#: Number of random lines of which the most balanced one becomes an opening.
+#: Number of random lines drawn for an opening; the most balanced one is used.
 CANDIDATES = 8
 #: Failed draws after which a round of candidates ends; if it has none, openings grow by a ply.
 TRIES = 64
@@ -70,7 +70,7 @@ class Openings:
     def repeats(self, number: int) -> bool:
         """Whether this opening, or one before it, leads to a position that occurred before.
 
-        From there on, two players that always play alike repeat their games.
+        From there on, two deterministic players repeat their games.
         """
         self[number]
         return self._distinct is not None and number >= self._distinct
@@ -97,20 +97,20 @@ class Openings:
         If it finds none it makes the following openings a ply longer; past the longest length it
         allows all openings again from the shortest.
         """
-        found: list[tuple[Opening, str]] = []
+        candidates: list[tuple[Opening, str]] = []
         misses = 0
-        while len(found) < CANDIDATES and misses < TRIES:
+        while len(candidates) < CANDIDATES and misses < TRIES:
             opening, digest = self._random_opening()
             if opening is None or digest in self._seen:
                 misses += 1
             else:
-                found.append((opening, digest))
-        if not found and self._plies < longest_plies(self._searcher.game):
+                candidates.append((opening, digest))
+        if not candidates and self._plies < longest_plies(self._searcher.game):
             self._plies += 1
-        elif not found:
+        elif not candidates:
             self._seen.clear()
             self._plies = self._first_plies
-        return found
+        return candidates
 
     def _random_opening(self) -> tuple[Opening | None, str]:
         """A random opening with its digest; None if the game ended within it.

@@ -24,7 +24,7 @@ from engine.match.ladder import (
 from engine.match.log import read_log
 from engine.match.statistics import Summary, elo_of, expected_score, summarise
 from engine.rules.registry import game_ids, load_game
-from engine.search.levels import LADDER, TIME_MS, level_of
+from engine.search.levels import DEFAULT_LEVEL_TABLE, TIME_MS, level_of
 
 _TOP_TIME = f"{TIME_MS / 1000:g} s"
 _LOW, _HIGH = (f"{bound:.0%}" for bound in TARGET_SCORES)
@@ -41,42 +41,42 @@ The top level searches for {_TOP_TIME} per move, or plays the right move if the 
 (The solver of connect four may take 3 s to keep a distant win.) Each level below the top has three
 settings:
 
-- **nodes**: the positions that it searches, on any machine. It plays by the deepest depth that it
-  completed.
+- **nodes**: the positions that it searches, on any machine. It plays the move of the deepest depth
+  that it completed.
 - **margin**: it may choose a move whose score is less than this below the best score, in the units
-  of the game's evaluation. So it does not play the same match twice.
+  of the game's evaluation. So its matches differ.
 - **careless**: the share of its moves that it plays after a search of one ply, like the greedy
-  player below, who takes what he can and overlooks the answer. A level of 1 node, which never
+  player below, which takes what it can and overlooks the reply. A level of 1 node, which never
   searches deeper, plays these moves at random.
 
 Levels are weakened in no other way, and none is slow in order to be weak. The match decides which
 moves are careless and which of the near-equal moves is played: a level that is asked for the same
-move again plays the same one.
+move of a match again plays the same one.
 
 Each level plays colour-swapped pairs of games from different balanced openings against the level
 below. Level 1 plays against a yardstick, which the table names:
 
 - **greedy** searches one ply, without errors.
-- **two-ply** searches two plies. It leaves nothing that one answer can take, avoids stalemate when
-  it is ahead, and can mate. It is the yardstick of these games, in which a greedy player cannot win
-  a won game: {_TWO_PLY_GAMES}.
+- **two-ply** searches two plies. It leaves nothing that one reply can capture, avoids stalemate
+  when it is ahead, and can mate. It is the yardstick of these games, in which a greedy player
+  cannot win a won game: {_TWO_PLY_GAMES}.
 
 A step should score {_LOW} to {_HIGH}. Level 1 should lose at least half of its games. If it lost
 fewer because many were drawn, but scored at most 50%, the table says "by score" and a line below it
 gives its results. The bounds are 95 % confidence intervals.
 
 The top level plays by time, so a *stand-in* is measured in its place: the search with a fixed
-number of nodes and without a solver. The figures of the top row are the stand-in's. In its second
+number of nodes and without a solver. The figures of the top row are the stand-in's. In {_TOP_TIME}
 the top level searches far more (about a million positions in chess, several million in draughts) or
 plays perfectly, so the last step is wider than measured.
 `python -m engine.match.ladder GAME --reach` measures how much wider: with ten times the nodes, or
 with the top level itself if it plays perfectly (it then loses only from a lost opening). The result
-stands below the table.
+is below the table.
 
-Below each table stands the span of the ladder: the sum of the Elo differences of its steps, from
+Below each table is the span of the ladder: the sum of the Elo differences of its steps, from
 level 1 on. It is an estimate. Elo differences do not simply add up, and two players with the same
-search exploit each other's weaknesses more often than other opponents do. Beside it stands the sum
-of as many steps of {_HIGH}, which is the most that a ladder with this number of levels can span.
+search exploit each other's weaknesses more often than other opponents do. Beside it is the span of
+a ladder with the same number of steps that all score {_HIGH}, the most that the targets allow.
 
 A chess game between two players that search {_NODES} nodes or more ends when both have seen the
 same side ten pawns ahead for some moves. All other games are played to the end, or to a draw after
@@ -94,9 +94,10 @@ Besides the levels every game has *personas*. They too play the same move when t
 
 A log holds the seed and, for each game, the opening, the result and a digest of the moves. A test
 replays some of the games move for move. If a change of rules, evaluation or search alters them, the
-test fails and the ladder is measured anew. A log also names its rules by a digest of all files that
-could matter; most changes of those files alter no move. If the digest has changed, the command
-replays {REPLAYED} games of the step, and the step stands if they come out the same, move for move.
+test fails, and the ladder has to be measured anew. A log also names its rules by a digest of all
+files that could matter; most changes of those files alter no move. If the digest has changed, the
+command replays {REPLAYED} games of the step; it remains valid if they come out the same, move for
+move.
 
     python -m engine.match.ladder GAME --calibrate    # prints a LEVEL_TABLE for the rules file
     python -m engine.match.ladder GAME --fresh        # plays the ladder; resume without --fresh
@@ -119,7 +120,8 @@ def page(folder: Path = FOLDER) -> str:
     parts = [HEAD, *("\n".join(_game(game, folder)) for game in measured)]
     if others:
         rows = "\n".join(
-            f"| {nodes:,} | {margin} | {slip / 10:g} % |" for nodes, margin, slip in LADDER
+            f"| {nodes:,} | {margin} | {slip / 10:g} % |"
+            for nodes, margin, slip in DEFAULT_LEVEL_TABLE
         )
         parts.append(
             f"## Not measured yet\n\n{others}.\n\n"
@@ -152,13 +154,15 @@ def _game(game: Game, folder: Path) -> Iterator[str]:
     summaries = [summary_of(folder / game.id / f"{step.name}.jsonl") for step in matches]
     for number, (step, summary) in enumerate(zip(matches, summaries, strict=True), 1):
         level = level_of(game, number)
-        stand_in = number == game.levels
+        is_stand_in = number == game.levels
         nodes = (
-            f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}" if stand_in else f"{level.limit.nodes:,}"
+            f"{TIME_MS} ms; stand-in: {_nodes_of(step):,}"
+            if is_stand_in
+            else f"{level.limit.nodes:,}"
         )
         limits = f"{nodes} | {level.margin} | {level.slip / 10:g} %"
         below = yardstick_of(game) if number == 1 else f"level {number - 1}"
-        wanted = target_verdict(number, summary) + (", the stand-in" if stand_in else "")
+        wanted = target_verdict(number, summary) + (", the stand-in" if is_stand_in else "")
         yield f"| {number} | {limits} | {below} | {_measured(summary)} | {wanted} |"
     yield ""
     if summaries and summaries[0] is not None:

@@ -73,7 +73,7 @@ class SearchPlayer:
         level = self._level.at(situation.seed, position.digest())
         left_ms = None if situation.clocks_ms is None else situation.clocks_ms[0]
         limit = self._limit(level, left_ms)
-        report = self._pondered(situation, limit)
+        report = self._ponder_report(situation, limit)
         if report is None:
             report = self._search(
                 position, level, limit, self._control, _timed(self._searcher, limit)
@@ -105,7 +105,7 @@ class SearchPlayer:
         level: Level,
         limit: Limit,
         control: Control,
-        around: Timer,
+        timer: Timer,
         pondering: bool = False,
     ) -> Report:
         if self._fresh:
@@ -113,41 +113,43 @@ class SearchPlayer:
         return self._searcher.search(
             position, limit, self._table, control, margin=level.margin, exact_depth=level.plain,
             features=self._features, contempt=self._contempt, threads=self._threads,
-            pondering=pondering, timer=around,
+            pondering=pondering, timer=timer,
         )  # fmt: skip
 
     def _ponder(
         self, situation: Situation, line: Sequence[int], level: Level, limit: Limit
     ) -> None:
-        """Begins to search the position after its move and the expected answer.
+        """Begins to search the position after the chosen move and the expected reply.
 
-        It does not if the game is over there, or if the player is not to move.
+        It does not if the game is then over, or if the player is not to move.
         """
-        mine = situation.position.play(line[0])
-        if not mine.moves():
+        after_move = situation.position.play(line[0])
+        if not after_move.moves():
             return
         # A line that ends in the table may have its first move only.
-        answer = (
+        reply = (
             line[1]
             if len(line) > 1
-            else self._searcher.search(mine, PONDER_MOVE_LIMIT, self._table, self._control).line[0]
+            else self._searcher.search(
+                after_move, PONDER_MOVE_LIMIT, self._table, self._control
+            ).line[0]
         )
-        position = mine.play(answer)
+        position = after_move.play(reply)
         if position.turn != situation.position.turn or not position.moves():
             return
         expected = (
             *situation.moves,
             situation.position.format_move(line[0]),
-            mine.format_move(answer),
+            after_move.format_move(reply),
         )
         self.pondering = Pondering(
             self._searcher, expected,
-            lambda control, around: self._search(
-                position, level, limit, control, around, pondering=True
+            lambda control, timer: self._search(
+                position, level, limit, control, timer, pondering=True
             ),
         )  # fmt: skip
 
-    def _pondered(self, situation: Situation, limit: Limit) -> Report | None:
+    def _ponder_report(self, situation: Situation, limit: Limit) -> Report | None:
         """The report of the ponder search after a ponder hit; None if there is none.
 
         The search ran in the opponent's time and continues in the player's own.

@@ -30,8 +30,8 @@ class Pondering:
         self.expected = tuple(expected)
         self._control = Control()
         self._has_begun = Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ponder")
-        self.search = self._thread.submit(self._run, begin)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="ponder")
+        self.future = self._executor.submit(self._run, begin)
 
     def end(self, moves: Sequence[str], seconds: float) -> Report | None:
         """The report of the search after `seconds` more, if the expected moves were played.
@@ -43,15 +43,15 @@ class Pondering:
             return None
         self._has_begun.wait()
         self._searcher.ponderhit()
-        with expiring(self._searcher.expire, seconds), self._thread:
-            return self.search.result()
+        with expiring(self._searcher.expire, seconds), self._executor:
+            return self.future.result()
 
     def cancel(self) -> None:
         """Ends the search at once; its entries stay in the table."""
         self._control.memory.array[layout.CANCEL] = 1
-        with self._thread:
-            if not isinstance(self.search.exception(), Cancelled):
-                self.search.result()  # raises the search's own error
+        with self._executor:
+            if not isinstance(self.future.exception(), Cancelled):
+                self.future.result()  # raises the search's own error
 
     def _run(self, begin: Callable[[Control, Timer], Report]) -> Report:
         try:
@@ -61,6 +61,6 @@ class Pondering:
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
-        """Marks the search as begun; it would forget a ponder hit that came earlier."""
+        """Marks the search as begun; a ponder hit that came earlier would be lost."""
         self._has_begun.set()
         yield

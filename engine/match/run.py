@@ -104,7 +104,7 @@ def run_match(
 ) -> Summary | None:
     """Plays the missing games of a log up to `games` (an even number), or until the test decides.
 
-    If both players always play alike, the match ends when its openings repeat, because the games
+    If both players are deterministic, the match ends when its openings repeat, because the games
     would repeat too. Raises CannotPlay before the first game if a player cannot begin; a player
     that fails later loses that game.
     """
@@ -117,7 +117,7 @@ def run_match(
 
     if len(half_points) < games and not is_decided():
         numbers = _numbers(log.header, openings, range(len(half_points), games))
-        with _played(
+        with _play_games(
             log.header, openings, numbers, min(concurrency, games - len(half_points))
         ) as records:
             for record in records:
@@ -141,7 +141,7 @@ def _numbers(header: Header, openings: Openings, numbers: range) -> Iterator[int
 
 
 @contextmanager
-def _played(
+def _play_games(
     header: Header, openings: Openings, numbers: Iterator[int], concurrency: int
 ) -> Iterator[Iterator[Record]]:
     """Plays the games with these numbers and yields their records in order."""

@@ -36,12 +36,12 @@ class XboardPlayer:
         program = self._program
         assert program is not None, "begin comes first"
         moves = list(situation.moves)
-        follows = self._sent_moves is not None and moves[:-1] == self._sent_moves
+        is_continuation = self._sent_moves is not None and moves[:-1] == self._sent_moves
         try:
-            if not follows:
+            if not is_continuation:
                 self._set_up(program, situation)
             self._send_clocks(program, situation)
-            if follows:
+            if is_continuation:
                 program.send(self._move_line(moves[-1]))
             else:
                 program.send("go")
@@ -142,7 +142,7 @@ class XboardPlayer:
 
 def _features(line: str) -> dict[str, str]:
     """The features in a line such as: feature ping=1 myname="Crafty 20" done=1."""
-    found = {}
+    features = {}
     rest = line.removeprefix("feature ").strip()
     while "=" in rest:
         name, _, rest = rest.partition("=")
@@ -150,6 +150,6 @@ def _features(line: str) -> dict[str, str]:
             value, _, rest = rest[1:].partition('"')
         else:
             value, _, rest = rest.partition(" ")
-        found[name.strip()] = value
+        features[name.strip()] = value
         rest = rest.strip()
-    return found
+    return features

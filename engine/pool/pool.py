@@ -3,14 +3,15 @@
     async with Pool(workers=2) as pool:
         result = await pool.search(job, on_info=print)
 
-The pool kills and replaces a worker that dies, hangs or is late, and gives its job to another
-worker with the time that is left, up to TRIES tries in all. If the time runs out before another
-worker is ready, the best move so far is the answer. Cancelling the task that waits in `search` ends
-the search.
+The pool kills a worker that hangs or is late, replaces each worker that ends, and gives its job to
+another worker with the time that is left, up to TRIES tries in all. If the time runs out before
+another worker is ready, the best move so far is the answer. Cancelling the task that waits in
+`search` ends the search.
 
 A separate process compiles the games (`Warmer`). Until a game is compiled, its levels and personas
-are searched uncompiled (`engine.search.uncompiled`), and jobs with their own limits wait. Searches
-do not compile, and the process that holds the pool does not even load the compiler.
+are searched uncompiled (`engine.search.uncompiled`), and jobs with their own limits wait. Search
+workers compile only a game that they have repeatedly missed in the cache. The process that holds
+the pool does not load the compiler.
 """
 
 import asyncio
@@ -39,10 +40,10 @@ from engine.pool.slot import PendingSearch, WorkerSlot
 from engine.pool.warmer import Warmer, WarmState
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchError, SearchFailed
-from engine.search.report import best_so_far, level_for
+from engine.search.report import best_so_far, level_of_job
 from engine.search.uncompiled import may_answer_uncompiled
 
-#: Workers that may try a job before it fails, in number.
+#: Number of workers that may try a job before it fails.
 TRIES = 3
 #: Seconds within which an idle worker accepts a command, or counts as hung.
 ACCEPT_S = 0.6
@@ -62,10 +63,10 @@ CANCEL_TIMEOUT_S = 1.0
 MIN_RETRY_S = 0.1
 #: Pauses before a start in seconds, by the number of workers that died before they were ready.
 START_BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 5.0)
-#: Cache misses of a game that are answered by recompiling it; after one more, workers may
-#: compile it themselves.
+#: How often the warmer recompiles a game that a worker has missed in the cache. After one more miss
+#: the workers may compile it themselves.
 MISSES_BEFORE_COMPILING = 1
-#: Rooms for which the pool remembers the worker that holds their table, in number.
+#: Maximum number of rooms for which the pool remembers the worker that holds their table.
 MAX_HOME_SLOTS = 10_000
 
 
@@ -81,7 +82,8 @@ class PoolClosed(SearchError):
 class PoolCounters:
     """Counts since the pool was opened.
 
-    Searches were answered, failed or retried; workers `ended` when they died or were killed.
+    Searches were answered, failed or retried. `ended` counts the worker and compiling processes
+    that died or were killed.
     """
 
     answered: int = 0
@@ -169,8 +171,8 @@ class Pool:
     ) -> Result:
         """Searches a job and returns its result.
 
-        The loop calls `on_info` after each depth and several times a second. `time_ms` is the rest
-        of the job's time, waiting included, if another pool has already tried the job.
+        The loop calls `on_info` after each depth and several times a second. If another pool has
+        already tried the job, `time_ms` is the time that is left to it; waiting uses it up too.
 
         Raises RulesChanged, PoolBusy, PoolClosed, GameQuarantined or another SearchFailed.
         Cancelling the caller ends the search within milliseconds.
@@ -275,7 +277,7 @@ class Pool:
             raise quarantined
         if self._is_refused(job):
             raise self._warmer.error(job.game)
-        level = level_for(job, game)
+        level = level_of_job(job, game)
         return PendingSearch(job, level, on_info, asyncio.get_running_loop().create_future())
 
     def _dispatch(self) -> None:
@@ -400,7 +402,7 @@ class Pool:
         self._dispatch()
 
     def _on_failure(self, slot: WorkerSlot, failed: Failed) -> None:
-        if failed.reason == "rules_changed" and self._retries_uncompiled(slot):
+        if failed.reason == "rules_changed" and self._retry_uncompiled(slot):
             return
         if slot.pending is not None:
             kind = RulesChanged if failed.reason == "rules_changed" else SearchFailed
@@ -555,7 +557,7 @@ class Pool:
         return True if may_answer_uncompiled(job) else None
 
     def _is_refused(self, job: Job) -> bool:
-        """Whether the job has no search, because its game cannot be compiled.
+        """Whether the job must fail, because its game cannot be compiled.
 
         If the only reason is that the game's files have been edited, a worker that loaded the old
         rules may still search them uncompiled.
@@ -570,7 +572,7 @@ class Pool:
         """Whether this worker holds rules from before an edit, which run only uncompiled."""
         return job.game in slot.only_uncompiled and may_answer_uncompiled(job)
 
-    def _retries_uncompiled(self, slot: WorkerSlot) -> bool:
+    def _retry_uncompiled(self, slot: WorkerSlot) -> bool:
         """Puts the job back into the queue for an uncompiled search; false if that is impossible.
 
         The worker holds the rules but cannot load their compiled search, because the game's files

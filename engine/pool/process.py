@@ -1,4 +1,4 @@
-"""The pool's handle of one worker process: it starts, sends, receives and kills.
+"""The pool's handle of a worker process: starts and kills it, and exchanges messages with it.
 
 All callbacks run in the event loop.
 """
@@ -69,7 +69,7 @@ class WorkerProcess:
             await self.close()
             raise
         except (OSError, EOFError):
-            # A signal to the whole group killed the fork server, or the system has no process left.
+            # A signal to the whole group killed the fork server, or no process can be created.
             self._on_pipe_closed()
             return
         self._listen()

@@ -19,17 +19,17 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
-#: Processes that may die or hang while they compile a step before the step fails, in number.
-TRIES = 3
+#: Number of processes that may die or hang while compiling a step before the step fails.
+COMPILE_TRIES = 3
 #: Seconds that a step may take to compile.
-LOAD_S = 120.0
+COMPILE_TIMEOUT_S = 120.0
 #: Seconds that a step may take to compile at idle priority.
-IDLE_LOAD_S = 1200.0
+IDLE_COMPILE_TIMEOUT_S = 1200.0
 #: The steps that add to a game's search.
 ADDITIONS: tuple[Step, ...] = ("solver", "persona")
 
 WarmState = Literal["cold", "warming", "warm", "failed"]
-#: A step of a game, by the game's id.
+#: A step of a game: the game's id, and the step.
 Key = tuple[str, Step]
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
@@ -64,8 +64,8 @@ class Warmer:
     """Compiles games; `run` is its task. It compiles `idle_games` without a request.
 
     It calls `on_change(game, state)` at each change of the state of a game's search,
-    `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when a compiling
-    process dies.
+    `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when its process
+    dies.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class Warmer:
         self._running = running = _Running(key, is_idle, answer)
         status.cpu_ms = 0
         self._set(key, "warming")
-        waiting = next(
+        requested = next(
             (
                 step
                 for step, idle in self._steps_in_order()
@@ -212,7 +212,7 @@ class Warmer:
             ),
             None,
         )
-        if waiting is not None and self._preempts(waiting, running):
+        if requested is not None and self._preempts(requested, running):
             answer.set_exception(_Preempted())  # the request came while the process started
         elif process.pid is None:  # the process did not start
             answer.set_exception(EOFError())
@@ -221,16 +221,17 @@ class Warmer:
                 CompileCommand(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1])
             )
         try:
-            async with asyncio.timeout(IDLE_LOAD_S if is_idle else LOAD_S):
+            async with asyncio.timeout(IDLE_COMPILE_TIMEOUT_S if is_idle else COMPILE_TIMEOUT_S):
                 error = await answer
         except _Preempted:
             self._set(key, "cold")
             return False
         except (EOFError, TimeoutError):
             status.tries += 1
-            if status.tries >= TRIES:
+            if status.tries >= COMPILE_TRIES:
                 self._settle(
-                    key, SearchFailed(f"the compiler died {status.tries} times over {key[0]}")
+                    key,
+                    SearchFailed(f"{status.tries} processes died or hung while compiling {key[0]}"),
                 )
             else:
                 self._set(key, "cold")

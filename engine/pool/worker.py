@@ -172,7 +172,7 @@ class Worker:
             game = load_game(command.game)
             if game.digest != command.rules:
                 raise RulesChanged(
-                    f"the rules of {game.id} are {game.digest} here, wanted are {command.rules}"
+                    f"the rules of {game.id} are {game.digest} here, not {command.rules}"
                 )
             searcher = self._searcher(game.id, compiled=True)
             if command.step == "solver":

@@ -44,7 +44,7 @@ class Rules(Protocol):
     TITLE: str
     WORDS: int
     MAX_MOVES: int
-    #: The levels of play, 1 to 8, as many as the game can tell apart.
+    #: The number of levels of play, 1 to 8. A simple game has few levels that differ in strength.
     LEVELS: int
     OPTIONS: Mapping[str, Option]
     #: Files of tuned numbers or books beside the game's file; the digest covers them.
@@ -76,7 +76,7 @@ class Rules(Protocol):
         only what a search cannot reach: counters that end a match after many quiet plies, while
         their limit is far. Chess leaves out the move number, and the plies since the last capture
         or pawn move below 110 of 150; draughts its quiet plies below 48 of 80; international
-        draughts those of kings below 24 of 50, unless few pieces are counted as well; nine men's
+        draughts those of kings below 24 of 50, unless those against a lone king count; nine men's
         morris those without a mill up to 60 of 100. Above these numbers the plies are in the key.
         Sides, castling, en passant, men in hand and options always are.
         """
@@ -120,30 +120,32 @@ REQUIRED = tuple(
 
 
 class OptionalRules(Protocol):
-    """The names that a game's file may define besides; each has a default.
+    """The names that a game's file may define in addition; each has a default.
 
-    Rules see one state and no history. A game with repeating positions declares in REPETITION how
-    often a position may occur, and defines `repetition` and `reversible`; the search then also
-    avoids or seeks repetitions.
+    Rules see one state and no history. A game whose positions can repeat sets REPETITION or
+    CLAIM_REPETITION and defines `repetition` and `reversible`; the search then also avoids or seeks
+    repetitions.
     """
 
     #: The other Python files of a game that is too long for one. The digest covers them, and their
     #: rules are compiled with it. The file and its parts import nothing else from their folders.
     #: Default: none.
     PARTS: Sequence[ModuleType]
-    #: The occurrence of a position that ends the match as a draw; 0, the default, for none.
+    #: A position that occurs this many times makes the match a draw; 0, the default: never.
     REPETITION: int
     #: Nodes, margin and slip of each level below the top (see engine.search.levels), LEVELS - 1
     #: rows, made by `python -m engine.match.ladder NAME --calibrate`. Default: levels that suit
     #: many games.
     LEVEL_TABLE: Sequence[tuple[int, int, int]]
-    #: The occurrence of a position at which the player to move may claim a draw; 0 is the default.
+    #: The player to move may claim a draw when the position has occurred this many times; 0, the
+    #: default: never.
     CLAIM_REPETITION: int
-    #: The change of the evaluation that a quiet move hardly exceeds. Near its horizon the search
-    #: prunes what is further from its window; 0, the default: it never does.
+    #: The futility margin: a quiet move rarely changes the evaluation by more. Near the horizon the
+    #: search prunes moves and positions that are further from its window than this margin for each
+    #: ply of depth; 0, the default: it never does.
     MARGIN: int
-    #: The longest time of the top level, in milliseconds, where only a longer run of the game's
-    #: solver keeps a won position won; 1000 is the default. The search alone takes 1000 at most.
+    #: The maximum time of the top level for a move, in milliseconds; 1000 is the default. More is
+    #: for a game whose solver needs it to hold a won position. The search takes 1000 at most.
     TOP_LEVEL_TIME_MS: int
     #: The module of the game's exact solver (see `engine.solvers.base`); "", the default, for none.
     SOLVER: str
@@ -155,8 +157,8 @@ class OptionalRules(Protocol):
     DISABLED: Sequence[str]
 
     def drawn(self, s: State) -> int:
-        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or for
-        want of material. Default: 0.
+        """(rule) 1 where the match is a draw although moves are left: by a count of moves, or
+        because no side has the pieces to win. Default: 0.
 
         It is called only where `status` is ONGOING. Where no move is left it must be 0, unless
         `no_moves_result` is a draw as well. A perft does not call it.
@@ -169,7 +171,7 @@ class OptionalRules(Protocol):
 
     def reversible(self, s: State) -> int:
         """(rule) The number of last plies that can be taken back: no position before them can
-        repeat. 0 after a capture or another irreversible move, 512 where there are none.
+        repeat. 0 after a capture or another irreversible move; 512 in a game without such moves.
         """
 
     def count(self, s: State, buf: Any) -> int:

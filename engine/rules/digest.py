@@ -1,5 +1,5 @@
-"""The digest of a game's rules: where digests are equal, so are the moves and the scores of the
-search.
+"""The digest of a game's rules: with equal digests, two processes generate the same moves and
+search to the same scores.
 
 Servers and workers compare digests before they work together, and compiled code is cached under its
 digest.
@@ -13,14 +13,14 @@ from pathlib import Path
 from types import ModuleType
 
 from engine.game import GameFault
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 
 #: The folder of the package `engine`.
 PACKAGE = Path(__file__).resolve().parents[1]
 #: The search and its compilers; the modules that they import count too, except WITHOUT_EFFECT.
 SEARCH = ("engine.search.kernel", "engine.compiler.native", "engine.compiler.native_lanes")
-#: Modules that change neither a move nor a score: the code cache, the style check, the messages of
-#: the pool and the board view.
+#: Modules that change neither a move nor a score: the code cache, the digest itself, the style
+#: check, the messages of the pool and the board view.
 WITHOUT_EFFECT = {
     "engine.compiler.code_cache",
     "engine.rules.digest",
@@ -52,7 +52,7 @@ def digest_files(module: ModuleType) -> list[Path]:
     its compilers, and the engine modules that any of these import.
     """
     folder = Path(str(module.__file__)).parent
-    own_files = [Path(str(file.__file__)) for file in reversed(files_of(module))]
+    own_files = [Path(str(file.__file__)) for file in reversed(modules_of(module))]
     data_files = [folder / name for name in module.DATA]
     imported = {
         name

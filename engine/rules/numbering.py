@@ -22,7 +22,7 @@ def move_number(game: Game, ply: int, seat: int) -> str:
 def length_text(game: Game | None, plies: int, first: int = 0) -> str:
     """Returns the length of a match: "23 moves", or "45 plies" if the game is unknown.
 
-    A last move of one side only counts as a move; `first` is the seat that began.
+    A last move that only one side has made counts as a move; `first` is the seat that began.
     """
     if game is None:
         return f"{plies} pl{'y' if plies == 1 else 'ies'}"

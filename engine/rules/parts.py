@@ -7,27 +7,27 @@ from engine import jit
 from engine.game import GameFault
 
 
-def files_of(module: ModuleType) -> tuple[ModuleType, ...]:
+def modules_of(module: ModuleType) -> tuple[ModuleType, ...]:
     """Returns the modules of a game: its PARTS in order, then its rules file."""
     return (*getattr(module, "PARTS", ()), module)
 
 
-def marked(names: dict[str, Any]) -> dict[str, FunctionType]:
+def marked_functions(names: dict[str, Any]) -> dict[str, FunctionType]:
     """Returns the functions among these names that are marked with @rule."""
     return {
         name: f for name, f in names.items() if isinstance(f, FunctionType) and hasattr(f, jit.RULE)
     }
 
 
-def names_of(module: ModuleType) -> dict[str, Any]:
+def namespace_of(module: ModuleType) -> dict[str, Any]:
     """Returns all names of a game's files, the namespace of its compiled rules.
 
     Raises GameFault if a name that a rule uses has another value in another file.
     """
     names: dict[str, Any] = {}
-    for file in files_of(module):
+    for file in modules_of(module):
         names.update(vars(file))
-    for rule in marked(names).values():
+    for rule in marked_functions(names).values():
         for name in (rule.__name__, *rule.__code__.co_names):
             if name in names and rule.__globals__.get(name, names[name]) is not names[name]:
                 raise GameFault(

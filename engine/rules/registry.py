@@ -10,7 +10,7 @@ from typing import cast
 
 from engine.game import Game, Rules, UnknownGame
 from engine.rules.digest import rules_digest
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 
 #: The entry point group in which other distributions register games.
 ENTRY_POINT_GROUP = "plyroom.games"
@@ -47,11 +47,14 @@ def load_game(game_id: str) -> Game:
     return Game(cast(Rules, module), rules_digest(module))
 
 
-def forget() -> None:
-    """Clears the registry, so that a test or tool can install a game while it runs."""
+def clear() -> None:
+    """Clears the registry, so that a test or tool can install a game while it runs.
+
+    The next `load_game` reads the rules files of other distributions again.
+    """
     for entry in _plugged_in().values():
         module = sys.modules.pop(entry.module, None)
-        for part in files_of(module) if module else ():
+        for part in modules_of(module) if module else ():
             sys.modules.pop(part.__name__, None)
     importlib.invalidate_caches()
     load_game.cache_clear()

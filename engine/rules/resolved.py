@@ -1,8 +1,8 @@
 """A rules file read once: every name of the contract with its value, defaults filled in.
 
-Nothing else in the engine asks a loaded rules file whether it defines a name. The digest does
-before a game is loaded (`engine.rules.digest`), and the compiler works on the source of the marked
-functions (`engine.compiler.native`).
+The rest of the engine reads the names from here, with two exceptions: the digest reads the rules
+file before the game is loaded (`engine.rules.digest`), and the compilers copy its marked functions
+(`engine.compiler`).
 """
 
 from collections.abc import Callable, Mapping
@@ -135,7 +135,7 @@ def _check_declarations(rules: ResolvedRules, file: object) -> None:
     """Raises GameFault when the optional names of a file do not fit together."""
     if rules.LEVEL_TABLE and len(rules.LEVEL_TABLE) != rules.LEVELS - 1:
         raise GameFault(
-            f"the rules file {file} has {rules.LEVELS} LEVELS, and LEVEL_TABLE not one less"
+            f"the rules file {file} has {rules.LEVELS} LEVELS, so LEVEL_TABLE needs one row less"
         )
     if rules.NUMBERING not in ("move", "ply"):
         raise GameFault(

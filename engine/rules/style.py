@@ -2,8 +2,8 @@
 the line and the fix.
 
 Rules are written in the subset of Python that means the same compiled and uncompiled
-(docs/tutorial/add-a-game.md). The check reads the source; of the
-imported module it inspects only the constants.
+(docs/tutorial/add-a-game.md). The check reads the source; of the imported module it inspects only
+the constants and the marks of the rules.
 """
 
 import ast
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine import jit
-from engine.rules.parts import files_of, names_of
+from engine.rules.parts import modules_of, namespace_of
 from engine.rules.types import HOOK_PARAMETERS, RuleTypes
 
 #: Constructs that a rule may not contain, with their names in messages.
@@ -64,15 +64,15 @@ class StyleFault:
 def style_faults(module: ModuleType) -> list[StyleFault]:
     """Returns the faults of a game's files: code that fails to compile or changes its meaning."""
     sources = {
-        file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in files_of(module)
+        file.__name__: Path(str(file.__file__)).read_text("utf-8") for file in modules_of(module)
     }
-    names = names_of(module)
+    names = namespace_of(module)
     rules: dict[str, ast.FunctionDef] = {}
     for source in sources.values():
         rules.update(_rules_in(ast.parse(source), names))
     return [
         replace(fault, file=str(file.__file__))
-        for file in files_of(module)
+        for file in modules_of(module)
         for fault in source_faults(sources[file.__name__], names, rules, frozenset(sources))
     ]
 
@@ -123,8 +123,8 @@ def _rules_in(tree: ast.Module, namespace: Mapping[str, Any]) -> dict[str, ast.F
 def _import_faults(
     tree: ast.Module, namespace: Mapping[str, Any], files: frozenset[str]
 ) -> Iterator[StyleFault]:
-    """Yields imports of the compiler, and imports from files outside PARTS, which the digest does
-    not cover.
+    """Yields a fault for each import of the compiler, and for each import from a file that is not
+    in PARTS, so that the digest does not cover it.
     """
     for node in ast.walk(tree):
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -187,7 +187,7 @@ def _decorator_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> It
 def _recursion_faults(
     rules: Mapping[str, ast.FunctionDef], namespace: Mapping[str, Any]
 ) -> Iterator[StyleFault]:
-    """Yields recursive rules without a signature.
+    """Yields a fault for each recursive rule without a signature.
 
     A recursive rule that was compiled for two signatures crashes when it is loaded from the cache.
     """
@@ -224,7 +224,7 @@ def reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
 
 
 def _construct_faults(rule: ast.FunctionDef) -> Iterator[StyleFault]:
-    """Yields constructs that compiled rules do not support."""
+    """Yields a fault for each construct that compiled rules do not support."""
     is_documented = ast.get_docstring(rule, clean=False) is not None
     for statement in rule.body[1:] if is_documented else rule.body:
         for node in ast.walk(statement):
@@ -242,8 +242,8 @@ def _construct_faults(rule: ast.FunctionDef) -> Iterator[StyleFault]:
 
 
 def _constant_faults(rule: ast.FunctionDef, namespace: Mapping[str, Any]) -> Iterator[StyleFault]:
-    """Yields module values that a rule must not read because they can change after compilation, or
-    have the wrong type.
+    """Yields a fault for each use of a module value that can change after compilation or has the
+    wrong type.
     """
     local = {
         node.id

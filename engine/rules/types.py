@@ -105,6 +105,7 @@ MIXED_FIX = "write U(...) around the number, or np.int64(...) around the word"
 
 
 def state_type(words: int) -> TupleType:
+    """Returns the type of a state of `words` words."""
     return TupleType(WORD, (WORD,) * words)
 
 
@@ -144,6 +145,7 @@ def _type_of_array(value: Any) -> ArrayType:
 
 
 def common_type(types: tuple[Type, ...]) -> Type:
+    """Returns the type if all are equal, else UNKNOWN."""
     return types[0] if types and all(item == types[0] for item in types) else UNKNOWN
 
 
@@ -202,6 +204,7 @@ class RuleTypes:
         }
 
     def check(self) -> None:
+        """Infers the types of the whole rule and reports its faults."""
         names = [argument.arg for argument in self.function.args.args]
         types = self.parameter_types(self.function)
         self.locals |= set(names)
@@ -310,6 +313,7 @@ class RuleTypes:
                 pass
 
     def assign(self, target: ast.expr, value: Type) -> None:
+        """Records the type that an assignment gives to its target."""
         assert self.variables is not None, "unreachable code is not checked"
         if isinstance(target, ast.Name):
             self.variables[target.id] = (value, target.lineno)
@@ -338,7 +342,7 @@ class RuleTypes:
         self.variables = merge_paths([path for path in paths if path is not None])
 
     def check_loop(self, node: ast.While | ast.For) -> None:
-        """Checks the body three times: with words and numbers, the types are then final."""
+        """Checks the body three times, after which the types no longer change."""
         assert self.variables is not None, "unreachable code is not checked"
         is_endless = (
             isinstance(node, ast.While)
@@ -375,20 +379,20 @@ class RuleTypes:
         self.check_block(node.orelse)
 
     def current_variables(self) -> Variables | None:
-        """Returns the variables at this point; None in unreachable code."""
+        """Returns `variables`; a type checker does not narrow the result of a call."""
         return self.variables
 
     def check_return(self, node: ast.Return) -> None:
         assert node.value is not None, "the caller checked it"
         returned, declared = self.infer(node.value), self.result_type(self.function)
         name = self.function.name
-        is_listed = isinstance(node.value, ast.Tuple) and not any(
+        is_tuple_literal = isinstance(node.value, ast.Tuple) and not any(
             isinstance(n, ast.Starred) for n in node.value.elts
         )
         if (
             isinstance(declared, TupleType)
             and declared.items is not None
-            and is_listed
+            and is_tuple_literal
             and isinstance(node.value, ast.Tuple)
         ):
             if len(node.value.elts) != len(declared.items):
@@ -422,6 +426,7 @@ class RuleTypes:
     # --- expressions
 
     def infer(self, node: ast.expr) -> Type:
+        """Returns the type of an expression and reports the faults in it."""
         match node:
             case ast.Name():
                 return self.infer_name(node)
@@ -465,7 +470,7 @@ class RuleTypes:
         if isinstance(typ, Conflict):
             what = (
                 f"{node.id} is a word (line {typ.word_line}) or a number (line {typ.int_line}), "
-                "compiled a float"
+                "which compiles to a float"
             )
             self.report(
                 typ.int_line,
@@ -505,7 +510,7 @@ class RuleTypes:
         if WORD in kinds and kinds & {INT, BOOL}:
             number = left if a in (INT, BOOL) else right
             what = (
-                f"the number {ast.unparse(number)} next to a word makes the whole signed: "
+                f"the number {ast.unparse(number)} next to a word makes the expression signed: "
                 f"{ast.unparse(node)}"
             )
             self.report(line, what, self.mixed_fix(number))
@@ -568,7 +573,7 @@ class RuleTypes:
         self.infer(node.test)
         a, b = self.infer(node.body), self.infer(node.orelse)
         if {a, b} == {WORD, INT}:
-            what = f"a word or a number, compiled a float: {ast.unparse(node)}"
+            what = f"a word or a number, which compiles to a float: {ast.unparse(node)}"
             self.report(node.lineno, what, "give both arms one type: U(0) beside a word")
             return UNKNOWN
         return a if a == b else UNKNOWN
@@ -584,15 +589,15 @@ class RuleTypes:
             case TupleType() if is_slice:
                 return TupleType(owner.item)
             case TupleType():
-                place = self.constant_number(node.slice)
+                item_index = self.constant_number(node.slice)
                 is_known = (
                     owner.items is not None
-                    and place is not None
-                    and -len(owner.items) <= place < len(owner.items)
+                    and item_index is not None
+                    and -len(owner.items) <= item_index < len(owner.items)
                 )
                 return (
-                    owner.items[place]
-                    if is_known and owner.items and place is not None
+                    owner.items[item_index]
+                    if is_known and owner.items and item_index is not None
                     else owner.item
                 )
             case ArrayType() if not is_slice:
@@ -663,7 +668,7 @@ class RuleTypes:
                 return UNKNOWN
             return types[0] if types == [INT] else UNKNOWN
         if target in (min, max) and WORD in types and INT in types:
-            what = f"a word or a number, compiled a float: {ast.unparse(node)}"
+            what = f"a word or a number, which compiles to a float: {ast.unparse(node)}"
             self.report(node.lineno, what, MIXED_FIX)
             return UNKNOWN
         return common_type(tuple(types)) if target in (abs, min, max) else UNKNOWN

@@ -25,7 +25,7 @@ from engine.search.job import Info, Job, Limit, Result, SearchFailed
 from engine.search.levels import TIME_MS, choose
 from engine.search.report import (
     Report,
-    level_for,
+    level_of_job,
     line_tokens,
     nodes_per_second,
     resolve,
@@ -45,9 +45,8 @@ SMALL_TABLE_BITS = 16
 CACHE_LINE_WORDS = 8
 #: The ages that a table entry can hold: search numbers wrap around after this many.
 AGES = 64
-#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer.
-#: It is short
-#: because a solver reports no progress.
+#: The longest time for a solver, in milliseconds, unless its game's TOP_LEVEL_TIME_MS is longer. It
+#: is short because a solver reports no progress.
 SOLVER_MS = 1000
 #: The share of that time after which a search takes over from a solver without a result.
 SOLVER_SHARE = 0.8
@@ -117,8 +116,8 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A running search for a companion thread: its time limit in seconds, a function that ends it,
-    and one that returns its progress.
+    """What a companion thread needs to watch a search: its time limit in seconds, a function that
+    ends it, and one that returns its progress.
     """
 
     seconds: float | None
@@ -126,6 +125,7 @@ class Running:
     live: Callable[[], Info | None]
 
 
+#: Returns the context in which a search runs, such as one that starts a companion thread.
 Watch = Callable[[Running], AbstractContextManager[None]]
 
 
@@ -171,7 +171,7 @@ class Searcher:
         self._works = [Work(int(game.rules.MAX_MOVES))]
         self._data: Any = self.native.data
         self._clock: Callable[[], float] = time.perf_counter
-        self._time_starts: float | None = None
+        self._time_start: float | None = None
 
     def prepare(self) -> None:
         """Compiles the search and the game's solver, or loads them from the cache."""
@@ -208,7 +208,7 @@ class Searcher:
 
         Another thread may call it. That thread also enforces the hard bound by calling `expire`.
         """
-        self._time_starts = self._clock()
+        self._time_start = self._clock()
 
     def search(
         self,
@@ -231,8 +231,8 @@ class Searcher:
     ) -> Report:
         """The report of the last completed depth within the limit; depth 1 always completes.
 
-        When one best move is wanted and the unfinished depth has found a better one, the report has
-        that move in its place. Raises Cancelled when the control block says so.
+        When one best move is wanted and the unfinished depth has found a better one, that move is
+        the first of the report. Raises Cancelled when the control block says so.
 
         The search runs within the context `timer`. The caller enforces the hard bound of the
         limit's time (`engine.search.timeman`) there, by calling `expire` from another thread.
@@ -255,7 +255,7 @@ class Searcher:
             work.begin(position, moves, table.bits, age, settings)
         control.clear_published()
         self._clock = clock
-        self._time_starts = None if pondering else clock()
+        self._time_start = None if pondering else clock()
         with (
             timer(),
             helper_threads(self.native, self._works[1:threads], position, table.memory, self._data),
@@ -331,7 +331,7 @@ class Searcher:
 
     def _used_ms(self) -> float:
         """The used part of the limit's time, in milliseconds: 0 while the search ponders."""
-        return 0.0 if self._time_starts is None else (self._clock() - self._time_starts) * 1000
+        return 0.0 if self._time_start is None else (self._clock() - self._time_start) * 1000
 
 
 def _root_moves(position: Position, searchmoves: Sequence[int]) -> list[int]:
@@ -382,12 +382,12 @@ def answer(
     `engine.search.uncompiled`).
     """
     position = resolve(job, searcher.game)
-    level = level_for(job, searcher.game).at(job.seed, position.digest())
-    is_short = not searcher.is_compiled and not plays_in_full(searcher.game, job)
-    is_alone = level.repeatable or not searcher.is_compiled
-    limit = _limit(level.limit, time_ms, searcher.is_compiled, is_short)
+    level = level_of_job(job, searcher.game).at(job.seed, position.digest())
+    is_shortened = not searcher.is_compiled and not plays_in_full(searcher.game, job)
+    is_isolated = level.repeatable or not searcher.is_compiled
+    limit = _limit(level.limit, time_ms, searcher.is_compiled, is_shortened)
     begun = clock()
-    solution = _solved(position, limit, searcher, control, watch)
+    solution = _solve(position, limit, searcher, control, watch)
     if solution is not None:
         solved = solved_info(position, solution)
         on_info(solved)
@@ -400,7 +400,7 @@ def answer(
     latest: list[Info] = []
 
     def report_depth(report: Report) -> None:
-        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_short)]
+        latest[:] = [msgspec.structs.replace(to_info(position, report), warming=is_shortened)]
         on_info(latest[0])
 
     def live() -> Info | None:
@@ -411,13 +411,13 @@ def answer(
     searcher.search(
         position,
         limit,
-        Table(SMALL_TABLE_BITS) if is_alone else table(),
+        Table(SMALL_TABLE_BITS) if is_isolated else table(),
         control,
         margin=level.margin,
         exact_depth=level.plain,
         # PROBE is off because not every worker has the endgame tables
-        features=searcher.features & ~PROBE if is_alone else searcher.features,
-        threads=1 if is_alone else threads,
+        features=searcher.features & ~PROBE if is_isolated else searcher.features,
+        threads=1 if is_isolated else threads,
         on_depth=report_depth,
         timer=lambda: watch(running),
         clock=clock,
@@ -426,29 +426,29 @@ def answer(
     return Result(choose(info.moves, level.margin, job.seed, position.digest()).move, info)
 
 
-def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_short: bool) -> Limit:
+def _limit(limit: Limit, time_ms: int | None, is_compiled: bool, is_shortened: bool) -> Limit:
     """The limit of a job with `time_ms` left.
 
     A job that is played in full uncompiled has no time limit, because its node limit is low.
     """
-    if not is_compiled and not is_short:
+    if not is_compiled and not is_shortened:
         return msgspec.structs.replace(limit, time_ms=None)
     times = [
         given
-        for given in (limit.time_ms, time_ms, WARMING_MS if is_short else None)
+        for given in (limit.time_ms, time_ms, WARMING_MS if is_shortened else None)
         if given is not None
     ]
     return msgspec.structs.replace(limit, time_ms=min(times, default=None))
 
 
-def _solved(
+def _solve(
     position: Position, limit: Limit, searcher: Searcher, control: Control, watch: Watch
 ) -> Solution | None:
     """The solution of the game's solver, or None if there is none in time."""
     solver = searcher.solver
     if solver is None or limit.depth is not None or limit.nodes is not None or not position.moves():
         return None
-    if _may_be_drawn_by_the_past(position):
+    if _may_draw_by_repetition(position):
         return None
     bounds = budget(limit)
     longest_ms = max(SOLVER_MS, position.game.rules.TOP_LEVEL_TIME_MS)
@@ -461,7 +461,7 @@ def _solved(
     return solver.solve(position, bounded, control, timer=lambda: watch(running))
 
 
-def _may_be_drawn_by_the_past(position: Position) -> bool:
+def _may_draw_by_repetition(position: Position) -> bool:
     """True if another occurrence of some past position would end the match.
 
     A solver ignores the history of the match; a search does not.

@@ -5,7 +5,7 @@ so an opponent's node has the mean of its moves' values. No move can be pruned, 
 counts.
 
 `engine.compiler.native` compiles these functions for each game, with the game's rules in place of
-the stand-ins. They use a work memory W of their own (counters and limits, then a move buffer for
+the stubs. They use a work memory W of their own (counters and limits, then a move buffer for
 each ply), and the control block C and the game's data D as the kernel does.
 """
 
@@ -26,7 +26,7 @@ from engine.search.hooks import (
 from engine.search.layout import CANCEL, MATE, PUBLISHED_NODES
 from engine.search.parameters import POLL_NODES
 
-#: The other module that is compiled with this one: the stand-ins for a game's rules.
+#: The other module that is compiled with this one: the stubs for a game's rules.
 PARTS = (hooks,)
 
 #: The units in one point of score: means are fixed-point numbers. Each ply rounds down by less than

@@ -19,7 +19,7 @@ FEATURE = {
     EXTENSIONS, NULL_MOVE, LMR, IIR, BUCKETS, MALUS, MATE_DISTANCE, BAD_CAPTURES, PROBE, FUTILITY,
     QUIET_TABLE, IMPROVING, TABLE_GUESS,
 ) = FEATURE.values()  # fmt: skip
-#: Features that only change how soon a value is found; the exact profile keeps these.
+#: Features that only change how soon a value is found; a search with EXACT_DEPTH uses no others.
 BASIC = TABLE | KILLERS_FIRST | HISTORY_ORDER
 #: Features that change windows and the order of moves, but neither extend nor prune: a forced end
 #: that is found is the nearest one.

@@ -1,4 +1,4 @@
-"""The hooks that the search calls and the constants that it reads: stand-ins, which
+"""The hooks that the search calls and the constants that it reads: stubs, which
 `engine.compiler` replaces with a game's own.
 """
 

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-#: What a score means: the true value, or a bound of it.
+#: What a score means: the true value, or a lower or upper bound of it.
 Bound = Literal["exact", "lower", "upper"]
 Persona = Literal["average", "swindler", "random"]
 #: The ways of playing other than levels: see `engine.search.persona`.
@@ -17,9 +17,9 @@ MATE = 30_000
 class Limit(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """When a search stops: at the first limit reached, but never before depth 1 is complete.
 
-    None is no limit. `clock_ms` is the time that the side to move has left for `moves_to_go` moves
-    (None: for the rest of the match), and `increment_ms` is the time that it gains after each move:
-    see `engine.search.timeman`. Raises ValueError for a depth or nodes below 1.
+    None means no limit. `clock_ms` is the time that the side to move has left for `moves_to_go`
+    moves (None: for the rest of the match), and `increment_ms` is the time that it gains after each
+    move: see `engine.search.timeman`. Raises ValueError for a depth or nodes below 1.
     """
 
     depth: int | None = None

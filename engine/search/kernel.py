@@ -2,7 +2,7 @@
 null windows (principal variation search).
 
 The functions of this file and of PARTS are written once. `engine.compiler.native` compiles a copy
-of them for each game, with the game's functions and constants in place of the stand-ins in `hooks`.
+of them for each game, with the game's functions and constants in place of the stubs in `hooks`.
 They use 64-bit memory only (see `layout`), through inlined accessors (see `stack` and `tt`):
 
 - W, the work memory of one thread (`work_words`): counters, limits, principal variation, killer
@@ -231,8 +231,9 @@ def root(s: State, depth: int, margin: int, W: Any, T: Any, C: Any, D: Any) -> i
         floor = best - margin
         if W[LINES] > 1:
             floor = min(floor, best_scores[W[LINES] - 1])
-        # 1. While there is no floor, a move is searched with the open window. Later moves must
-        # first beat the floor in a null window; late quiet ones do so at a reduced depth.
+        # 1. A score above the floor must be exact. While there is no floor, a move is searched with
+        # the open window. Later moves must first beat the floor in a null window; late quiet ones
+        # do so at a reduced depth.
         v = floor + 1
         if floor > -INF:
             reduced: Any = np.int64(0)

@@ -13,7 +13,7 @@ MATE_BOUND = MATE - 1_000
 EXACT, LOWER, UPPER = 0, 1, 2
 #: The longest path, in plies.
 MAX_PLY = 128
-#: The move of a null move, and of an empty slot for a move.
+#: The word for a null move, and for an empty slot for a move.
 NO_MOVE = -1
 #: The node limit of a search without one.
 NO_LIMIT = 1 << 62
@@ -59,7 +59,8 @@ KILLERS = PV + (MAX_PLY + 1) * MAX_PLY
 HISTORY = KILLERS + 2 * MAX_PLY
 #: History scores of each side; moves are taken modulo this number, a power of two.
 HISTORY_MOVES = 4096
-#: The most repetition keys of the match's last positions. W[PAST] of them stand before PATH.
+#: The maximum number of repetition keys of the match's last positions. The W[PAST] words before
+#: PATH hold them.
 MAX_PAST = 512
 #: The repetition key of the root; those of its children follow by ply.
 PATH = HISTORY + 2 * HISTORY_MOVES + MAX_PAST

@@ -32,7 +32,7 @@ from engine.search.job import Limit, RootMove
 
 #: The thinking time of a level, in milliseconds: the top level uses it, the others rarely reach it.
 TIME_MS = 1000
-#: A level's slip is a number of moves in this many.
+#: A slip counts the careless moves among this many.
 SLIPS_OF = 1000
 #: A margin wider than any difference of two scores.
 ANY_MARGIN = 1 << 17
@@ -62,7 +62,7 @@ class Level:
 
 #: Nodes, margin and slip of the levels below the top, for games without their own LEVEL_TABLE. A
 #: game with fewer levels uses a selection that includes the first.
-LADDER = (
+DEFAULT_LEVEL_TABLE = (
     (1, 60, 150),
     (50, 40, 200),
     (200, 30, 150),
@@ -83,12 +83,14 @@ def level_of(game: Game, level: int) -> Level:
         time_ms = game.rules.TOP_LEVEL_TIME_MS
         return TOP if time_ms <= TIME_MS else Level(Limit(time_ms=time_ms))
     if game.rules.LEVEL_TABLE:
-        return level_from(*game.rules.LEVEL_TABLE[level - 1])
-    return level_from(*LADDER[(level - 1) * len(LADDER) // (levels - 1)])
+        return level_from_row(*game.rules.LEVEL_TABLE[level - 1])
+    return level_from_row(
+        *DEFAULT_LEVEL_TABLE[(level - 1) * len(DEFAULT_LEVEL_TABLE) // (levels - 1)]
+    )
 
 
-def level_from(nodes: int, margin: int, slip: int) -> Level:
-    """The level with these three numbers, in the order of LADDER and of a game's LEVEL_TABLE."""
+def level_from_row(nodes: int, margin: int, slip: int) -> Level:
+    """The level with these three numbers, which are a row of a level table."""
     return Level(
         Limit(nodes=nodes, time_ms=TIME_MS), margin, slip, repeatable=True, plain=nodes == 1
     )

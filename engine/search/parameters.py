@@ -43,13 +43,13 @@ REDUCTIONS = np.array(
     np.int64,
 )
 
-#: The bound of a history score, either way; at the bound it counts for two plies of reduction.
+#: The maximum absolute history score. It changes the reduction of a late move by two plies.
 MAX_HISTORY = 1 << 14
 #: The greatest history bonus of one cut-off.
 MAX_HISTORY_BONUS = 1600
 #: The plies that a COMPLETE entry of the table counts when an entry is to be replaced.
 COMPLETE_PLIES = 4
-#: The quiescence nodes of the first depth, which nothing can stop; after them the static evaluation
-#: is returned. No built-in game comes near this number; a game whose `tactical` never ends would
+#: In the first depth, which no limit stops, quiescence returns the static evaluation after this
+#: many nodes. No built-in game comes near this number; a game whose `tactical` never ends would
 #: otherwise never answer.
 QUIET_NODES = 20_000

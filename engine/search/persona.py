@@ -93,12 +93,12 @@ class Expectimax:
             NO_LIMIT if nodes is None else words[expectimax.NODES] + nodes
         )
         state = tuple(int(word) for word in position.state)
-        found = self._native.function("expectimax")(
+        units = self._native.function("expectimax")(
             state, depth, ply, self._memory, control.memory, self._native.data
         )
         if control.cancelled:
             raise Cancelled
-        return None if words[expectimax.STOP] else Fraction(int(found), expectimax.UNIT)
+        return None if words[expectimax.STOP] else Fraction(int(units), expectimax.UNIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +158,10 @@ class Personas:
         if not position.moves():
             raise SearchFailed("the match is over: there is no move to choose")
         latest: list[Info] = []
-        is_short = not plays_in_full(self._searcher.game, job) and not self._is_compiled
+        is_shortened = not plays_in_full(self._searcher.game, job) and not self._is_compiled
 
         def report_info(info: Info) -> None:
-            latest[:] = [replace(info, warming=is_short)]
+            latest[:] = [replace(info, warming=is_shortened)]
             on_info(latest[0])
 
         control.clear_published()

@@ -1,5 +1,5 @@
-"""Reference functions for checks and measurements: perft, plain minimax, and the game's rules, so
-that Python can call each one compiled.
+"""Compiled functions that checks and measurements call from Python: perft, plain minimax, and each
+of the game's rules.
 """
 
 from typing import Any

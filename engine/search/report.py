@@ -35,7 +35,7 @@ class Report:
     lines: tuple[tuple[int, ...], ...] = ()
 
 
-def level_for(job: Job, game: Game) -> Level:
+def level_of_job(job: Job, game: Game) -> Level:
     """The level of a job, or its own limit as a level.
 
     A persona has the time of a level and is repeatable. Raises SearchFailed if the game lacks the
@@ -64,7 +64,7 @@ def resolve(job: Job, game: Game) -> Position:
     except (GameError, GameFault) as error:
         raise SearchFailed(f"the job cannot be searched: {error}") from error
     if job.digest and position.digest() != job.digest:
-        raise SearchFailed("the moves of the job lead to another position than it says")
+        raise SearchFailed("the moves of the job lead to a position with another digest")
     return position
 
 
@@ -73,7 +73,7 @@ def best_so_far(job: Job, game: Game, info: Info) -> Result:
     if job.level is None:
         return Result(info.pv[0], info)
     position = resolve(job, game).digest()
-    level = level_for(job, game).at(job.seed, position)
+    level = level_of_job(job, game).at(job.seed, position)
     return Result(
         choose(info.moves, level.margin, job.seed, position).move if level.margin else info.pv[0],
         info,

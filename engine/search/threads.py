@@ -23,7 +23,7 @@ from engine.search.work import Work
 def helper_threads(
     native: BoundTemplate, works: Sequence[Work], position: Position, table: Memory, data: Memory
 ) -> Iterator[None]:
-    """Runs a helper thread for each of `works` until the block ends; their position is set."""
+    """Runs a helper thread for each of `works` until the block ends; each has its position."""
     if not works:
         yield
         return

@@ -26,8 +26,8 @@ EASY_FACTOR = 0.75
 CHANGED_FACTOR = 1.6
 #: The factor of the soft bound when the score fell.
 FALLING_FACTOR = 1.4
-#: A score fell when it is at least this much below that of the depth before, in the evaluation's
-#: units.
+#: A score has fallen when it is at least this much below that of the depth before, in the
+#: evaluation's units.
 SCORE_FALL = 30
 
 
@@ -84,9 +84,9 @@ class Pace:
 
     def is_enough(self, milliseconds: float, move: int, score: int) -> bool:
         """True if no further depth should start after one with this best move and score."""
-        changed = self._move is not None and move != self._move
-        fallen = self._move is not None and score <= self._score - SCORE_FALL
-        self._unchanged_depths = 0 if changed else self._unchanged_depths + 1
+        has_changed = self._move is not None and move != self._move
+        has_fallen = self._move is not None and score <= self._score - SCORE_FALL
+        self._unchanged_depths = 0 if has_changed else self._unchanged_depths + 1
         self._move, self._score = move, score
         if self._budget is None:
             return False
@@ -95,6 +95,6 @@ class Pace:
         if self._is_only_move:
             return True
         factor = EASY_FACTOR if self._unchanged_depths > EASY_DEPTHS else 1.0
-        factor = CHANGED_FACTOR if changed else factor
-        factor *= FALLING_FACTOR if fallen else 1.0
+        factor = CHANGED_FACTOR if has_changed else factor
+        factor *= FALLING_FACTOR if has_fallen else 1.0
         return milliseconds >= min(self._budget.soft_ms * factor, self._budget.hard_ms)

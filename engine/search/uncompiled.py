@@ -1,5 +1,5 @@
-"""Play before a game's machine code is compiled: its search runs uncompiled
-(`engine.compiler.interpreted`).
+"""Decides how jobs are answered before a game's machine code is compiled, when its search runs
+uncompiled (`engine.compiler.interpreted`).
 
 The low levels are played in full: they visit the same nodes and choose the same move. Any other
 level, and a persona that searches ahead, answers with the deepest depth that it completes in

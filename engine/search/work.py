@@ -27,7 +27,7 @@ class Settings:
     """The settings of a search: the `lines` best moves, and those less than `margin` below the best
     one, get exact scores.
 
-    `exact_depth` is the profile whose score is that of a plain minimax to the same depth.
+    With `exact_depth` the score is that of a plain minimax to the same depth.
     `features` are bits of `engine.search.features`. `contempt` is the cost of a draw for the side
     to move at the root.
     """
@@ -73,7 +73,7 @@ class Work:
         age: int,
         settings: Settings,
     ) -> None:
-        """Clears the previous search and sets up a new one, whose first depth cannot be stopped."""
+        """Clears the previous search and sets up a new one, whose first depth has no limit."""
         words = self.words
         past = position.past[-layout.MAX_PAST :]
         is_exact = settings.exact_depth
@@ -99,7 +99,7 @@ class Work:
         self.words[self._root_at :][: len(moves)] = moves
 
     def allow_stop(self, nodes: int | None) -> None:
-        """Lets the search stop from now on: at this many nodes, when expired or when cancelled."""
+        """Lets the search stop from now on, at this many nodes or when it is expired."""
         self.words[layout.NODE_LIMIT] = NO_LIMIT if nodes is None else nodes
         self.words[layout.MAY_STOP] = 1
         self.words[layout.POLL] = 0
@@ -140,14 +140,14 @@ class Work:
         """
         words, done = self.words, int(self.words[layout.ROOT_DONE])
         columns = [words[self._root_at + i * self._max_moves :][:done].tolist() for i in range(3)]
-        latest = {move: (move, found, bound) for move, found, bound in zip(*columns, strict=True)}
+        latest = {row[0]: row for row in zip(*columns, strict=True)}
         others = [
-            latest.get(move, (move, found, bound))
-            for move, found, bound in report.moves
+            latest.get(move, (move, known, bound))
+            for move, known, bound in report.moves
             if move != line[0]
         ]
         capped = sorted(
-            ((move, min(found, score), bound) for move, found, bound in others),
+            ((move, min(known, score), bound) for move, known, bound in others),
             key=lambda each: -each[1],
         )
         moves = ((line[0], score, layout.EXACT), *capped)

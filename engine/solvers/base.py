@@ -75,7 +75,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchResult:
     """The scores of many positions, their node counts, and the total time.
 
     A score is None if a limit was reached first.
@@ -121,7 +121,7 @@ class Solver(Protocol):
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Returns the scores of many positions, without moves.
 
         `limit.nodes` is the limit for each position.

@@ -15,7 +15,7 @@ from engine.game import Game, Position
 from engine.search.driver import NO_LIMIT, Cancelled, Control
 from engine.search.job import MATE, Limit
 from engine.solvers import connect_four_kernel as kernel
-from engine.solvers.base import Batch, Problem, ProblemError, Solution, SolvedMove, Timer
+from engine.solvers.base import BatchResult, Problem, ProblemError, Solution, SolvedMove, Timer
 from engine.solvers.connect_four_book import (
     COLUMN_BITS,
     Board,
@@ -57,7 +57,7 @@ HARD_DISCS = 9
 #: Time for an exact score, in milliseconds. One in fifty positions with HARD_DISCS discs takes
 #: longer, but none of those that follow the book. Finding only who wins takes a third of the time.
 HARD_MS = 700
-#: The factor by which HARD_MS falls with each further disc.
+#: HARD_MS is divided by this factor for each further disc.
 HARD_MS_FACTOR = 1.75
 
 
@@ -88,6 +88,7 @@ class ConnectFourSolver:
         self._native = compile_game(game, template)
         self.book = Book(self._native.data.array)
         self._memory: Memory | None = None
+        # The index bits of the whole table, and of the part that a batch or the book may have used.
         self._bits = TABLE_BITS
         self._used_bits = 0
 
@@ -166,8 +167,8 @@ class ConnectFourSolver:
     ) -> Entry:
         """Returns the exact score and a move that reaches it.
 
-        At a limit it returns `known` if that is a win, and raises LimitReached otherwise. For a
-        lost position the general search then finds the move that resists longest.
+        At a limit it returns `known` if that is a win, and raises LimitReached otherwise. The
+        driver then searches instead, in a lost position for the move that resists longest.
         """
         entry = self.book.find(board)
         if entry is not None and is_exact(entry):
@@ -208,7 +209,7 @@ class ConnectFourSolver:
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Solves all positions in one call of compiled code, each without the book.
 
         The table is empty at the start. `seconds` is processor time.
@@ -228,7 +229,7 @@ class ConnectFourSolver:
         scores_or_none = tuple(
             None if score == kernel.UNKNOWN else int(score) for score in scores[::2]
         )
-        return Batch(scores_or_none, tuple(scores[1::2].tolist()), seconds)
+        return BatchResult(scores_or_none, tuple(scores[1::2].tolist()), seconds)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """Parses a position, or the columns (1 to 7) played from the start; a score may follow."""

@@ -1,10 +1,10 @@
 """The opening book of connect four, for positions that a search takes more than a second to solve.
 
-The solver itself makes the book once. The book holds exact scores of the positions up to a number
-of discs that a player who always plays the book's move can reach, and of the positions behind these
-that take long. So such a player knows the exact score without a search. Of the other positions with
-few discs the book has only the result. A position and its mirror image share one entry, a word of
-key (49 bits), column (3 bits) and score + 32 (6 bits). The words are sorted.
+The solver itself makes the book once. The book covers the positions that a player who always plays
+the book's move can reach. It has the exact scores of all of them up to a number of discs, and of
+those with more discs that take long to solve. Of the other positions with few discs the book has
+only the result. A position and its mirror image share one entry, a word of key (49 bits), column
+(3 bits) and score + 32 (6 bits). The words are sorted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,10 +24,10 @@ COLUMN_BITS = 127
 SCORE_SHIFT = 32
 #: The number of cells.
 CELLS = 42
-#: Positions behind the book that take more nodes than this, a tenth of a second or longer, also
-#: become entries.
+#: Positions with more discs than the book's plies become entries if they take more nodes than this,
+#: which is a tenth of a second or longer.
 HARD_NODES = 2_000_000
-#: The mark of the other positions behind the book in the work file.
+#: The mark in the work file of a position that takes fewer nodes, and so is not an entry.
 EASY_MARK = " easy"
 #: The columns from the centre outwards.
 CENTRE_FIRST = (3, 2, 4, 1, 5, 0, 6)
@@ -59,10 +59,10 @@ def mirrored(word: int) -> int:
 
 
 def key_of(board: Board) -> tuple[int, bool]:
-    """The common key of a position and its mirror image, and whether the latter makes the key."""
+    """The common key of a position and its mirror image, and whether it is that of the image."""
     key = board[0] + board[1] + BOTTOM
-    other = mirrored(key)
-    return (other, True) if other < key else (key, False)
+    mirrored_key = mirrored(key)
+    return (mirrored_key, True) if mirrored_key < key else (key, False)
 
 
 def drop(board: Board, column: int) -> Board:
@@ -128,8 +128,8 @@ def make_book(solve: Solve, plies: int, work: Path, progress: Progress) -> dict[
     """Solves the positions of the book up to `plies` discs and returns the entries by key.
 
     The file `work` records finished positions. Positions with few discs come first, because their
-    moves lead to the positions with two more. Of the positions behind the book only those that take
-    more than HARD_NODES become entries, and then those behind them.
+    moves lead to the positions with two more. A position with more than `plies` discs becomes an
+    entry only if it takes more than HARD_NODES; its successors are then tried as well.
     """
     done = read_work(work)
     entries: dict[int, Entry] = {}
@@ -137,16 +137,16 @@ def make_book(solve: Solve, plies: int, work: Path, progress: Progress) -> dict[
     levels[0] = {(0, 0): -CELLS}
     with open(work, "a", encoding="ascii") as log:
         for count in range(CELLS + 1):
-            positions, is_behind = levels[count], count > plies
+            positions, is_beyond = levels[count], count > plies
             for number, (board, lower_bound) in enumerate(positions.items()):
                 progress(count, number, len(positions))
                 key, is_mirrored = key_of(board)
                 if key not in done:
-                    solved, nodes = solve(board, -CELLS if is_behind else lower_bound, is_behind)
+                    solved, nodes = solve(board, -CELLS if is_beyond else lower_bound, is_beyond)
                     keyed_entry = Entry(
                         solved.score, 6 - solved.column if is_mirrored else solved.column
                     )
-                    done[key] = None if is_behind and nodes <= HARD_NODES else keyed_entry
+                    done[key] = None if is_beyond and nodes <= HARD_NODES else keyed_entry
                     log.write(
                         f"{key:x} {keyed_entry.score} {keyed_entry.column}"
                         f"{'' if done[key] else EASY_MARK}\n"

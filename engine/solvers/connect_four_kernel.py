@@ -1,8 +1,7 @@
 """The exact search of connect four: alpha-beta with null windows on the score.
 
-The score of a position for the side to move is 22 minus the discs that the winner has played when
-the fourth in a row falls, negative when the other side wins, 0 for a draw: 1 is a win with the very
-last disc.
+The score of a position for the side to move is 22 minus the discs that the winner has played at
+the end, negative when the other side wins, 0 for a draw: 1 is a win with the winner's last disc.
 
 Bitboards are as in the rules: `mine` has the discs of the side to move, `discs` all discs, `wins`
 the empty cells that complete a row of the side to move, `threats` those of the other side. A is the
@@ -125,7 +124,7 @@ def completions(p: np.uint64) -> np.uint64:
 
 
 def can_align(p: np.uint64) -> bool:
-    """True if `p` has four cells in a row."""
+    """True if `p`, the cells that a side has or may still get, contains four in a row."""
     m = p & (p >> U(7))
     r = m & (m >> U(14))
     m = p & (p >> U(6))

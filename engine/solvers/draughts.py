@@ -14,7 +14,7 @@ import numpy as np
 from engine.game import DRAWN, LOST, ONGOING, WON, Game, Position
 from engine.rules.data import load_data
 from engine.search.job import MATE, Limit
-from engine.solvers.base import Batch, Control, Problem, Solution, SolvedMove, Timer
+from engine.solvers.base import BatchResult, Control, Problem, Solution, SolvedMove, Timer
 from engine.solvers.draughts_files import (
     Progress,
     count_results,
@@ -154,7 +154,7 @@ class DraughtsSolver:
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Returns the scores of many positions, None for those that the tables do not cover."""
         start = time.perf_counter()
         scores = []
@@ -162,7 +162,7 @@ class DraughtsSolver:
             result = self._probe_tables(position.state)
             sign = {WON: 1, LOST: -1}.get(result & 3, 0)
             scores.append(None if result == ONGOING else sign * (result >> 2))
-        return Batch(tuple(scores), (1,) * len(scores), time.perf_counter() - start)
+        return BatchResult(tuple(scores), (1,) * len(scores), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """Parses a position text and its optional score: `B:WK32:BK1:H0 0`."""

@@ -44,6 +44,7 @@ def slice_pairs(pieces: int) -> list[tuple[int, int]]:
 
 
 def _code(men: int, kings: int, their_men: int, their_kings: int) -> int:
+    """The code of the slice with these counts and no man on the first row."""
     return 256 * men + 64 * kings + 16 * their_men + 4 * their_kings
 
 

@@ -15,7 +15,7 @@ from engine.search.driver import Control, Searcher, Table
 from engine.search.features import SOUND
 from engine.search.job import MATE, Limit
 from engine.search.report import BOUNDS, Report
-from engine.solvers.base import Batch, Problem, Solution, SolvedMove, Timer
+from engine.solvers.base import BatchResult, Problem, Solution, SolvedMove, Timer
 
 #: Bits of the index of the transposition table.
 TABLE_BITS = 22
@@ -86,7 +86,7 @@ class SearchSolver:
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Solves the positions in turn, each from an empty table."""
         start = time.perf_counter()
         scores: list[int | None] = []
@@ -98,7 +98,7 @@ class SearchSolver:
                 report = self._search(position, limit, control)
                 scores.append(_sign(report.score) if _is_final(report) else None)
                 nodes.append(report.nodes)
-        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - start)
+        return BatchResult(tuple(scores), tuple(nodes), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         return Problem(self.game.position(text, options))
@@ -109,7 +109,7 @@ class SearchSolver:
     def _search(
         self, position: Position, limit: Limit, control: Control, margin: int = 0
     ) -> Report:
-        assert self._table is not None, "cleared"
+        assert self._table is not None, "the caller has cleared it"
         return self._searcher.search(
             position,
             limit,

@@ -21,7 +21,15 @@ from engine.search.driver import Cancelled
 from engine.search.job import MATE, Bound, Limit
 from engine.solvers import othello_kernel as kernel
 from engine.solvers import othello_last as last
-from engine.solvers.base import Batch, Control, Problem, ProblemError, Solution, SolvedMove, Timer
+from engine.solvers.base import (
+    BatchResult,
+    Control,
+    Problem,
+    ProblemError,
+    Solution,
+    SolvedMove,
+    Timer,
+)
 from engine.solvers.othello_tables import aligned_words, new_memory, odd_quadrants
 
 #: Bits of the index of a table slot, which holds two entries of 32 bytes.
@@ -98,7 +106,7 @@ class EndgameSolver:
         control: Control,
         *,
         timer: Timer = nullcontext,
-    ) -> Batch:
+    ) -> BatchResult:
         """Solves the positions in turn, each from an empty table."""
         self.prepare()
         start = time.perf_counter()
@@ -114,7 +122,7 @@ class EndgameSolver:
                 result = self._search(position, -INFINITY, INFINITY, control)
                 scores.append(None if result is None else result.score)
                 nodes.append(int(self._words[last.NODES]))
-        return Batch(tuple(scores), tuple(nodes), time.perf_counter() - start)
+        return BatchResult(tuple(scores), tuple(nodes), time.perf_counter() - start)
 
     def problem(self, text: str, options: Mapping[str, str]) -> Problem:
         """A position, or a line of an OBF file: a position, then moves with scores."""
@@ -145,7 +153,7 @@ class EndgameSolver:
         words[last.GENERATION] = (int(words[last.GENERATION]) + 1) & 0xFF
 
     def _table_words(self) -> Any:
-        assert self._table is not None, "prepared"
+        assert self._table is not None, "prepare() has made it"
         return self._table.array
 
     def _find_result(

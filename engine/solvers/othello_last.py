@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.jit import lsb, popcount
-from engine.lanes import filled, joined, lanes, lanes_at, lanes_of, leading_zeros
+from engine.lanes import lanes, lanes_at, lanes_of, leading_zeros, nonzero_mask, reduce_or
 
 U = np.uint64
 ZERO, ONE = U(0), U(1)
@@ -22,7 +22,7 @@ INNER = U(0x7E7E7E7E7E7E7E7E)
 CORNERS = U(0x8100000000000081)
 ROW_1, COLUMN_A, COLUMN_H = U(0xFF), U(0x0101010101010101), U(0x8080808080808080)
 #: A multiplier that gathers the bits of column a in the highest byte.
-RISING = U(0x0102040810204080)
+GATHER_COLUMN = U(0x0102040810204080)
 #: The cells at the edge.
 BORDER = U(0xFF818181818181FF)
 BYTE, LOW_3 = U(0xFF), U(7)
@@ -107,7 +107,7 @@ def mobility(p: np.uint64, o: np.uint64) -> np.uint64:
     down = down | (pairs_down & (down >> twice))
     up = up | (pairs & (up << twice))
     down = down | (pairs_down & (down >> twice))
-    return joined((up << step) | (down >> step)) & ~(p | o)
+    return reduce_or((up << step) | (down >> step)) & ~(p | o)
 
 
 def flips(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
@@ -118,11 +118,11 @@ def flips(cell: int, p: np.uint64, o: np.uint64, M: Any) -> np.uint64:
     ray = lanes_at(M, RAYS + 8 * cell)
     end = ray & not_other
     end = end & (none - end) & own
-    flipped = (end + filled(end)) & ray
+    flipped = (end + nonzero_mask(end)) & ray
     ray = lanes_at(M, RAYS + 8 * cell + 4)
     end = (lanes(TOP_BIT) >> leading_zeros((ray & not_other) | lanes(ONE))) & (own & ray)
     flipped = flipped | ((none - (end + end)) & ray)
-    return joined(flipped)
+    return reduce_or(flipped)
 
 
 def final_score(p: np.uint64, empty: int) -> int:
@@ -142,8 +142,8 @@ def byte_at(index: np.uint64, M: Any) -> np.uint64:
 
 def column_stable(p: np.uint64, o: np.uint64, column: np.uint64, M: Any) -> np.uint64:
     """The stable discs of `p` in the edge column that is `column` bits from column a: 0 or 7."""
-    own = (((p >> column) & COLUMN_A) * RISING) >> U(56)
-    other = (((o >> column) & COLUMN_A) * RISING) >> U(56)
+    own = (((p >> column) & COLUMN_A) * GATHER_COLUMN) >> U(56)
+    other = (((o >> column) & COLUMN_A) * GATHER_COLUMN) >> U(56)
     stable_cells = byte_at((own << U(8)) | other, M)
     # Move bit i of the byte to the first cell of row i: a multiplication makes seven shifted
     # copies, each with one bit in place.

@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--depth",
         metavar="D",
-        help=f"plies to look ahead, or end (a game {GAME_DEPTH}, a tree end)",
+        help=f"plies to look ahead, or end ({GAME_DEPTH} for a game, end for a tree)",
     )
     parser.add_argument("--order", metavar="O", help=f"{', '.join(ORDERS)} (game)")
     parser.add_argument(
@@ -173,7 +173,7 @@ def _search(options: argparse.Namespace) -> Trace:
         evaluator=evaluator,
         form=options.form or defaults.form,
         seed=options.seed or 0,
-        scale=_scale(options, Plan(evaluator=evaluator).ends),
+        scale=_scale(options, Plan(evaluator=evaluator).utilities),
         max_nodes=_max_nodes(options.max_nodes),
         max_trace=MAX_TRACE_NODES,
     )
@@ -222,7 +222,7 @@ def _game_root(options: argparse.Namespace, plan: Plan) -> tuple[State, str]:
     position = (
         game.start(rules) if options.position is None else game.position(options.position, rules)
     )
-    return GameState.at_root(position, plan.ends), game.title
+    return GameState.at_root(position, plan.utilities), game.title
 
 
 def read_tree(options: argparse.Namespace) -> Tree:

@@ -36,13 +36,13 @@ def evaluator_of(text: str, scale: Scale, seed: int) -> Evaluator:
     name, _, weights = text.partition(":")
     if name == "material":
         return material(parse_weights(weights))
-    plain = {"estimate": estimate, "zero": zero, "random": random_between(scale, seed)}
-    if weights or name not in plain:
+    unweighted = {"estimate": estimate, "zero": zero, "random": random_between(scale, seed)}
+    if weights or name not in unweighted:
         raise UnknownName(
             f"there is no evaluator {text[:40]!r};"
             f" there are {', '.join(EVALUATORS)}, material:queen=9"
         )
-    return plain[name]
+    return unweighted[name]
 
 
 def scale_of(text: str) -> Scale:

@@ -39,7 +39,7 @@ class Plan:
     plain_limit: int = PLAIN_LIMIT
 
     @property
-    def ends(self) -> Scale:
+    def utilities(self) -> Scale:
         """The utilities of finished games: those of the plan, or the evaluator's default."""
         return self.scale or scale_of(self.evaluator)
 
@@ -62,7 +62,7 @@ def explain(
         raise NotPossible(f"a depth is 0 to {MAX_PLY}, not {plan.depth}")
     record = Record(min(plan.max_trace, MAX_TRACE_NODES))
     study = Study(
-        evaluate or evaluator_of(plan.evaluator, plan.ends, plan.seed),
+        evaluate or evaluator_of(plan.evaluator, plan.utilities, plan.seed),
         order_of(plan.order),
         cut_off,
         view="mover" if plan.algorithm == "negamax" else "root",
@@ -143,7 +143,7 @@ def counts_of(root: State, study: Study, depth: float, limit: int) -> Counts:
         leaves=study.leaves,
         plain_nodes=size.nodes if size else None,
         plain_leaves=size.leaves if size else None,
-        minimum_leaves=size.knuth_moore() if size else None,
+        minimum_leaves=size.minimum_leaves() if size else None,
         ordering=study.ordering,
     )
 
@@ -189,7 +189,7 @@ class Size:
             )
         return True
 
-    def knuth_moore(self) -> int | None:
+    def minimum_leaves(self) -> int | None:
         """Returns the fewest leaves that alpha-beta needs: b^ceil(d/2) + b^floor(d/2) - 1.
 
         Returns None if the tree is not uniform or its sides do not alternate. Source: Knuth and

@@ -30,7 +30,7 @@ def minimax(study: Study, state: State, depth: float, move: int | None = None) -
         if is_better(state.kind, value, values):
             visit.prefer()
         values.append(value)
-    return visit.leave(summary(state.kind, values))
+    return visit.leave(combine(state.kind, values))
 
 
 def negamax(study: Study, state: State, depth: float, move: int | None = None) -> Number:
@@ -50,7 +50,7 @@ def negamax(study: Study, state: State, depth: float, move: int | None = None) -
         if state.kind != "mean" and is_better("max", value, values):
             visit.prefer()
         values.append(value)
-    return visit.leave(summary("mean" if state.kind == "mean" else "max", values))
+    return visit.leave(combine("mean" if state.kind == "mean" else "max", values))
 
 
 def alphabeta(
@@ -87,7 +87,7 @@ def alphabeta(
         if alpha >= beta and state.kind != "mean":
             visit.cut(moves[count:], depth)
             break
-    return visit.leave(summary(state.kind, values))
+    return visit.leave(combine(state.kind, values))
 
 
 def average(
@@ -109,7 +109,7 @@ def average(
         if is_better(kind, value, values):
             visit.prefer()
         values.append(value)
-    return visit.leave(summary(kind, values))
+    return visit.leave(combine(kind, values))
 
 
 def maxn(
@@ -154,8 +154,8 @@ def is_better(kind: str, value: Number, values: Sequence[Number]) -> bool:
     return kind == "min" and (not values or value < min(values))
 
 
-def summary(kind: str, values: Sequence[Number]) -> Number:
-    """Returns the value of a node from the values of its children."""
+def combine(kind: str, values: Sequence[Number]) -> Number:
+    """Returns a node's value from its children's: the greatest, the least or the mean."""
     if kind == "max":
         return max(values)
     return min(values) if kind == "min" else mean(values)

@@ -115,10 +115,10 @@ def search(
     def value_after(move: int) -> Number:
         after = state.play(move)
         is_opposite = {state.kind, after.kind} == {"max", "min"}
-        below = (
+        child_best = (
             best.opposite() if is_opposite and best.kind != "mean" else best.empty_for(after.kind)
         )
-        return search(study, after, depth - 1, below, move)
+        return search(study, after, depth - 1, child_best, move)
 
     moves = study.moves(state, depth)
     for count, value in enumerate(map(value_after, moves), 1):

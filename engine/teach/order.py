@@ -23,15 +23,15 @@ def order_of(text: str) -> Order:
     name, _, names = text.partition(":")
     if given_names(text):
         return given(given_names(text))
-    plain: dict[str, Order] = {
+    orders: dict[str, Order] = {
         "game": as_given,
         "reversed": backwards,
         "best": best_first,
         "worst": worst_first,
     }
-    if names or name not in plain:
+    if names or name not in orders:
         raise UnknownName(f"there is no order {text[:40]!r}; there are {', '.join(ORDERS)}")
-    return plain[name]
+    return orders[name]
 
 
 def given_names(text: str) -> tuple[str, ...]:

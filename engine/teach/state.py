@@ -80,7 +80,7 @@ class GameState:
     """A position of a registered game; MAX is the seat that was to move at the root."""
 
     position: Position
-    us: int
+    max_seat: int
     scale: Scale
     ply: int = 0
     players: int = 1
@@ -92,7 +92,7 @@ class GameState:
 
     @property
     def kind(self) -> str:
-        return "max" if self.position.turn == self.us else "min"
+        return "max" if self.position.turn == self.max_seat else "min"
 
     def utility(self) -> Value | None:
         outcome = self.position.outcome()
@@ -100,7 +100,7 @@ class GameState:
             return None
         if outcome.winner is None:
             return self.scale.draw
-        if outcome.winner == self.us:
+        if outcome.winner == self.max_seat:
             return self.scale.win - self.scale.by_distance * self.ply
         return self.scale.lose + self.scale.by_distance * self.ply
 
@@ -108,7 +108,7 @@ class GameState:
         game = self.position.game
         with np.errstate(over="ignore"):
             value = int(game.rules.evaluate(self.position.state, _data(game)))
-        return value if self.position.turn == self.us else -value
+        return value if self.position.turn == self.max_seat else -value
 
     def pieces(self) -> tuple[Mapping[str, int], Mapping[str, int]] | None:
         kinds = self.position.game.board(self.position.options).kinds
@@ -117,7 +117,7 @@ class GameState:
         for piece, count in [*((piece, 1) for piece in view.pieces.values()), *view.hands.items()]:
             kind = kinds[piece]
             if kind.side is not None:
-                side = counts[kind.side != self.us]
+                side = counts[kind.side != self.max_seat]
                 side[kind.name] = side.get(kind.name, 0) + count
         return counts if any(kind.side is not None for kind in kinds.values()) else None
 
@@ -128,7 +128,7 @@ class GameState:
         return self.position.format_move(move)
 
     def play(self, move: int) -> "GameState":
-        return GameState(self.position.play(move), self.us, self.scale, self.ply + 1)
+        return GameState(self.position.play(move), self.max_seat, self.scale, self.ply + 1)
 
     def text(self) -> str:
         return self.position.text()

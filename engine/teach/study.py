@@ -32,7 +32,7 @@ MAX_PLY = 64
 MAX_NODES = 1_000_000
 V = TypeVar("V", bound=Value | None)
 
-#: A cut-off rule: whether the search stops at a state, with that many plies left.
+#: A cut-off rule: whether the search stops at a state with the given number of plies left.
 CutOff = Callable[[State, float], bool]
 #: A move order: the legal moves of a state in the order in which they are searched.
 Order = Callable[["Study", State, Sequence[int], float], Sequence[int]]
@@ -154,11 +154,11 @@ class Visit:
         state: State,
         move: int | None,
         kind: str,
-        above: "Visit | None",
+        parent: "Visit | None",
         alpha: float,
         beta: float,
     ) -> None:
-        self.study, self.state, self.move, self.kind, self.above = study, state, move, kind, above
+        self.study, self.state, self.move, self.kind, self.parent = study, state, move, kind, parent
         self.alpha, self.beta = alpha, beta
         self.low, self.high = -INF, INF
         self.line: tuple[int, ...] = ()
@@ -168,11 +168,11 @@ class Visit:
         self.row = -1
         record = study.record
         if record is not None:
-            name = above.state.name(move) if above is not None and move is not None else ""
-            parent = -1 if above is None else above.row
+            name = parent.state.name(move) if parent is not None and move is not None else ""
+            parent_row = -1 if parent is None else parent.row
             window = (_finite(alpha), _finite(beta))
             self.row = record.add(
-                [parent, name, kind, state.ply, *window, None, "none", "all", self._sign]
+                [parent_row, name, kind, state.ply, *window, None, "none", "all", self._sign]
             )
             record.step("enter", self.row, alpha, beta)
 
@@ -230,10 +230,10 @@ class Visit:
     def leave(self, value: V) -> V:
         """Leaves the node with its value (fail-soft: the best one found) and returns the value."""
         self.study.close(self)
-        if self.above is None:
+        if self.parent is None:
             self.study.line = self.line
         else:
-            self.above.child = self
+            self.parent.child = self
         if self.study.record is not None:
             self._note("value", value)
             self._note("bound", self._bound(value))
@@ -287,8 +287,8 @@ def mean(values: Sequence[float]) -> float:
     """Returns the arithmetic mean, correctly rounded; an int if the mean is whole."""
     if any(math.isinf(value) for value in values):
         return sum(values)
-    found = math.fsum(values) / len(values)
-    return int(found) if found.is_integer() else found
+    result = math.fsum(values) / len(values)
+    return int(result) if result.is_integer() else result
 
 
 def _finite(limit: float) -> Number | None:

@@ -34,7 +34,7 @@ def number_text(number: Number) -> str:
 
 
 def value_text(value: OneValue) -> str:
-    """Returns a value as text: a number, a tuple with one number a player as <1, 2, 3>, or none."""
+    """Returns a value as text: a number, the numbers of several players as <1, 2, 3>, or none."""
     if value is None:
         return "none"
     if isinstance(value, tuple):
@@ -128,8 +128,8 @@ def _result(trace: Trace) -> Iterator[str]:
         yield f"choice: {trace.line[0]}"
     else:
         yield f"value: {value_text(trace.value)}"
-        nothing = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was searched"
-        yield _wrapped(f"best line: {' '.join(trace.line) or nothing}")
+        no_line = "none, chance decides" if trace.counts.nodes > 1 else "none, no move was searched"
+        yield _wrapped(f"best line: {' '.join(trace.line) or no_line}")
     yield f"searched: {_count_text(trace.counts.nodes, trace.counts.leaves)}"
     if trace.algorithm != "random":
         yield from _count_lines(trace.counts)

@@ -35,7 +35,8 @@ MAX_PLAYERS = 8
 
 #: Who chooses at a node: MAX, MIN, chance (mean), one of several players, or nobody (leaf).
 Kind = Annotated[str, Meta(pattern="^(max|min|mean|leaf|p[1-8])$")]
-#: The true value equals the value, is at least it (lower) or at most it (upper); none: no value.
+#: What the value says about the true value: equal to it (exact), a lower bound, an upper bound, or
+#: nothing, because there is no value (none).
 Bound = Literal["exact", "lower", "upper", "none"]
 #: Why a node ended: all children searched (all), empty window (cut), game over (leaf), cut-off rule
 #: (depth), or a move chosen at random (chosen).

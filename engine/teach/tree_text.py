@@ -83,8 +83,8 @@ class _Parser:
         offset = self.tokens[self.index][1] if self.index < len(self.tokens) else len(self.text)
         line = self.text.count("\n", 0, offset) + 1
         column = offset - self.text.rfind("\n", 0, offset)
-        found = repr(self.peek()[:24]) if self.peek() else "the end"
-        raise TreeError(f"line {line}, column {column}: {expected} was expected, not {found}")
+        token = repr(self.peek()[:24]) if self.peek() else "the end"
+        raise TreeError(f"line {line}, column {column}: {expected} was expected, not {token}")
 
     def node(self, move: str, level: int) -> Node:
         if level > MAX_LEVELS:
@@ -148,16 +148,16 @@ class _Parser:
         return ours, theirs
 
     def names(self, end: str) -> Pieces:
-        found: Pieces = {}
+        counts: Pieces = {}
         while self.peek() != end:
             name = self.peek()
             if not is_name(name):
                 self.fail(f"the name of a piece or {end!r}")
             self.index += 1
-            found[name] = found.get(name, 0) + (self.count() if self.take_if_next("*") else 1)
-            if found[name] > 100:
+            counts[name] = counts.get(name, 0) + (self.count() if self.take_if_next("*") else 1)
+            if counts[name] > 100:
                 self.fail("at most 100 pieces of a name")
-        return found
+        return counts
 
     def count(self) -> int:
         word = self.peek()

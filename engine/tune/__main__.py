@@ -80,8 +80,15 @@ def parser() -> argparse.ArgumentParser:
     play.add_argument(
         "--decided", type=int, default=0, help="the score that counts as a win (0: play to the end)"
     )
-    play.add_argument("--seed", type=int, default=1)
-    play.add_argument("--option", type=option, action="append", default=[], metavar="NAME=VALUE")
+    play.add_argument("--seed", type=int, default=1, help="seed of the matches and of the fit (1)")
+    play.add_argument(
+        "--option",
+        type=option,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the game",
+    )
     play.add_argument("--play-only", action="store_true", help="do not fit")
     judging = command.add_argument_group("scores of another player, for --score-weight")
     judging.add_argument(
@@ -123,10 +130,20 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="the evaluation that scores 73 %% (default: fitted)",
     )
-    for name, value in (("batch", 4096), ("rounds", 100), ("patience", 2), ("falls", 4)):
-        fitting.add_argument(f"--{name}", type=int, default=value, help=f"({value})")
-    for name, rate in (("rate", 0.02), ("prior", 4.0), ("validation", 0.1), ("score-weight", 0.0)):
-        fitting.add_argument(f"--{name}", type=float, default=rate, help=f"({rate})")
+    for name, value, meaning in (
+        ("batch", 4096, "positions per step"),
+        ("rounds", 100, "most passes over all positions"),
+        ("patience", 2, "rounds without progress before the learning rate falls"),
+        ("falls", 4, "how many times the learning rate falls before the fit ends"),
+    ):
+        fitting.add_argument(f"--{name}", type=int, default=value, help=f"{meaning} ({value})")
+    for name, rate, meaning in (
+        ("rate", 0.02, "learning rate, as a fraction of the scale"),
+        ("prior", 4.0, "pull towards the old numbers, as strong as this number of positions"),
+        ("validation", 0.1, "share of the matches kept for validation"),
+        ("score-weight", 0.0, "weight of the search's scores against the results, 0 to 1"),
+    ):
+        fitting.add_argument(f"--{name}", type=float, default=rate, help=f"{meaning} ({rate})")
     command.add_argument(
         "--out", type=Path, default=None, help="write the numbers here, not into the game's file"
     )
@@ -156,7 +173,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     files = require_numbers(game)
     if args.out is not None and len(files) > 1:
         raise TuneError(f"--out names one file, but {game.id} has {len(files)} files of numbers")
-    tuned = tuned_indexes(files, args.only, args.freeze)
+    indexes = tuned_indexes(files, args.only, args.freeze)
     settings = _settings(args)
     progress = Progress()
     options = game.check_options(dict(args.option))
@@ -173,7 +190,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     result = tune(
         game,
         samples,
-        tuned,
+        indexes,
         settings,
         args.scale,
         lambda number, learning, validation: progress.show(

@@ -41,7 +41,7 @@ class Settings:
     patience: int = 2
     #: How many times the rate falls before the fit ends.
     falls: int = 4
-    #: How strongly each number is pulled to its old value, in positions that support that value.
+    #: The pull of each number towards its old value, as strong as this number of positions.
     prior: float = 4.0
     #: The share of matches kept for validation.
     validation: float = 0.1
@@ -53,7 +53,8 @@ class Settings:
 class Fitted:
     """The result of a fit: the unrounded numbers and the losses.
 
-    The pairs are figures of the learning and of the validation positions.
+    In each pair the first figure is of the learning positions, the second of the validation
+    positions.
     """
 
     numbers: Any
@@ -198,6 +199,7 @@ def fit(
     fixed = np.asarray(model.values, float) / scale - row_sums(model, start)
     learning = make_batches(model, rng.permutation(learning_rows), fixed, targets, settings.batch)
     validation = make_batches(model, validation_rows, fixed, targets, settings.batch)
+    # 0.25 is the curvature of a position's loss where both sides have equal chances.
     pull = 0.25 * settings.prior / len(learning_rows)
     weights, best, adam = start.copy(), start.copy(), Adam(len(start))
     before = mean_loss(learning, start), mean_loss(validation, start)

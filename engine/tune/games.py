@@ -69,14 +69,14 @@ def read_plan(path: Path) -> Plan | None:
         return None
     try:
         if not line.endswith(b"\n"):
-            raise msgspec.DecodeError("its first line has no end")
+            raise msgspec.DecodeError("its first line is incomplete")
         return msgspec.json.decode(line, type=Plan)
     except msgspec.DecodeError as error:
         raise TuneError(f"{path} is not a work file of the tuner: {error}") from error
 
 
 def read_matches(path: Path) -> Iterator[Played]:
-    """The matches of a work file in order, without a last line that was cut off."""
+    """The matches of a work file in order, without an incomplete last line."""
     with path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file):
@@ -87,7 +87,10 @@ def read_matches(path: Path) -> Iterator[Played]:
             except msgspec.DecodeError as error:
                 raise TuneError(f"{path}, line {number + 2}: {error}") from error
             if played.number != number or len(played.kept) != len(played.scores):
-                raise TuneError(f"{path}, line {number + 2}: match {number} is expected, complete")
+                raise TuneError(
+                    f"{path}, line {number + 2}: match {number} is expected here,"
+                    " with a score for each kept position"
+                )
             yield played
 
 
@@ -96,16 +99,16 @@ class WorkFile:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         """Creates or resumes the file; TuneError if its matches were made with another plan."""
-        found = read_plan(path)
+        old_plan = read_plan(path)
         self.count = 0
-        if found is not None:
-            _expect_same(path, found, plan)
+        if old_plan is not None:
+            _expect_same(path, old_plan, plan)
             self.count = sum(1 for _ in read_matches(path))
         try:
-            self._file = path.open("r+b" if found is not None else "wb")
+            self._file = path.open("r+b" if old_plan is not None else "wb")
         except OSError as error:
             raise TuneError(f"{path} cannot be written: {error.strerror}") from error
-        if found is None:
+        if old_plan is None:
             self._write(msgspec.json.encode(plan))
         else:
             for _ in range(self.count + 1):
@@ -129,8 +132,8 @@ class WorkFile:
         self._file.close()
 
 
-def _expect_same(path: Path, found: Plan, plan: Plan) -> None:
-    old, new = structs.asdict(found), structs.asdict(plan)
+def _expect_same(path: Path, old_plan: Plan, plan: Plan) -> None:
+    old, new = structs.asdict(old_plan), structs.asdict(plan)
     differences = [
         f"{name} {_value_text(old[name])} and not {_value_text(new[name])}"
         for name in old

@@ -1,8 +1,8 @@
 """Scores the positions of a work file with another player.
 
-Its scores replace those of the search that played the matches. Results are coarse: about seventy
-positions share the result of one match. The score of a stronger player is a
-target for each position alone.
+Its scores replace those of the search that played the matches. Results are coarse, because about
+seventy positions share the result of one match. The score of a stronger player is a target for each
+position alone.
 """
 
 from collections.abc import Callable

@@ -51,10 +51,10 @@ class Evaluation:
     def linear_model(
         self,
         states: list[tuple[int, ...]],
-        tuned: Any,
+        indexes: Any,
         on_state: Callable[[int], None] = lambda i: None,
     ) -> LinearModel:
-        """The linear model of the states over the numbers with the indexes `tuned`.
+        """The linear model of the states over the numbers with these `indexes`.
 
         It holds near the current numbers. The method calls `on_state` with the index of each state
         that is done.
@@ -63,7 +63,7 @@ class Evaluation:
         data, log = Memory(self.numbers.copy()), Memory(new_log(len(self.numbers)))
         out = Memory(np.zeros(OUTPUT_WORDS * len(self.numbers), np.int64))
         column_of = np.full(len(self.numbers), -1, np.int32)
-        column_of[tuned] = np.arange(len(tuned), dtype=np.int32)
+        column_of[indexes] = np.arange(len(indexes), dtype=np.int32)
         starts, columns, coefficients = [0], [], []
         nonlinear = total = 0
         for i, state in enumerate(states):

@@ -5,8 +5,8 @@ million numbers and exact results, so it has a tuner of its own.
 
 A match begins with random moves, continues by a shallow search, and is solved when few cells are
 empty; that score is the target of all earlier positions. From then on half of the moves are random,
-and each position is solved. The command appends matches to the work file until it has all of them,
-and resumes it in a later run. A match depends on its number and on the file's first line, which
+and each position is solved. The command appends matches to the work file until it has the requested
+number; a later run resumes it. A match depends on its number and on the file's first line, which
 names the seed, the depth and the rules. The fit holds some matches out and prints its error on
 them.
 """
@@ -88,7 +88,10 @@ class Player:
         return int(self._pick(p, o, depth, rng.getrandbits(63), self._memory, self._native.data))
 
     def match(self, number: int, seed: int) -> list[tuple[int, int, int, int]]:
-        """The records of one match; see `RECORD_WORDS` in engine.tune.othello_template."""
+        """The records of one match (`RECORD_WORDS` says what they hold).
+
+        There are none if the match ends before it is solved.
+        """
         rng = random.Random(f"{seed}:{number}")
         state = othello.init({})
         random_plies = rng.randrange(*RANDOM_PLIES)
@@ -110,6 +113,7 @@ class Player:
     def _end(
         self, state: State, number: int, rng: random.Random
     ) -> Iterator[tuple[int, int, int, int]]:
+        """Continues with half of the moves random, and yields a record of each position."""
         while _empty(state) > MIN_EMPTY:
             move = self.move(state, rng.randrange(2), rng)
             if move < 0:

@@ -49,17 +49,17 @@ def read_origin(path: Path) -> Origin | None:
         return None
     try:
         if len(head) < HEAD_BYTES or not head.endswith(b"\n"):
-            raise ValueError("its first line is not as long as it has to be")
+            raise ValueError(f"its first line does not have {HEAD_BYTES} bytes")
         return msgspec.json.decode(head, type=Origin)
     except ValueError as error:
         raise TuneError(
             f"{path} does not say how its matches were made, so it is not a work file of this tuner"
-            f" (or one of an old version, which said nothing): it is left as it is ({error})"
+            f" (or one of an old version without that line): it is left as it is ({error})"
         ) from error
 
 
 def read_records(path: Path) -> Any:
-    """The records of a work file, without a last one that was cut off.
+    """The records of a work file, without an incomplete last one.
 
     Raises TuneError if the file does not exist or is empty.
     """
@@ -73,14 +73,14 @@ class PositionFile:
 
     def __init__(self, path: Path, origin: Origin) -> None:
         """Creates or resumes the file; TuneError if it is not a work file or has another origin."""
-        found = read_origin(path)
-        if found is not None:
-            _expect_same(path, found, origin)
+        old_origin = read_origin(path)
+        if old_origin is not None:
+            _expect_same(path, old_origin, origin)
         try:
-            self._file = path.open("wb" if found is None else "r+b")
+            self._file = path.open("wb" if old_origin is None else "r+b")
         except OSError as error:
             raise TuneError(f"{path} cannot be written: {error.strerror}") from error
-        if found is None:
+        if old_origin is None:
             self._file.write(msgspec.json.encode(origin).ljust(HEAD_BYTES - 1) + b"\n")
             self.next_match = 0
         else:
@@ -127,8 +127,8 @@ def _records(content: bytes) -> Any:
     return np.frombuffer(content[:whole], "<u8").reshape(-1, RECORD_WORDS)
 
 
-def _expect_same(path: Path, found: Origin, wanted: Origin) -> None:
-    old, new = msgspec.to_builtins(found), msgspec.to_builtins(wanted)
+def _expect_same(path: Path, old_origin: Origin, origin: Origin) -> None:
+    old, new = msgspec.to_builtins(old_origin), msgspec.to_builtins(origin)
     differences = [
         f"{name} {old[name]} and not {new[name]}" for name in old if old[name] != new[name]
     ]

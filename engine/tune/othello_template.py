@@ -46,7 +46,7 @@ PHASE_WORDS = WEIGHTS + EXTRA_COUNT
 PLACES = 38
 #: Words of the scratch memory: start and index of each place, then the extra terms.
 SCRATCH_WORDS = 2 * PLACES + EXTRA_COUNT
-#: The learning rate that stands for 1.
+#: A learning rate of 1, in fixed point.
 RATE_UNIT = 1024
 #: Divisor of the learning rate of the extra terms; that of the pattern weights is PLACES. Every
 #: position sums all extra terms, but most pattern weights occur rarely.

@@ -33,7 +33,7 @@ class Samples:
     results: Any
     #: A search's score for the side to move; NaN if it is unknown.
     scores: Any
-    #: The number of the match; positions of one match have the same number.
+    #: The number of each position's match; a position from a file counts as a match of its own.
     matches: Any
 
     def __len__(self) -> int:
@@ -45,10 +45,10 @@ def read_samples(
 ) -> Samples:
     """All positions of the files; TuneError if there are none or one is not of this game."""
     states, results, scores, matches = [], [], [], []
-    lines: list[list[Sample]] = [line for path in work for line in _from_matches(game, path)]
-    lines += [[sample] for path in positions for sample in _from_positions(game, path, options)]
-    for number, line in enumerate(lines):
-        for position, result, score in line:
+    groups: list[list[Sample]] = [group for path in work for group in _from_matches(game, path)]
+    groups += [[sample] for path in positions for sample in _from_positions(game, path, options)]
+    for number, group in enumerate(groups):
+        for position, result, score in group:
             states.append(tuple(int(word) for word in position.state))
             results.append(result if position.turn == 0 else 1 - result)
             scores.append(score)
@@ -64,6 +64,7 @@ Sample = tuple[Position, float, float]
 
 
 def _from_matches(game: Game, path: Path) -> Iterator[list[Sample]]:
+    """The kept positions of each match of a work file."""
     plan = read_plan(path)
     if plan is None:
         return

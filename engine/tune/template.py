@@ -11,7 +11,7 @@ STEP = 4096
 MAX_CHANGE = 2048
 #: The smallest step by which a number is varied.
 MIN_STEP = 8
-#: The fixed-point coefficient that stands for 1.
+#: A coefficient of 1, in fixed point.
 UNIT = 1 << 20
 #: Words of output for each number: its index in DATA, and its coefficients for a step up and down.
 OUTPUT_WORDS = 3

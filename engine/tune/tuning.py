@@ -92,19 +92,19 @@ def tuned_indexes(files: Sequence[NumberFile], only: Sequence[str], frozen: Sequ
 def tune(
     game: Game,
     samples: Samples,
-    tuned: Any,
+    indexes: Any,
     settings: Settings,
     scale: float | None = None,
     on_round: OnRound = lambda number, learning, validation: None,
     on_state: Callable[[int], None] = lambda i: None,
 ) -> Tuned:
-    """Fits the numbers with the indexes `tuned` to the samples.
+    """Fits the numbers with these `indexes` to the samples.
 
     It leaves out positions in which the evaluation reads none of these numbers. Raises TuneError if
     that leaves no position.
     """
     evaluation = Evaluation(game)
-    model = evaluation.linear_model(samples.states, tuned, on_state)
+    model = evaluation.linear_model(samples.states, indexes, on_state)
     rows = np.flatnonzero(np.diff(model.starts) > 0)
     if not len(rows):
         raise TuneError("the evaluation reads none of the numbers in any of the positions")
@@ -112,17 +112,17 @@ def tune(
     results, scores = samples.results[rows], samples.scores[rows]
     scale = fitted_scale(model.values, results) if scale is None else scale
     targets = _targets(results, scores, scale, settings.score_weight)
-    start = evaluation.numbers[tuned].astype(float)
+    start = evaluation.numbers[indexes].astype(float)
     fitted = fit(model, start, targets, matches, scale, settings, on_round)
     numbers = evaluation.numbers.copy()
-    numbers[tuned] = np.rint(fitted.numbers).astype(np.int64)
+    numbers[indexes] = np.rint(fitted.numbers).astype(np.int64)
     values = evaluation.values([samples.states[i] for i in rows], numbers)
     before, after = (_losses(v, scale, targets, matches, settings) for v in (model.values, values))
     gain = Gain(
         game=game.id,
         positions=len(rows),
         matches=len(np.unique(matches)),
-        numbers=len(tuned),
+        numbers=len(indexes),
         changed=int(np.count_nonzero(numbers != evaluation.numbers)),
         scale=round(scale, 1),
         rounds=fitted.rounds,

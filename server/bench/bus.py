@@ -40,7 +40,7 @@ MOVES = 600
 BURST = 4000
 #: Searches by the pool and by the worker, in each round.
 SEARCHES = 200
-#: The key with which both nodes seal their messages.
+#: The key with which both nodes authenticate their messages.
 KEY = b"k" * 32
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
@@ -68,14 +68,15 @@ class ArrivalTimes:
         if message.events[0].v == self.last:
             self.done.set()
 
-    async def until(self, last: int) -> None:
+    async def wait_for(self, last: int) -> None:
+        """Waits until the event with that v has arrived."""
         if last not in self.arrived_s:
             self.last = last
             self.done.clear()
             await self.done.wait()
 
 
-async def flowing(bus: MqttBus) -> None:
+async def wait_until_up(bus: MqttBus) -> None:
     """Waits until messages flow in both directions."""
     while not bus.is_up:
         await asyncio.sleep(0.01)
@@ -97,7 +98,7 @@ async def latencies_ms(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> list
         sent_s[v] = time.perf_counter()
         bus.publish(move(v))
         await asyncio.sleep(1 / RATE_PER_S)
-    await arrivals.until(first + MOVES - 1)
+    await arrivals.wait_for(first + MOVES - 1)
     return [1000 * (arrivals.arrived_s[v] - at_s) for v, at_s in sent_s.items()]
 
 
@@ -106,7 +107,7 @@ async def burst(bus: MqttBus, arrivals: ArrivalTimes, first: int) -> tuple[float
     begun_s, cpu_s = time.perf_counter(), time.process_time()
     for v in range(first, first + BURST):
         bus.publish(move(v))
-    await arrivals.until(first + BURST - 1)
+    await arrivals.wait_for(first + BURST - 1)
     return BURST / (time.perf_counter() - begun_s), 1e6 * (time.process_time() - cpu_s) / BURST
 
 
@@ -132,20 +133,20 @@ async def measure() -> None:
         broker = await stack.enter_async_context(
             mosquitto(folder, lines=("max_queued_messages 0",))
         )
-        here, there = [
+        sender, receiver = [
             await stack.enter_async_context(open_mqtt_bus(broker.address, n, KEY))
             for n in ("n1", "n2")
         ]
-        await flowing(here)
-        await flowing(there)
+        await wait_until_up(sender)
+        await wait_until_up(receiver)
         arrivals, v = ArrivalTimes(), 1
-        await subscribe(there, arrivals)
+        await subscribe(receiver, arrivals)
         latency: list[float] = []
         rates: list[float] = []
         costs: list[float] = []
         for _ in range(ROUNDS):
-            latency += await latencies_ms(here, arrivals, v)
-            rate, cost = await burst(here, arrivals, v + MOVES)
+            latency += await latencies_ms(sender, arrivals, v)
+            rate, cost = await burst(sender, arrivals, v + MOVES)
             rates.append(rate)
             costs.append(cost)
             v += MOVES + BURST
@@ -157,7 +158,7 @@ async def measure() -> None:
         pool = await stack.enter_async_context(Pool(1, warm=()))
         await pool.warm(GAME.id)
         await stack.enter_async_context(open_worker(broker.address, "bench", 1, (GAME.id,)))
-        remote = RemoteEngines(here.link, "n1", load_game, None)
+        remote = RemoteEngines(sender.link, "n1", load_game, None)
         while not remote.is_warm(GAME.id):
             await asyncio.sleep(0.05)
         local_ms: list[float] = []
@@ -165,8 +166,8 @@ async def measure() -> None:
         for _ in range(ROUNDS):
             local_ms += await searches_ms(pool.search)
             remote_ms += await searches_ms(remote.search)
-        click.echo(f"a search of level 1 of {GAME.id}, by the pool here: {percentiles(local_ms)}")
-        click.echo(f"the same by a worker over the broker: {percentiles(remote_ms)}")
+        click.echo(f"a search of level 1 of {GAME.id}, by the local pool: {percentiles(local_ms)}")
+        click.echo(f"the same by a worker, over the broker: {percentiles(remote_ms)}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import uvloop
 from server.bench.capacity.machine import percentile
 from server.bench.moves import Meter, Pair, make_pair
 from server.bench.usage import (
-    Used,
+    Usage,
     machine_busy_s,
     pids_of,
     read_counters,
@@ -40,12 +40,12 @@ PACED_PER_S = 300.0
 P99_MS = 15.0
 #: Length of the warm-up before a measurement, in seconds.
 WARM_S = 2.0
-#: A measurement counts if other processes use at most this many cores.
+#: A measurement is undisturbed if other processes use at most this many cores.
 QUIET_CORES = 0.15
-#: Most attempts to get such a measurement.
-WINDOWS = 8
-#: Settings of the nodes: no rate limits, and no log lines but warnings.
-UNLIMITED: dict[str, object] = {
+#: Maximum number of attempts to get an undisturbed measurement.
+MAX_ATTEMPTS = 8
+#: Settings of the nodes: no rate limits, and only warnings and errors in the log.
+NODE_SETTINGS: dict[str, object] = {
     "messages_per_s": 1e6,
     "messages_burst": 10**6,
     "rooms_per_minute": 1e6,
@@ -61,11 +61,11 @@ class LoadResult:
     moves: int
     seconds: float
     latencies_ms: list[float]
-    used: dict[str, Used]
+    used: dict[str, Usage]
     commands: float
     conflicts: float
     #: Cores that other processes kept busy during the measurement.
-    others: float
+    other_cores: float
 
     @property
     def per_s(self) -> float:
@@ -102,25 +102,25 @@ async def measure_load(
 ) -> LoadResult:
     """Lets the pairs play and measures after the warm-up.
 
-    While other processes keep the machine busy, it measures again, at most WINDOWS times, and
+    While other processes keep the machine busy, it measures again, at most MAX_ATTEMPTS times, and
     returns the least disturbed measurement. A cluster with real-time priority is measured once.
     """
     for pair in pairs:
         meter.schedule(pair.move)
-    pids = [pid for some in pids_of(running, os.getpid()).values() for pid in some]
+    pids = [pid for group in pids_of(running, os.getpid()).values() for pid in group]
     with realtime_priority(pids) if running.has_realtime_priority else nullcontext():
         await asyncio.sleep(warm_s)
-        found = [await _window(running, meter, seconds)]
+        attempts = [await _measure_once(running, meter, seconds)]
         while (
             not running.has_realtime_priority
-            and len(found) < WINDOWS
-            and found[-1].others > QUIET_CORES
+            and len(attempts) < MAX_ATTEMPTS
+            and attempts[-1].other_cores > QUIET_CORES
         ):
-            found.append(await _window(running, meter, seconds))
-    return min(found, key=lambda one: one.others)
+            attempts.append(await _measure_once(running, meter, seconds))
+    return min(attempts, key=lambda attempt: attempt.other_cores)
 
 
-async def _window(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
+async def _measure_once(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
     counts = await read_counters(running, "commands", "conflicts")
     busy_s, before = machine_busy_s(), usage_by_kind(running, os.getpid())
     meter.latencies_ms.clear()
@@ -132,7 +132,7 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
         list(meter.latencies_ms),
     )
     used = usage_since(usage_by_kind(running, os.getpid()), before)
-    others_s = machine_busy_s() - busy_s - sum(one.cpu_s for one in used.values())
+    others_s = machine_busy_s() - busy_s - sum(usage.cpu_s for usage in used.values())
     after = await read_counters(running, "commands", "conflicts")
     return LoadResult(
         moves=moves,
@@ -141,15 +141,15 @@ async def _window(running: Cluster, meter: Meter, seconds: float) -> LoadResult:
         used=used,
         commands=after["commands"] - counts["commands"],
         conflicts=after["conflicts"] - counts["conflicts"],
-        others=others_s / took_s,
+        other_cores=others_s / took_s,
     )
 
 
 @asynccontextmanager
-async def fresh_cluster(nodes: int, first: bool = False) -> AsyncIterator[Cluster]:
-    """A new cluster without workers; `first` measures it at real-time priority."""
-    async with temporary_cluster(nodes, 0, UNLIMITED) as running:
-        running.has_realtime_priority = first
+async def fresh_cluster(nodes: int, realtime: bool = False) -> AsyncIterator[Cluster]:
+    """A new cluster without workers; with `realtime`, it is measured at real-time priority."""
+    async with temporary_cluster(nodes, 0, NODE_SETTINGS) as running:
+        running.has_realtime_priority = realtime
         yield running
 
 
@@ -164,16 +164,16 @@ async def measure_loads(running: Cluster, seconds: float) -> tuple[LoadResult, L
 
 
 async def measure(
-    rounds: int, seconds: float, first: bool, report_progress: Callable[[str], None]
+    rounds: int, seconds: float, realtime: bool, report_progress: Callable[[str], None]
 ) -> dict[int, list[tuple[LoadResult, LoadResult]]]:
     """Measures both loads on one node and on three, alternately; returns the results by nodes."""
-    found: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
+    results: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
-        for nodes, loads in found.items():
-            async with fresh_cluster(nodes, first) as running:
+        for nodes, loads in results.items():
+            async with fresh_cluster(nodes, realtime) as running:
                 loads.append(await measure_loads(running, seconds))
             report_progress(f"round {number + 1}, {progress(nodes, *loads[-1])}")
-    return found
+    return results
 
 
 def progress(nodes: int, fast: LoadResult, paced: LoadResult) -> str:
@@ -182,7 +182,7 @@ def progress(nodes: int, fast: LoadResult, paced: LoadResult) -> str:
         f"{nodes} node{'s' if nodes > 1 else ''}: {fast.per_s:.0f} moves/s;"
         f" at {paced.per_s:.0f} moves/s p50 {paced.percentile(0.5):.2f} ms,"
         f" p99 {paced.percentile(0.99):.2f} ms;"
-        f" others used {fast.others:.2f} and {paced.others:.2f} cores"
+        f" other processes used {fast.other_cores:.2f} and {paced.other_cores:.2f} cores"
     )
 
 
@@ -190,29 +190,29 @@ def median(values: Sequence[float]) -> float:
     return float(statistics.median(values))
 
 
-def report(found: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
+def report(results: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
     """The medians of the rounds, one line each."""
     lines = []
-    for nodes, rounds in found.items():
+    for nodes, rounds in results.items():
         name = f"{nodes} node{'s' if nodes > 1 else ''}"
         for n, load in enumerate((f"{PAIRS} pairs", f"{PACED_PER_S:g} moves/s")):
             loads = [both[n] for both in rounds]
-            rate = median([one.per_s for one in loads])
+            rate = median([result.per_s for result in loads])
             lines.append(f"{name}, {load}: {rate:.0f} acknowledged durable moves/s")
             for kind in loads[0].used:
-                us = median([one.us(kind) for one in loads])
+                us = median([result.us(kind) for result in loads])
                 lines.append(f"{name}, {load}: CPU a move, {kind}: {us:.0f} us")
-            others = median([one.others for one in loads])
-            lines.append(f"{name}, {load}: cores that others used: {others:.2f}")
-            conflicts = median([one.conflicts_per_thousand for one in loads])
+            others = median([result.other_cores for result in loads])
+            lines.append(f"{name}, {load}: cores that other processes used: {others:.2f}")
+            conflicts = median([result.conflicts_per_thousand for result in loads])
             lines.append(f"{name}, {load}: {conflicts:.2f} conflicts in a thousand commits")
-            for word, share in (("p50", 0.5), ("p99", 0.99)):
-                value = median([one.percentile(share) for one in loads])
-                lines.append(f"{name}, {load}: move to ack, {word}: {value:.2f} ms")
-    p99_ms = median([paced.percentile(0.99) for _, paced in found[3]])
+            for quantile, share in (("p50", 0.5), ("p99", 0.99)):
+                value = median([result.percentile(share) for result in loads])
+                lines.append(f"{name}, {load}: move to ack, {quantile}: {value:.2f} ms")
+    p99_ms = median([paced.percentile(0.99) for _, paced in results[3]])
     lines.append(
-        f"p99 through the cluster at {PACED_PER_S:g} moves/s: {p99_ms:.2f} ms, aim {P99_MS:g} ms:"
-        f" {'reached' if p99_ms <= P99_MS else 'NOT reached'}"
+        f"p99 through the cluster at {PACED_PER_S:g} moves/s: {p99_ms:.2f} ms,"
+        f" target {P99_MS:g} ms: {'reached' if p99_ms <= P99_MS else 'NOT reached'}"
     )
     return lines
 
@@ -221,16 +221,15 @@ def report(found: dict[int, list[tuple[LoadResult, LoadResult]]]) -> list[str]:
 @click.option("--rounds", default=3, help="Rounds; figures are medians of them.")
 @click.option("--seconds", default=6.0, help="Length of each load.")
 @click.option(
-    "--first", is_flag=True,
-    help="Measure at real-time priority (root on Linux): for a machine on which others are at"
-    " work.",
+    "--first", "realtime", is_flag=True,
+    help="Measure at real-time priority (root on Linux): for a machine with other work.",
 )  # fmt: skip
-def main(rounds: int, seconds: float, first: bool) -> None:
+def main(rounds: int, seconds: float, realtime: bool) -> None:
     """Measures a cluster on this machine, with one node and with three."""
     click.echo(
         f"{platform.platform()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}"
     )
-    for line in report(uvloop.run(measure(rounds, seconds, first, click.echo))):
+    for line in report(uvloop.run(measure(rounds, seconds, realtime, click.echo))):
         click.echo(line)
 
 

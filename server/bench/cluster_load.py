@@ -25,7 +25,7 @@ async def measure(
     async with temporary_cluster(nodes, workers, UNLIMITED) as running:
         before = cpu_s(running)
         load = await play(running.port, running.nodes[0].pid, make_pair, pairs, seconds, per_s)
-        return load, {name: spent - before[name] for name, spent in cpu_s(running).items()}
+        return load, {name: after - before[name] for name, after in cpu_s(running).items()}
 
 
 def cpu_s(running: Cluster) -> dict[str, float]:
@@ -40,7 +40,7 @@ def report(load: Load, spent_s: dict[str, float]) -> list[str]:
         f"{load.percentile(0.5):9.2f} ms from move to ack, p50",
         f"{load.percentile(0.99):9.2f} ms from move to ack, p99",
         *(
-            f"{seconds:9.2f} s of processor time, {name} (setting up included)"
+            f"{seconds:9.2f} s of CPU time, {name} (including the setup)"
             for name, seconds in spent_s.items()
         ),
     ]

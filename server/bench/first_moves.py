@@ -21,7 +21,7 @@ import click
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from server.bench.moves import UNLIMITED, RequestClient, connect, spawn
+from server.bench.moves import UNLIMITED_ENVIRON, RequestClient, connect, spawn
 
 #: Longest wait for a message, in seconds.
 WAIT_S = 120.0
@@ -30,8 +30,10 @@ PING_S = 5.0
 
 
 @dataclass(frozen=True)
-class Timed:
-    """One first move: its time, whether its search was short, and when the game was compiled."""
+class FirstMove:
+    """The AI's first move: its time, whether its search was shortened, and when the game was
+    compiled.
+    """
 
     seconds: float
     warming: bool
@@ -43,11 +45,11 @@ def levels_of(game: Game) -> tuple[int, ...]:
     return tuple(sorted({1, max(1, min(4, game.levels - 1)), game.levels}))
 
 
-async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> Timed:
+async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> FirstMove:
     """Creates a room in which the AI begins, and waits for its move."""
     client = RequestClient(await connect(port))
     await client.request("welcome", t="hello", protocol=1)
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     seats = [{"who": "ai", "level": level}, {"who": "me"}]
     room = (
         await client.request(
@@ -55,12 +57,12 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
         )
     )["room"]
     client.player.send(json.dumps({"t": "join", "id": "j", "room": room}).encode())
-    alive = asyncio.create_task(keep_alive(client))
+    pings = asyncio.create_task(keep_alive(client))
     moved_s = ready_s = None
     is_short, is_ready = False, True
     while moved_s is None or (until_ready and ready_s is None and not is_ready):
         message = await client.receive(WAIT_S)
-        now_s = time.perf_counter() - begun
+        now_s = time.perf_counter() - start_s
         match message["t"]:
             case "thinking":
                 is_short = message.get("warming", is_short)
@@ -72,9 +74,9 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
                 moved_s = now_s
             case "event" if message["kind"] == "finished":
                 raise RuntimeError(f"{game_id} at level {level}: {message['reason']}")
-    alive.cancel()
+    pings.cancel()
     client.player.transport.close()
-    return Timed(moved_s, is_short, ready_s)
+    return FirstMove(moved_s, is_short, ready_s)
 
 
 async def keep_alive(client: RequestClient) -> None:
@@ -94,12 +96,12 @@ def server_command(data: Path, workers: int) -> tuple[str, ...]:
 
 def environment(cache: Path) -> dict[str, str]:
     """The settings of a server without rate limits that keeps compiled code in `cache`."""
-    return {**UNLIMITED, "PLYROOM_CACHE": str(cache)}
+    return {**UNLIMITED_ENVIRON, "PLYROOM_CACHE": str(cache)}
 
 
-async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, int], Timed]:
+async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
     """Each first move on its own installation."""
-    found = {}
+    moves = {}
     for game in games:
         for level in levels_of(game):
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
@@ -107,13 +109,13 @@ async def on_empty_caches(games: list[Game], workers: int) -> dict[tuple[str, in
                 async with spawn(
                     *server_command(data, workers), environment=environment(cache)
                 ) as server:
-                    found[game.id, level] = await first_move(
+                    moves[game.id, level] = await first_move(
                         server.port, game.id, level, until_ready=level == 1
                     )
-    return found
+    return moves
 
 
-async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, int], Timed]:
+async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
     """All first moves on a server whose games were compiled before it started."""
     with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
         cache = Path(folder) / "code"
@@ -135,12 +137,14 @@ async def on_a_warm_cache(games: list[Game], workers: int) -> dict[tuple[str, in
             }
 
 
-def _cell(one: Timed) -> str:
-    return f"{one.seconds:.2f}{'*' if one.warming else ''}"
+def _cell(move: FirstMove) -> str:
+    return f"{move.seconds:.2f}{'*' if move.warming else ''}"
 
 
 def table(
-    games: list[Game], empty: dict[tuple[str, int], Timed], warm: dict[tuple[str, int], Timed]
+    games: list[Game],
+    empty: dict[tuple[str, int], FirstMove],
+    warm: dict[tuple[str, int], FirstMove],
 ) -> str:
     """Seconds to the first move, as a table in Markdown."""
     lines = [
@@ -150,7 +154,8 @@ def table(
     for game in games:
         levels = levels_of(game)
         cells = [
-            " / ".join(_cell(of[game.id, level]) for level in levels if of) for of in (empty, warm)
+            " / ".join(_cell(moves[game.id, level]) for level in levels if moves)
+            for moves in (empty, warm)
         ]
         first = empty.get((game.id, 1))
         ready = f"{first.ready_s:.1f}" if first is not None and first.ready_s is not None else ""
@@ -161,7 +166,7 @@ def table(
 
 
 @click.command()
-@click.option("--games", help="Games, with commas.  [default: all]")
+@click.option("--games", help="Ids of games, separated by commas.  [default: all]")
 @click.option(
     "--workers", default=2, type=click.IntRange(1, 64), help="Search processes.", show_default=True
 )
@@ -170,10 +175,10 @@ def table(
 )
 def main(games: str | None, workers: int, cache: str) -> None:
     """Measures the first moves and prints them."""
-    wanted = [load_game(one) for one in (games.split(",") if games else game_ids())]
-    empty = asyncio.run(on_empty_caches(wanted, workers)) if cache != "warm" else {}
-    warm = asyncio.run(on_a_warm_cache(wanted, workers)) if cache != "empty" else {}
-    click.echo(table(wanted, empty, warm))
+    selected = [load_game(name) for name in (games.split(",") if games else game_ids())]
+    empty = asyncio.run(on_empty_caches(selected, workers)) if cache != "warm" else {}
+    warm = asyncio.run(on_a_warm_cache(selected, workers)) if cache != "empty" else {}
+    click.echo(table(selected, empty, warm))
 
 
 if __name__ == "__main__":

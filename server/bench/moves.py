@@ -419,8 +419,8 @@ async def first_page_s(process: Process) -> float:
 
 # --- the report -----------------------------------------------------------------------------------
 
-#: Settings of a server without rate limits, which closes idle rooms soon.
-UNLIMITED = {
+#: The environment of a server without rate limits that closes idle rooms after 5 s.
+UNLIMITED_ENVIRON = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
     "PLYROOM_ROOM_IDLE_S": "5",
@@ -448,7 +448,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     figures: dict[str, list[Load]] = {}
     for number in range(rounds):
         async with spawn(
-            *server_command(folder / f"data{number}"), environment=UNLIMITED
+            *server_command(folder / f"data{number}"), environment=UNLIMITED_ENVIRON
         ) as server:
             for name, count, per_s in LOADS:
                 load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
@@ -514,7 +514,11 @@ async def compare(
     figures: dict[str, list[Load]] = {}
     for number in range(rounds):
         for kind in ("SQLite", "PostgreSQL"):
-            environment = UNLIMITED if kind == "SQLite" else {**UNLIMITED, "PLYROOM_DATABASE": url}
+            environment = (
+                UNLIMITED_ENVIRON
+                if kind == "SQLite"
+                else {**UNLIMITED_ENVIRON, "PLYROOM_DATABASE": url}
+            )
             async with spawn(
                 *server_command(folder / f"data{number}"), environment=environment
             ) as server:
@@ -534,9 +538,9 @@ async def compare(
             if postgres is not None:
                 cost_us = median(load.database_s / max(1, load.moves) * 1e6 for load in loads)
                 print(f"{f'{name}: CPU a move, database':56} {cost_us:9.1f} us")
-        for word, share in (("p50", 0.5), ("p99", 0.99)):
+        for quantile, share in (("p50", 0.5), ("p99", 0.99)):
             value = median(load.percentile(share) for load in loads)
-            print(f"{f'{name}: move to ack, {word}':56} {value:9.2f} ms", flush=True)
+            print(f"{f'{name}: move to ack, {quantile}':56} {value:9.2f} ms", flush=True)
 
 
 def cpu_seconds_with_children(pid: int | None) -> float:
@@ -568,10 +572,10 @@ def private_database() -> Iterator[tuple[str, int]]:
 
 
 async def memory_per_match(folder: Path, matches: int) -> float:
-    """Resident bytes per live match, with both sockets open and a move played: the growth over an
-    idle server, divided by `matches`.
+    """The resident memory of a live match with both sockets open and one move played, in bytes: the
+    growth of the server's memory divided by `matches`.
     """
-    environment = {**UNLIMITED, "PLYROOM_ROOMS_BURST": "100000"}
+    environment = {**UNLIMITED_ENVIRON, "PLYROOM_ROOMS_BURST": "100000"}
     async with spawn(*server_command(folder), environment=environment) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
         assert warm.moves, "no pair played"
@@ -582,7 +586,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
         pairs = [await make_pair(server.port, meter, number) for number in range(matches)]
         for pair in pairs:
             pair.move()
-            meter.close()
+        meter.close()  # no pair plays a second move
         await asyncio.sleep(2)
         grown = resident_bytes(server.pid) - before
         for pair in pairs:
@@ -629,7 +633,7 @@ def main(
     postgres: bool,
     as_relay: bool,
 ) -> None:
-    """Measure the server: moves, CPU, latency, memory, start."""
+    """Measure the server: its start, and the rate, CPU time, latency and memory of moves."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     import uvloop

@@ -14,21 +14,21 @@ from server.deploy.cluster.running import Cluster
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
-    """The usage of some processes: core-seconds, and the number of times their threads woke up."""
+class Usage:
+    """What some processes used: core-seconds, and the number of times their threads woke up."""
 
     cpu_s: float
     wakes: int
 
-    def __sub__(self, before: "Used") -> "Used":
-        return Used(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
+    def __sub__(self, before: "Usage") -> "Usage":
+        return Usage(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
 
-    def times(self, factor: float) -> "Used":
-        return Used(self.cpu_s * factor, round(self.wakes * factor))
+    def scaled(self, factor: float) -> "Usage":
+        return Usage(self.cpu_s * factor, round(self.wakes * factor))
 
 
-def used_by(pids: Iterable[int]) -> Used:
-    """The usage of these processes, to the nanosecond; ended ones no longer count."""
+def used_by(pids: Iterable[int]) -> Usage:
+    """The usage of these processes, to the nanosecond; those that have exited do not count."""
     cpu_ns = wakes = 0
     for pid in pids:
         for task in Path(f"/proc/{pid}/task").glob("*"):
@@ -37,7 +37,7 @@ def used_by(pids: Iterable[int]) -> Used:
                 wakes += int(
                     (task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0]
                 )
-    return Used(cpu_ns / 1e9, wakes)
+    return Usage(cpu_ns / 1e9, wakes)
 
 
 def process_tree(pid: int) -> list[int]:
@@ -56,9 +56,9 @@ def pids_of(running: Cluster, players: int) -> dict[str, list[int]]:
     }
 
 
-def usage_by_kind(running: Cluster, players: int) -> dict[str, Used]:
+def usage_by_kind(running: Cluster, players: int) -> dict[str, Usage]:
     """The usage of each kind of process so far."""
-    return {kind: used_by(some) for kind, some in pids_of(running, players).items()}
+    return {kind: used_by(pids) for kind, pids in pids_of(running, players).items()}
 
 
 @contextmanager
@@ -83,11 +83,11 @@ def _schedule(pids: Iterable[int], policy: int, priority: int) -> None:
 
 def machine_busy_s() -> float:
     """Core-seconds used on this machine by all processes."""
-    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
-def usage_since(now: Mapping[str, Used], before: Mapping[str, Used]) -> dict[str, Used]:
+def usage_since(now: Mapping[str, Usage], before: Mapping[str, Usage]) -> dict[str, Usage]:
     """The usage of each kind of process between two readings."""
     return {kind: now[kind] - before[kind] for kind in now}
 
@@ -99,7 +99,7 @@ async def read_counters(running: Cluster, *names: str) -> dict[str, float]:
         for port in running.metrics_ports:
             text = await (await http.get(f"http://127.0.0.1:{port}/metrics")).text()
             for name in names:
-                found = re.search(rf"^plyroom_{name}_total (\S+)$", text, re.MULTILINE)
-                assert found is not None, f"no metric of that name: {name}"
-                totals[name] += float(found[1])
+                match = re.search(rf"^plyroom_{name}_total (\S+)$", text, re.MULTILINE)
+                assert match is not None, f"no metric of that name: {name}"
+                totals[name] += float(match[1])
     return totals

@@ -67,7 +67,9 @@ class NodeDown(Struct, frozen=True):
 
 
 class MessagesLost(Struct, frozen=True):
-    """Messages of that node were lost: the receivers compare the heads of their rooms."""
+    """Messages of that node were lost, so the receivers compare the heads of their rooms with the
+    store.
+    """
 
     node: str
 
@@ -84,8 +86,8 @@ GapHandler = Callable[[frozenset[str] | None], None]
 
 
 class BusCounters(Struct, frozen=True):
-    """Counters for operators, since the start: invalid messages received, unimportant messages
-    dropped, important messages lost, and the round-trip time of the last echo in seconds.
+    """Counters for operators, since the start: invalid messages received, ephemeral messages
+    dropped, other messages lost, and the round-trip time of the last echo in seconds.
     """
 
     refused: int = 0
@@ -119,4 +121,4 @@ class Bus(Protocol):
         """
 
     def counters(self) -> BusCounters:
-        """The bus's counters."""
+        """The counters since the start."""

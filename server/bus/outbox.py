@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Maximum number of attempts to deliver a message: a message that is in flight each time the
-#: connection breaks may be the cause.
+#: Maximum number of attempts to deliver a message. A message that is in flight each time that the
+#: connection breaks may be what breaks it.
 MAX_TRIES = 3
 
 

@@ -20,12 +20,12 @@ from server.protocol.messages import Count
 #: Maximum length of a message, in bytes.
 MAX_BYTES = 65_536
 #: Maximum number of games in an advert.
-GAMES = 1000
+MAX_GAMES = 1000
 
 Id = Annotated[str, Meta(min_length=1, max_length=80)]
 Name = Annotated[str, Meta(max_length=64)]
 Text = Annotated[str, Meta(max_length=1000)]
-Try = Annotated[int, Meta(ge=1, le=1000)]
+Attempt = Annotated[int, Meta(ge=1, le=1000)]
 Milliseconds = Annotated[int, Meta(ge=1, le=86_400_000)]
 
 
@@ -52,10 +52,10 @@ class Advert(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     worker: Id
     cores: Annotated[int, Meta(ge=1, le=1024)]
-    games: Annotated[dict[Name, ReadyGame], Meta(max_length=GAMES)]
+    games: Annotated[dict[Name, ReadyGame], Meta(max_length=MAX_GAMES)]
     running: Count = 0
     waiting: Count = 0
-    warming: Annotated[dict[Name, CompilingGame], Meta(max_length=GAMES)] = {}
+    warming: Annotated[dict[Name, CompilingGame], Meta(max_length=MAX_GAMES)] = {}
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -64,7 +64,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """
 
     id: Id
-    attempt: Try
+    attempt: Attempt
     server: Id
     job: Job
     deadline_ms: Milliseconds
@@ -75,7 +75,7 @@ class Stop(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """A command to stop a search that is no longer wanted."""
 
     id: Id
-    attempt: Try
+    attempt: Attempt
 
 
 class Expect(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
@@ -90,14 +90,14 @@ class Taken(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """A heartbeat of a running search; published twice a second."""
 
     id: Id
-    attempt: Try
+    attempt: Attempt
 
 
 class Progress(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """The progress of a search."""
 
     id: Id
-    attempt: Try
+    attempt: Attempt
     info: Info
 
 
@@ -105,7 +105,7 @@ class Answered(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """The result of a search."""
 
     id: Id
-    attempt: Try
+    attempt: Attempt
     result: Result
 
 
@@ -115,7 +115,7 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True, tag=True):
     """
 
     id: Id
-    attempt: Try
+    attempt: Attempt
     reason: Literal["busy", "game.changed", "failed", "quarantined"]
     message: Text = ""
 
@@ -124,7 +124,7 @@ class SearchId(Struct, frozen=True):
     """The search that a message is about."""
 
     id: Id
-    attempt: Try
+    attempt: Attempt
 
 
 ServerCommand = Search | Stop | Expect

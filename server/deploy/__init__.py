@@ -1,1 +1,1 @@
-"""The server's databases and brokers, started for tests and benchmarks."""
+"""Configuration of a cluster, and the databases, brokers and clusters of tests and benchmarks."""

@@ -7,9 +7,9 @@ import random
 import socket
 from contextlib import ExitStack
 
-#: The lowest port.
+#: The lowest port that is tried.
 LOWEST = 12_000
-#: The port after the highest one.
+#: The end of the range of ports; this one is not tried.
 HIGHEST = 32_000
 
 

@@ -1,9 +1,9 @@
-"""A private Mosquitto broker for a test, on a free port of 127.0.0.1.
+"""A private Mosquitto broker for tests and benchmarks, on a free port of 127.0.0.1.
 
 The broker can be killed and restarted:
 
-async with mosquitto(tmp_path) as broker:
-    async with open_link(broker.address, …) as link: ...
+    async with mosquitto(tmp_path) as broker:
+        async with open_link(broker.address, …) as link: ...
 """
 
 import asyncio

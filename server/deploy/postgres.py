@@ -1,6 +1,8 @@
-"""A private PostgreSQL server for tests: its own files and port on 127.0.0.1, removed at the end.
+"""A private PostgreSQL server for tests and benchmarks.
 
-PostgreSQL refuses to run as root; if the tests run as root, its processes run as another user.
+Its files are its own and are removed at the end; its port is on 127.0.0.1.
+
+PostgreSQL refuses to run as root; if this process runs as root, PostgreSQL runs as another user.
 """
 
 import asyncio
@@ -33,7 +35,7 @@ from server.store.tables import metadata
 USER = "plyroom"
 #: The user's password, which must be escaped in a URL.
 PASSWORD = "a-secret:with/odd@signs"
-#: Time limit of a `pg_isready` call at the start, in seconds.
+#: Time limit of one call of `pg_isready` while the server starts, in seconds.
 START_S = 30.0
 #: The migrated database, which is copied for each test.
 TEMPLATE = "migrated"

@@ -1,7 +1,7 @@
 """Limits for each address on one node: new guests, sockets, new rooms, and rooms in memory.
 
-Each node keeps its own counts in memory. Time comes from the caller. The address "", which stands
-for that of a closed connection, is not limited. A limit of 0 is off.
+Each node keeps its own counts in memory. Time comes from the caller. The address of a
+connection that has closed is "", which is not limited. A limit of 0 is off.
 """
 
 import math
@@ -35,7 +35,7 @@ class LimitExceeded(CommandRejected):
 
 
 class RateLimit:
-    """A rate limit for each address. A refusal names its `subject`."""
+    """A rate limit for each address. `subject` names what is limited, for messages."""
 
     def __init__(self, subject: str, burst: int, per_minute: int) -> None:
         self._subject = subject

@@ -227,20 +227,20 @@ def origin_allowed(origin: str | None, host: str | None, names: tuple[str, ...])
 
 def host_allowed(host: str, names: tuple[str, ...]) -> bool:
     """Whether the Host header holds a name that cannot be a foreign page's."""
-    bare = host.lower()
-    bare = (
-        bare[: bare.index("]") + 1]
-        if bare.startswith("[") and "]" in bare
-        else bare.rsplit(":", 1)[0]
+    name_or_ip = host.lower()
+    name_or_ip = (
+        name_or_ip[: name_or_ip.index("]") + 1]
+        if name_or_ip.startswith("[") and "]" in name_or_ip
+        else name_or_ip.rsplit(":", 1)[0]
     )
     if (
-        bare == "localhost"
-        or bare.endswith((".local", ".localhost"))
-        or bare in (name.lower() for name in names)
+        name_or_ip == "localhost"
+        or name_or_ip.endswith((".local", ".localhost"))
+        or name_or_ip in (name.lower() for name in names)
     ):
         return True
     try:
-        ipaddress.ip_address(bare.strip("[]"))
+        ipaddress.ip_address(name_or_ip.strip("[]"))
     except ValueError:
         return False
     return True
@@ -286,10 +286,10 @@ async def listen(
             ping_interval=None, max_size=MAX_FRAME_BYTES, max_queue=64, server_header=None,
         )  # fmt: skip
     except OSError as error:
-        where = f"cannot listen on {settings.host} port {settings.port}"
+        failure = f"cannot listen on {settings.host} port {settings.port}"
         if error.errno == errno.EADDRINUSE:
-            raise PortTaken(f"{where}: another program uses it") from error
-        raise CannotListen(f"{where}: {error.strerror or error}") from error
+            raise PortTaken(f"{failure}: another program uses it") from error
+        raise CannotListen(f"{failure}: {error.strerror or error}") from error
     try:
         yield server
     finally:

@@ -51,14 +51,14 @@ class Session:
         "_rooms",
         "_socket",
         "_transport",
-        "last_heard_s",
+        "last_received_s",
     )  # fmt: skip
 
     def __init__(
         self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str
     ) -> None:
         settings = hub.ports.settings
-        self.last_heard_s = time.monotonic()
+        self.last_received_s = time.monotonic()
         self._socket = socket
         self._transport = socket.transport
         self._protocol = socket.protocol
@@ -67,7 +67,9 @@ class Session:
         self._address = address
         self._actor: Actor | None = None
         self._rooms: set[str] = set()
-        self._bucket = Bucket(settings.messages_per_s, settings.messages_burst, self.last_heard_s)
+        self._bucket = Bucket(
+            settings.messages_per_s, settings.messages_burst, self.last_received_s
+        )
         self._excess = 0
         self._closed = False
 
@@ -199,7 +201,7 @@ class Session:
 
     async def _on_frame(self, frame: str | bytes) -> None:
         """Serves one frame; an invalid one is answered with an error and changes nothing."""
-        self.last_heard_s = time.monotonic()
+        self.last_received_s = time.monotonic()
         try:
             message = _parse(frame)
         except ProtocolError as error:
@@ -210,7 +212,7 @@ class Session:
             await self._dispatch(message)
 
     def _within_limits(self, command_id: str | None) -> bool:
-        if self._bucket.take(self.last_heard_s):
+        if self._bucket.take(self.last_received_s):
             return True
         self._excess += 1
         if self._excess > MAX_EXCESS:
@@ -326,10 +328,10 @@ class Sessions:
         """
         sessions = tuple(self._open)
         loop = asyncio.get_running_loop()
-        begun_s = loop.time()
+        start_s = loop.time()
         async with asyncio.TaskGroup() as closing:
             for n, session in enumerate(sessions):
-                await asyncio.sleep(max(0.0, begun_s + over_s * n / len(sessions) - loop.time()))
+                await asyncio.sleep(max(0.0, start_s + over_s * n / len(sessions) - loop.time()))
                 closing.create_task(session.close(Close.RESTARTING, "the server is restarting"))
 
     async def run(self) -> None:
@@ -343,5 +345,5 @@ class Sessions:
                 marked_day = today
             limit_s = time.monotonic() - silence_s
             for session in tuple(self._open):
-                if session.last_heard_s < limit_s:
+                if session.last_received_s < limit_s:
                     session.close_at_once(Close.POLICY, "silent")

@@ -119,7 +119,7 @@ def migrate(data: Path | None, database: str | None) -> None:
     Nodes of the previous version may keep running. Concurrent migrations run one after the other.
     """
     settings = effective_settings(data, database)
-    where = _place(settings)
+    where = _location(settings)
     if not settings.database:
         make_folder(settings.data)
     before, after = in_transaction(settings, lambda connection: schema.migrate(connection, where))
@@ -138,7 +138,7 @@ def backup(file: Path, data: Path | None, database: str | None) -> None:
     FILE contains private messages. Protect it like the database.
     """
     settings = effective_settings(data, database)
-    where = _existing(settings)
+    where = _existing_location(settings)
     if file.exists():
         raise click.ClickException(f"the file {file} already exists")
     part = file.with_name(f"{file.name}.part")
@@ -170,7 +170,7 @@ def restore(file: Path, data: Path | None, database: str | None) -> None:
     A backup of SQLite can be restored to PostgreSQL, and the reverse.
     """
     settings = effective_settings(data, database)
-    where = _place(settings)
+    where = _location(settings)
     try:
         lock = nullcontext() if settings.database else lock_folder(settings.data)
         with lock, file.open("rb") as packed, progress("rows") as report_progress:
@@ -198,7 +198,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
     Exits with 1 when there is a problem.
     """
     settings = effective_settings(data, database)
-    _existing(settings)
+    _existing_location(settings)
     ignore_overflow()
     with progress("rooms") as report_progress:
         report = in_transaction(
@@ -233,17 +233,17 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
     sys.exit(1 if report.problems else 0)
 
 
-def _existing(settings: Settings) -> str:
-    """The place of a database as text. Raises ClickException if it does not exist."""
+def _existing_location(settings: Settings) -> str:
+    """The location of a database, for messages. Raises ClickException if there is no database."""
     if not settings.database and not (settings.data / DATABASE_FILE).exists():
         raise click.ClickException(
             f"there is no database {settings.data / DATABASE_FILE}; choose another one with --data"
         )
-    return _place(settings)
+    return _location(settings)
 
 
-def _place(settings: Settings) -> str:
-    """The place of a database as text. Raises ClickException for an invalid address."""
+def _location(settings: Settings) -> str:
+    """The location of a database, for messages. Raises ClickException for an invalid address."""
     try:
         return data_location(settings)
     except StoreUnavailable as error:

@@ -253,7 +253,7 @@ def _type(kind: types.Type) -> str:
         case types.StructType(cls=struct):
             return f"[{struct.__name__}](#{struct.__name__.lower()})"
         case types.UnionType(types=kinds):
-            return " or ".join(_type(one) for one in kinds)
+            return " or ".join(_type(member) for member in kinds)
         case types.VarTupleType(item_type=item, min_length=least, max_length=most):
             count = f"{least} " if least is not None and least == most else ""
             return (

@@ -29,8 +29,8 @@ FindGame = Callable[[str], Game]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """A problem. `check` is the violated invariant (tests/oracle/history.py), and `v` the event in
-    the room's log, if any.
+    """An inconsistency in the data of a room. `check` is the code of the violated invariant (see
+    tests/oracle/history.py), and `v` the event in the room's log, if any.
     """
 
     check: str
@@ -65,7 +65,7 @@ class _Rows:
 def verify(
     connection: Connection, find_game: FindGame, report_progress: Callable[[int, int], None]
 ) -> Report:
-    """Checks every room of a snapshot, and that no row belongs to a room that does not exist."""
+    """Checks every room of a snapshot, and that each row belongs to a room or match that exists."""
     report = Report()
     for batch in _batches(connection):
         for rows in batch:

@@ -13,11 +13,11 @@ WINDOW_MS = 10_000
 def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: int) -> None:
     """Raises CommandRejected, with the time to wait, when a limit is reached within WINDOW_MS.
 
-    `lines` is the limit of the identity and `room_lines` that of the room; 0 is no limit. Lines
+    `lines` is the limit of the identity and `room_lines` that of the room; 0 means no limit. Lines
     more than WINDOW_MS in the future are ignored, so a clock that was set back silences no player.
     """
-    recent = [stamps for stamps in room.chat_stamps if abs(now_ms - stamps.at_ms) < WINDOW_MS]
-    own = [stamps for stamps in recent if stamps.identity == identity]
+    recent = [stamp for stamp in room.chat_stamps if abs(now_ms - stamp.at_ms) < WINDOW_MS]
+    own = [stamp for stamp in recent if stamp.identity == identity]
     seconds = WINDOW_MS // 1000
     for stamps, limit, subject in (
         (own, lines, "you may say"),

@@ -116,7 +116,9 @@ Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
 class Match(Struct, frozen=True):
     """One match of the room's game.
 
-    `position` is None when the rules are missing or have changed. The moves are then only text.
+    `start` is the start position as text, `rules` the digest of the rules, `digest` that of the
+    position, and `first_v` the version of the match's `started` event. `position` is None when the
+    rules are missing or have changed. The moves are then only text.
     """
 
     id: str
@@ -173,6 +175,7 @@ class Room(Struct, frozen=True):
     changed_ms: int
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
     match: Match | None = None
+    #: The seats whose offer of a draw or of a rematch is open.
     offers: tuple[int, ...] = ()
     chat: tuple[ChatLine, ...] = ()
     #: Authors and times of the last CHAT_STAMPS lines of chat.

@@ -154,13 +154,13 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
 
 def _ai_move(room: Room, actor: Actor, command: AiMove) -> list[wire.RoomEvent]:
     match = _running(room)
-    position = _ai_turn(room, actor, match, command.match, command.seat, command.digest)
+    position = _check_ai_turn(room, actor, match, command.match, command.seat, command.digest)
     return _play(match, position, command.seat, command.move)
 
 
 def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomEvent]:
     match = _running(room)
-    _ai_turn(room, actor, match, command.match, command.seat, command.digest)
+    _check_ai_turn(room, actor, match, command.match, command.seat, command.digest)
     return [
         wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])
     ]
@@ -181,10 +181,13 @@ def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.Roo
     return _play(match, position, command.seat, command.move, forced=True)
 
 
-def _ai_turn(
+def _check_ai_turn(
     room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
 ) -> Position:
-    """The position, if the AI's answer for that match, seat and digest is still current."""
+    """Returns the position.
+
+    Raises CommandRejected unless an AI's answer for that match, seat and digest is still current.
+    """
     position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
@@ -229,6 +232,7 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
         raise CommandRejected(
             Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
         )
+    # A frozen match cannot be played on, so its players may abort it at any ply.
     if (
         seat is not None
         and match.ply >= ABORT_PLIES
@@ -265,7 +269,7 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
     if match.draw_offers[seat] >= 0 and plies_to_wait > 0:
         raise CommandRejected(
-            Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more moves"
+            Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
         )
     return [wire.Offered(seat, "draw")]
 

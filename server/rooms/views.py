@@ -52,7 +52,7 @@ def _without_turn(position_view: PositionView, over: wire.MatchResult) -> Positi
 
 
 def turn(room: Room, match: Match) -> wire.Turn | None:
-    """The legal moves of the seat to move, if a person holds it.
+    """The legal moves of the seat to move; None if no person is to move.
 
     Raises GameFault when the rules fail.
     """

@@ -1,8 +1,9 @@
-"""Deletes guests who never took a seat, and rooms that never had a match, after a long absence.
+"""Deletes temporary guests after a long absence, and unused rooms that never had a match.
 
-Every node scans both tables again and again, a page at a time. Once a day it marks its open rooms
-as seen today. So the last day on which an open room or a connected guest was seen is yesterday or
-today, and neither expires. If two nodes delete the same row at the same time, one of them succeeds.
+A guest is temporary until the guest takes a seat or creates a room. Every node scans the tables of
+guests and rooms continuously, a page at a time. Once a day it marks its open rooms as seen, and
+`server.net.session` marks its connected guests. So neither expires while it is in use. If two nodes
+delete the same row at the same time, one of them succeeds.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +17,7 @@ from server.store.base import DaySpan, RoomHead, batched, day_of
 
 log = structlog.get_logger()
 
-#: Days after which an absent guest who never took a seat is deleted.
+#: Days after which an absent temporary guest is deleted.
 GUEST_DAYS = 30
 #: Days after which an unused room that never had a match is deleted.
 ROOM_DAYS = 7

@@ -18,7 +18,7 @@ class Followers:
     """The followers of a room on this node, and the presence frames that they receive.
 
     `get_room` returns the room as this node last saw it, None before it is loaded. `on_change` is
-    called with the room's id after a presence frame was sent.
+    called with the room's id when the presence has changed.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Followers:
         self.schedule_presence()
 
     def on_presence(self, report: PresenceReport) -> None:
-        """Handles another node's report, and answers it if that node is new or asks."""
+        """Handles another node's report. Replies with a report if that node is new or asks."""
         is_new = report.node not in self._remote_reports
         self._remote_reports[report.node] = report
         self.schedule_presence(publish=is_new or report.asks)
@@ -117,7 +117,7 @@ class Followers:
             )
 
     def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed it."""
+        """Reports this node's followers again, in case the other nodes missed the last report."""
         if self._followers:
             self._publish_report(asks)
 
@@ -139,7 +139,10 @@ class Followers:
         )
 
     def presence_at_join(self, follower: Follower, room: Room) -> bytes:
-        """The presence frame for a joining follower, which next receives one that differs."""
+        """The presence frame for a joining follower.
+
+        The follower receives the next presence frame only if it differs from this one.
+        """
         frame = self._joined_with[follower] = self.presence_frame(room)
         return frame
 
@@ -160,7 +163,7 @@ class Followers:
         )
 
     def _send_presence(self) -> None:
-        """Sends the presence to each follower here that has another one."""
+        """Sends the presence frame to each follower whose last one differs."""
         self._timer = None
         room = self._get_room()
         if room is None:

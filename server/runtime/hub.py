@@ -47,8 +47,8 @@ SILENT_NODE_S = 4.0
 #: Safety margin, in seconds: after the database's statement timeout and this margin, a node that
 #: is down can commit nothing more.
 COMMIT_MARGIN_S = 1.0
-#: Time between two queries for due rooms while the heartbeat of a node that is down expires, in
-#: seconds.
+#: Time between two queries for due rooms after a node went down, until its heartbeat has expired,
+#: in seconds.
 DUE_ROOMS_RETRY_S = 0.2
 
 #: Longest round trip to the store that is used to estimate its clock, in ms.
@@ -64,7 +64,7 @@ class Hub:
         self._tasks = tasks
         self._runners: dict[str, RoomRunner] = {}
         #: The tasks of the runners, by room id.
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._runner_tasks: dict[str, asyncio.Task[None]] = {}
         self._create_buckets: dict[str, Bucket] = {}
         self.limits = Limits(ports.settings)
         #: New rooms, and the loop time until which the place of each is reserved.
@@ -79,7 +79,7 @@ class Hub:
         self._sweeps = 0
         self._expiry = Expiry(ports)
         self._machine = RoomMachine(ports)
-        #: The rooms of which messages may be lost; None: all rooms.
+        #: The rooms whose bus messages may have been lost; None: all rooms.
         self._gap_rooms: set[str] | None = set()
         self._gap_noticed = asyncio.Event()
         #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
@@ -123,8 +123,8 @@ class Hub:
     async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
         """Creates a room, once for each identity and command id.
 
-        Its place is reserved until its creator has joined. Raises CommandRejected or StoreError
-        when it creates no room.
+        Its place is reserved for RESERVED_S, so that its creator can join. Raises
+        CommandRejected or StoreError when it creates no room.
         """
         # The prefix keeps this key apart from the actor's commands in the new room, one of which
         # may have the same id.
@@ -240,7 +240,7 @@ class Hub:
             room_id, self.ports, self._machine, self._spawn, self.lobby.on_room_changed, room
         )
         self._runners[room_id] = runner
-        self._running[room_id] = self._spawn(self._run(runner), f"room {room_id}")
+        self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")
         return runner
 
     async def _run(self, runner: RoomRunner) -> None:
@@ -282,7 +282,7 @@ class Hub:
         self.limits.room_slots.free(room_id)
         self._reserved_until_s.pop(room_id, None)
         del self._runners[room_id]
-        return self._running.pop(room_id)
+        return self._runner_tasks.pop(room_id)
 
     # --- periodic duties ---
 
@@ -424,7 +424,7 @@ class Hub:
     async def _check_silent_nodes(self) -> None:
         """Marks nodes in doubt that are alive in the store but silent on the bus; ends old doubts.
 
-        A node stays in doubt at least as long as the database may still run a statement of it. The
+        A node stays in doubt at least as long as the database may still run its last statement. The
         doubt then ends once the node sends a message or its heartbeat has expired.
         """
         alive = await self.ports.store.alive_nodes()
@@ -538,7 +538,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         finally:
             for unsubscribe in unsubscribe_all:
                 unsubscribe()
-            for task in [*duties, *hub._running.values()]:
+            for task in [*duties, *hub._runner_tasks.values()]:
                 task.cancel()
             ports.bus.publish(NodeDown(ports.node))
     if not ports.settings.is_sole_node:

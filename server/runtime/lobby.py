@@ -24,7 +24,7 @@ MAX_LISTED = 100
 #: Maximum number of entries that a node remembers, its own and those of other nodes.
 MAX_ENTRIES = 4 * MAX_LISTED
 
-#: Time between two comparisons of the list with the store while it is watched, in seconds.
+#: Time between two comparisons of the list with the store while it has watchers, in seconds.
 COMPARE_S = 5.0
 #: Time within which changes are collected and sent together, in seconds.
 PERIOD_S = 0.25
@@ -93,17 +93,17 @@ class Lobby:
     async def run(self) -> None:
         """Sends changes until cancelled."""
         loop = asyncio.get_running_loop()
-        compared_s = loop.time()
+        last_compared_s = loop.time()
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout_at(compared_s + COMPARE_S):
+                async with asyncio.timeout_at(last_compared_s + COMPARE_S):
                     await self._has_changes.wait()
                     await asyncio.sleep(PERIOD_S)
             self._has_changes.clear()
             changed, self._changed_rooms = self._changed_rooms, set()
             self._send_changes(changed)
-            if loop.time() >= compared_s + COMPARE_S:
-                compared_s = loop.time()
+            if loop.time() >= last_compared_s + COMPARE_S:
+                last_compared_s = loop.time()
                 try:
                     await self._compare()
                 except StoreError as error:
@@ -117,7 +117,7 @@ class Lobby:
         rooms = {entry.room: entry for entry in await self.rooms()}
 
         def is_unreported(room_id: str) -> bool:
-            """Whether the entry has not been sent since, and is not scheduled to be sent."""
+            """Whether the entry was not sent during the comparison, and is not scheduled."""
             return (
                 before.get(room_id) is self._entries.get(room_id)
                 and room_id not in self._changed_rooms

@@ -333,7 +333,9 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 self._remember(key, made.last_v)
                 await self.catch_up()
-        return Rejected(Code.ROOM_BUSY, "too many others were faster; send it again")
+        return Rejected(
+            Code.ROOM_BUSY, "other nodes changed the room first several times; send it again"
+        )
 
     def _rejected(self, command: C, rejection: CommandRejected) -> Rejected:
         self._ports.metrics.rejected += rejection.code is not Code.GAME_FAULT

@@ -1,6 +1,6 @@
 """A bounded queue with one reader.
 
-Every open room has one, so it takes a quarter of the memory of an asyncio.Queue.
+Every open room has one, so it must be small: it takes a quarter of the memory of an asyncio.Queue.
 """
 
 import asyncio

@@ -34,7 +34,7 @@ def log_entry(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """The room's entry in the lobby, without watchers: the node that has it open adds these."""
+    """The room's entry in the lobby. A node that has the room open adds the watchers."""
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,

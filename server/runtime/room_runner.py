@@ -146,7 +146,7 @@ class RoomRunner:
         self._followers.on_node_down(node)
 
     def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed it."""
+        """Reports this node's followers again, in case the other nodes missed the last report."""
         self._followers.publish_presence(asks)
 
     def forget(self, follower: Follower) -> None:
@@ -277,12 +277,14 @@ class RoomRunner:
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Adds a follower and sends it the events that it lacks, or a snapshot."""
-        same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
-        if join.since > self._log.state.v and same_epoch:
+        is_same_epoch = join.epoch is None or join.epoch == self._ports.store.epoch
+        if join.since > self._log.state.v and is_same_epoch:
             await self._log.catch_up()
         room = self._log.state
-        resume = same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
-        missed = await self._log.since(join.since) if resume else None
+        may_resume = (
+            is_same_epoch and 0 < join.since <= room.v and room.v - join.since <= RESUME_LIMIT
+        )
+        missed = await self._log.since(join.since) if may_resume else None
         if not follower.closed:
             self._feed.send_joined(join, follower, room, missed)
 

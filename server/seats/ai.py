@@ -28,9 +28,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def command_id(match: Match, v: int) -> str:
-    """The id of the AI's command at version `v`; if two nodes both search, only one makes the move.
+    """The id of the AI's command at version `v`.
 
-    It contains `v` rather than the ply, because a takeback would repeat plies.
+    Two nodes that both search use the same id, so the store commits only one of their moves. It
+    contains `v` rather than the ply, because a takeback would repeat plies.
     """
     return f"ai:{match.id}:{v}"
 
@@ -70,7 +71,7 @@ class ThinkingReporter:
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
         number = move_number(room.game, match.ply, seat)
-        self._fixed = {
+        self._common_fields = {
             "room": room.id,
             "match": match.id,
             "ply": match.ply,
@@ -84,15 +85,15 @@ class ThinkingReporter:
 
     def report_waiting(self, warm: bool) -> None:
         """Reports that the search waits for a worker, or for the game to be compiled."""
-        self._send(wire.Thinking(**self._fixed, state="queued" if warm else "warming"))  # type: ignore[arg-type]
+        self._send(wire.Thinking(**self._common_fields, state="queued" if warm else "warming"))  # type: ignore[arg-type]
 
     def report_readiness(self) -> None:
         """Reports only the progress of compiling the game. Clients keep the last analysis."""
-        self._send(wire.Thinking(**self._fixed, state="done"))  # type: ignore[arg-type]
+        self._send(wire.Thinking(**self._common_fields, state="done"))  # type: ignore[arg-type]
 
     def report_absent(self) -> None:
         """Reports that no engine is connected. The match waits for one."""
-        self._send(wire.Thinking(**self._fixed, state="absent"))  # type: ignore[arg-type]
+        self._send(wire.Thinking(**self._common_fields, state="absent"))  # type: ignore[arg-type]
 
     def report_info(self, info: Info) -> None:
         """Reports the progress of the search, unless a report was sent just before."""
@@ -107,13 +108,13 @@ class ThinkingReporter:
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
-            **self._fixed, state=state,  # type: ignore[arg-type]
+            **self._common_fields, state=state,  # type: ignore[arg-type]
             depth=info.depth, score=info.score, nodes=info.nodes, nps=info.nps,
             time_ms=info.time_ms, pv=info.pv, moves=info.moves, warming=info.warming,
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        """Sends a frame, with the compiled percentage as long as the game is not compiled."""
+        """Sends a frame, with the progress of compiling the game until it is compiled."""
         percent = self._percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
@@ -138,8 +139,8 @@ async def find_move(
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Tries a failed search again, `ai_tries` times in all, and then returns an AiFailure. While no
-    engine is connected it waits.
+    Returns an AiFailure after `ai_tries` failed searches, and at once if the rules have changed or
+    the game is in quarantine. While no engine is connected it waits.
     """
     job = job_for(room, match, seat)
     reporter = reporter_of(ports, room, match, seat, send)

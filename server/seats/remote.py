@@ -24,7 +24,7 @@ import structlog
 from engine.game import Game, GameError, GameFault
 from engine.search.job import Info, Job, Load, Result, RulesChanged, SearchFailed
 from engine.search.levels import Level
-from engine.search.report import best_so_far, level_for
+from engine.search.report import best_so_far, level_of_job
 from server.bus import work
 from server.bus.link import Link
 from server.bus.work import Advert, CompilingGame, Malformed, ReadyGame
@@ -45,7 +45,7 @@ GRACE_S = 0.5
 #: Deadline of one attempt, in seconds; it allows for compiling the game.
 DEADLINE_S = 120.0
 #: Age after which a worker's advert no longer counts, in seconds.
-ADVERT_S = 3.5
+ADVERT_EXPIRY_S = 3.5
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
 #: Maximum number of attempts at a search.
@@ -118,7 +118,9 @@ class _PendingSearch:
     on_info: OnInfo
     attempt: int = 0
     losses: int = 0
+    #: The loop time from which the job's time runs; None before the first search.
     begun_s: float | None = None
+    #: The last progress of the search.
     latest: Info | None = None
     #: Workers that lost the search. They get it again only if there are no others.
     lost_by: set[str] = field(default_factory=set)
@@ -138,7 +140,7 @@ class _PendingSearch:
         return self._checker
 
     def left_s(self, now_s: float) -> float | None:
-        """The time left for the job, from its first search on, in seconds; None if unlimited."""
+        """The rest of the job's time, which runs from `begun_s` on; None if it is unlimited."""
         if self.level.limit.time_ms is None:
             return None
         return self.level.limit.time_ms / 1000 - (
@@ -153,6 +155,7 @@ class _Attempt:
     pending: _PendingSearch
     worker: str
     answer: asyncio.Future[Result]
+    #: The loop time at which the worker counts as silent.
     silent_at_s: float
     #: The loop time from which progress is read again.
     progress_at_s: float = 0.0
@@ -203,7 +206,7 @@ class RemoteEngines:
         #: The entries outlive the workers' adverts.
         self._distrusted: dict[str, set[tuple[str, str]]] = {}
         link.subscribe(f"{work.WORKERS_TOPIC}/+", self._on_advert)
-        link.subscribe(work.answers_topic(node), self._on_news)
+        link.subscribe(work.answers_topic(node), self._on_message)
         link.on_gap(self._on_gap)
 
     # --- the Engines interface
@@ -255,7 +258,7 @@ class RemoteEngines:
             raise RulesChanged(
                 f"the rules of {game.id} are {game.digest} here, the job is for {job.rules}"
             )
-        pending = _PendingSearch(secrets.token_hex(12), job, game, level_for(job, game), on_info)
+        pending = _PendingSearch(secrets.token_hex(12), job, game, level_of_job(job, game), on_info)
         if time_ms is not None and pending.level.limit.time_ms is not None:
             pending.begun_s = _now_s() - max(0, pending.level.limit.time_ms - time_ms) / 1000
         while True:
@@ -273,7 +276,7 @@ class RemoteEngines:
                 await asyncio.sleep(BUSY_S)
 
     async def _try_worker(self, pending: _PendingSearch, worker: _Worker) -> Result | None:
-        """Makes one attempt at a worker and returns its answer, or None for another attempt.
+        """Makes one attempt with a worker; returns its answer, or None if another attempt is due.
 
         Raises SearchFailed after the last attempt.
         """
@@ -323,7 +326,7 @@ class RemoteEngines:
         """The workers with a recent advert; none while the broker is unreachable."""
         if not self._link.is_up:
             return []
-        since_s = _now_s() - ADVERT_S
+        since_s = _now_s() - ADVERT_EXPIRY_S
         return [worker for worker in self._workers.values() if worker.last_heard_s > since_s]
 
     def _is_offered(
@@ -333,7 +336,7 @@ class RemoteEngines:
         game_id: str,
         rules: str | None = None,
     ) -> bool:
-        """Whether a trusted worker offers the game, with these rules if given."""
+        """Whether the worker offers the game (with `rules`, if given) and is trusted with it."""
         if offer is None or rules not in (None, offer.rules):
             return False
         return (game_id, offer.rules) not in self._distrusted.get(worker.advert.worker, ())
@@ -438,7 +441,7 @@ class RemoteEngines:
         pending.attempt += 1
         name, now_s = worker.advert.worker, _now_s()
         left_s = pending.left_s(now_s)
-        order = work.Search(
+        command = work.Search(
             id=pending.id, attempt=pending.attempt, server=self._node, job=_hide_room(pending.job),
             deadline_ms=int(DEADLINE_S * 1000),
             time_ms=(
@@ -446,7 +449,7 @@ class RemoteEngines:
                 else max(1, round(left_s * 1000))
             ),
         )  # fmt: skip
-        payload = work.encode(order)
+        payload = work.encode(command)
         if len(payload) > work.MAX_BYTES:
             raise SearchFailed(f"a search has at most {work.MAX_BYTES} bytes, not {len(payload)}")
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -474,15 +477,15 @@ class RemoteEngines:
             if not answer.cancel():
                 answer.exception()  # retrieved, so that asyncio does not log a late exception
 
-    async def _await_answer(self, attempt: _Attempt, ordered_s: float) -> Result:
+    async def _await_answer(self, attempt: _Attempt, sent_s: float) -> Result:
         """Waits for the answer. Raises _Lost when the worker is late or silent for too long."""
         pending = attempt.pending
         while True:
-            end_s = ordered_s + DEADLINE_S
+            end_s = sent_s + DEADLINE_S
             left_s = pending.left_s(now_s := _now_s())
             is_compiled = attempt.is_compiled  # if not, compiling may take longer than the search
             if left_s is not None and pending.begun_s is not None and is_compiled:
-                end_s = min(end_s, max(now_s + left_s, ordered_s + MIN_RETRY_S) + GRACE_S)
+                end_s = min(end_s, max(now_s + left_s, sent_s + MIN_RETRY_S) + GRACE_S)
             until_s = min(attempt.silent_at_s, end_s)
             if until_s <= now_s:
                 raise _Lost("late" if end_s <= now_s else "silent")
@@ -556,7 +559,7 @@ class RemoteEngines:
             for attempt in tuple(self._attempts.values()):
                 attempt.fail(_Lost("the broker is unreachable"))
 
-    def _on_news(self, topic: str, payload: bytes) -> None:
+    def _on_message(self, topic: str, payload: bytes) -> None:
         """Handles a worker's message about a search."""
         try:
             message = work.parse_worker_message(payload)
@@ -637,7 +640,7 @@ def _failure_of(reason: str, message: str) -> Exception:
 
 
 def _quoted(text: str) -> str:
-    """A worker's text for the log: cut, and without control and format characters."""
+    """A worker's text for the log: truncated, and without control and format characters."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_QUOTE])
 
 

@@ -1,8 +1,8 @@
 """The interface of a store, and the guarantees of every backend.
 
 `append` and `create_room` return only after the commit. All that one call writes is committed
-together or not at all. The versions `v` of a room count 1, 2, 3, … without a gap. A command key
-(room, identity, id) makes events once.
+together or not at all. The versions `v` of a room count 1, 2, 3, … without a gap. The events of a
+command key (room, identity, id) are committed at most once.
 
 All backends pass the same contract tests. Database rows never leave a backend; callers receive the
 structs below.
@@ -257,9 +257,10 @@ class Store(Protocol):
     ) -> list[str]:
         """Makes `node` responsible for due rooms of dead nodes; returns their ids.
 
-        With `all_nodes`, for the due rooms of all other nodes. A wake-up that was due when the
-        room's last event was written is due even if `now_ms` is earlier: clocks differ and may be
-        set back. After a failed call, the result may include rooms that this node has already.
+        With `all_nodes`, it takes over those of all other nodes, dead or alive. A wake-up that was
+        due when the room's last event was written is due even if `now_ms` is earlier: clocks
+        differ and may be set back. After a failed call, the result may include rooms that this node
+        has already.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
@@ -273,7 +274,7 @@ class Store(Protocol):
         """The nodes whose heartbeat has not expired, by the store's clock."""
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        """Adds a guest who has never taken a seat and was last seen on the day of `created_ms`."""
+        """Adds a guest, not yet permanent, who was last seen on the day of `created_ms`."""
 
     async def identity_by_token(self, token_hash: bytes) -> Identity | None:
         """The identity with a token hash; None if there is none."""
@@ -293,7 +294,7 @@ class Store(Protocol):
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
         """Runs one expiry pass over the `limit` identities that follow `after`.
 
-        Deletes guests who never took a seat and were last seen before `span.before_day`. Identities
+        Deletes guests who are not permanent and were last seen before `span.before_day`. Identities
         that were never seen count as seen on `span.today`.
         """
 

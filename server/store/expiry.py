@@ -1,9 +1,9 @@
-"""Expiry in a SQL database: deletes guests who never took a seat, and rooms without a match.
+"""Expiry in a SQL database: deletes guests who are not permanent, and rooms without a match.
 
 A pass covers one page of a table. Each deletion is one transaction that checks the rows again, so
-that a guest or a room that returned since the page was read stays. It waits for no lock (PostgreSQL
-skips rows that another transaction has locked), so it delays no other transaction and cannot
-deadlock.
+that it keeps a guest or a room that was seen again since the page was read. It waits for no
+lock (PostgreSQL skips rows that another transaction has locked), so it delays no other transaction
+and cannot deadlock.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def mark_seen(connection: Connection, table: Any, ids: Sequence[str], day: int) 
     return [row[0] for row in connection.execute(statement)]
 
 
-def fill_seen_day(table: Any, ids: Sequence[str], day: int) -> Any:
+def fill_seen_day_statement(table: Any, ids: Sequence[str], day: int) -> Any:
     """The statement that sets the last seen day of rows that have none."""
     c = table.c
     rows = (
@@ -59,13 +59,13 @@ def fill_seen_day(table: Any, ids: Sequence[str], day: int) -> Any:
     return update(table).where(c.id.in_(select(rows.c.id))).values(seen_day=day).returning(c.id)
 
 
-def page_of_identities(after: str, limit: int) -> Any:
-    """The query for a page of identities: id, last seen day, whether the guest ever took a seat."""
+def identity_page_query(after: str, limit: int) -> Any:
+    """The query for a page of identities: id, last seen day, whether the guest is permanent."""
     c = t.identities.c
     return select(c.id, c.seen_day, c.sat).where(c.id > after).order_by(c.id).limit(limit)
 
 
-def page_of_rooms(after: str, limit: int) -> Any:
+def room_page_query(after: str, limit: int) -> Any:
     """The query for a page of rooms: id, last seen day, whether it ever had a match, head."""
     c = t.rooms.c
     had_match = exists().where(t.matches.c.room == c.id)
@@ -110,11 +110,12 @@ def delete_rooms(connection: Connection, heads: dict[str, int], before_day: int)
 def split_rows(rows: Sequence[Any], span: DaySpan) -> tuple[list[Any], list[str]]:
     """The expired rows of a page, and the ids of its rows without a last seen day.
 
-    A row has an id, a last seen day, whether it is permanent, and further columns.
+    Permanent rows are in neither. A row has an id, a last seen day, whether it is permanent, and
+    further columns.
     """
     deletable = [row for row in rows if not row[2]]
-    old = [row for row in deletable if row[1] is not None and row[1] < span.before_day]
-    return old, [row[0] for row in deletable if row[1] is None]
+    expired = [row for row in deletable if row[1] is not None and row[1] < span.before_day]
+    return expired, [row[0] for row in deletable if row[1] is None]
 
 
 def pass_result(rows: Sequence[Any], limit: int, deleted: Sequence[str]) -> Page:

@@ -269,11 +269,11 @@ class MemoryStore:
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
         await asyncio.sleep(0)
         page = sorted(room_id for room_id in self._rooms if room_id > after)[:limit]
-        played = {match.room for match in self._matches.values()}
+        rooms_with_match = {match.room for match in self._matches.values()}
         deleted = []
         for room_id in page:
             room = self._rooms[room_id]
-            if room_id in played:
+            if room_id in rooms_with_match:
                 continue
             if room.seen_day is None:
                 room.seen_day = span.today

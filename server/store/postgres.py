@@ -194,7 +194,7 @@ class _Writer:
 
     async def open(self) -> str:
         """Connects, checks the schema and returns the store's epoch, which it creates if needed."""
-        link = await self._connected()
+        link = await self._ensure_link()
         try:
             async with asyncio.timeout(self._limits.answer_s):
                 await self._check_schema(link)
@@ -238,7 +238,7 @@ class _Writer:
             self._link.terminate()
             self._link = None
 
-    async def _connected(self) -> Any:
+    async def _ensure_link(self) -> Any:
         """Returns the connection, and opens a new one if it is closed.
 
         Raises StoreUnavailable if no writable server is reachable.
@@ -333,11 +333,11 @@ class _Writer:
             return outcomes
         if link_error:
             return [_outcome_unknown(link_error)] * len(ops)
-        return [StoreUnavailable(f"others were faster {TRIES} times")] * len(ops)
+        return [StoreUnavailable(f"other transactions won {TRIES} times")] * len(ops)
 
     async def _send(self, ops: list[Any], commit: _CommitSome, skip_locked: bool) -> list[Outcome]:
         """Makes one attempt; closes the connection if it may be broken or out of step."""
-        link = await self._connected()
+        link = await self._ensure_link()
         try:
             async with asyncio.timeout(self._limits.answer_s):
                 return await commit(link, ops, skip_locked)

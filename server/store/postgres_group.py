@@ -75,7 +75,7 @@ class _Rows:
         self.matches: list[Row] = []
         self.finished: list[Row] = []
         self.thoughts: list[Row] = []
-        self.listing = False
+        self.has_listing = False
 
     def add(self, append: Append, created: Row = ()) -> None:
         room, key, last = append.room, append.command, append.events[-1]
@@ -87,7 +87,7 @@ class _Rows:
             match projection:
                 case Listing():
                     listing = (projection.listed, projection.summary, last.at_ms)
-                    self.listing = True
+                    self.has_listing = True
                 case MatchStarted() | MatchFinished():
                     self._add_match(room, projection, matches)
                 case Thought() as thought:
@@ -136,8 +136,8 @@ async def commit_appends(
     for append in sorted(appends, key=_room):
         rows.add(append)
     parts = (rows.matches, rows.finished, rows.thoughts)
-    statement = _append_statement(rows.listing, *map(bool, parts), skip_locked)
-    heads = rows.heads if rows.listing else [row[: len(HEADS)] for row in rows.heads]
+    statement = _append_statement(rows.has_listing, *map(bool, parts), skip_locked)
+    heads = rows.heads if rows.has_listing else [row[: len(HEADS)] for row in rows.heads]
     lost = {
         row["room"]: row for row in await _run(connection, statement, heads, rows.events, *parts)
     }
@@ -232,6 +232,7 @@ class _StatementBuilder:
         )
 
     def statement(self, answer: str) -> str:
+        """The whole statement: the CTEs and then `answer`, the query for its result."""
         return f"WITH {', '.join(self._parts)} {answer}"
 
 

@@ -67,7 +67,7 @@ def needed_program(connection: Connection) -> str | None:
 
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
     """Runs the missing migrations up to `revision`, in the transaction of the connection."""
-    # Imported here because Alembic takes a third of the time of a start without migrations.
+    # Imported only here: the import would take a third of the time of a start without migrations.
     from alembic import command
 
     command.upgrade(_config(connection), revision)
@@ -139,7 +139,7 @@ def sqlite_engine(path: Path, begin: str = "BEGIN IMMEDIATE") -> Engine:
     """An SQLAlchemy engine for a SQLite file, with atomic transactions.
 
     By default, the driver commits each CREATE TABLE at once, and an interrupted migration would
-    leave a file that no later start can read. Only its owner can read a new file.
+    leave a file that no later start can read. A new file is readable by its owner only.
     """
     make_file(path)
     engine = create_engine(

@@ -343,7 +343,8 @@ class SqlStore:
         if not all_nodes:
             can_take_over = and_(can_take_over, c.node.not_in(self._alive()))
         if self._is_takeover_unanswered:
-            # An answer was lost. This node now has its rooms, so no other node takes them over.
+            # The answer to a takeover was lost. Its rooms are now this node's, so no other node
+            # takes them over.
             can_take_over = or_(can_take_over, c.node == node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
@@ -436,11 +437,13 @@ class SqlStore:
         )
 
     async def expire_identities(self, after: str, span: DaySpan, limit: int) -> Page:
-        rows = await self._select(expiry.page_of_identities(after, limit))
-        old, new = expiry.split_rows(rows, span)
-        if new:
-            await self._execute(expiry.fill_seen_day(t.identities, new, span.today))
-        ids = [row.id for row in old]
+        rows = await self._select(expiry.identity_page_query(after, limit))
+        expired, never_seen = expiry.split_rows(rows, span)
+        if never_seen:
+            await self._execute(
+                expiry.fill_seen_day_statement(t.identities, never_seen, span.today)
+            )
+        ids = [row.id for row in expired]
         deleted = (
             await self._run_write(
                 lambda connection: expiry.delete_identities(connection, ids, span.before_day)
@@ -460,11 +463,11 @@ class SqlStore:
         )
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
-        rows = await self._select(expiry.page_of_rooms(after, limit))
-        old, new = expiry.split_rows(rows, span)
-        if new:
-            await self._execute(expiry.fill_seen_day(t.rooms, new, span.today))
-        heads = {row.id: row.head for row in old}
+        rows = await self._select(expiry.room_page_query(after, limit))
+        expired, never_seen = expiry.split_rows(rows, span)
+        if never_seen:
+            await self._execute(expiry.fill_seen_day_statement(t.rooms, never_seen, span.today))
+        heads = {row.id: row.head for row in expired}
         deleted = (
             await self._run_write(
                 lambda connection: expiry.delete_rooms(connection, heads, span.before_day)

@@ -10,7 +10,6 @@ import structlog
 from aiohttp import web
 from msgspec import Meta, Struct
 
-from engine.game import GameFault
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
 from server.identity.guests import COOKIE, find_guest, new_guest
@@ -38,8 +37,8 @@ log = structlog.get_logger()
 COOKIE_AGE_S = 400 * 24 * 3600
 #: Longest request body of each route that accepts one, in bytes.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
-#: Greatest difference between a ready node's clock and the store's, in ms: the clocks of games
-#: depend on it.
+#: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses
+#: and the chat's limits compare times of several nodes.
 MAX_CLOCK_DIFFERENCE_MS = 250
 #: Path prefixes of cheap requests, which the rate limit does not count.
 UNLIMITED_PATHS = ("/livez", "/static/")
@@ -167,7 +166,7 @@ class Api:
         return response
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused, since browsers do not tell that to their pages."""
+        """Answers why a WebSocket is refused: browsers hide the reason from their pages."""
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
@@ -280,7 +279,7 @@ def _error_middleware(ports: Ports) -> Any:
                 {"code": "http.400", "message": "the connection ended in the request"},
                 HTTPStatus.BAD_REQUEST,
             )
-        except (GameFault, Exception):
+        except Exception:
             log.exception("request failed", path=request.path)
             return json_answer(
                 {

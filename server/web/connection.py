@@ -73,10 +73,10 @@ def check_head(message: RawRequestMessage, body_limit: BodyLimit) -> HeadRefused
             HTTPStatus.EXPECTATION_FAILED, "Expect: 100-continue or no Expect is expected"
         )
     if message.method == "CONNECT":
-        return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is no proxy")
+        return HeadRefused(HTTPStatus.METHOD_NOT_ALLOWED, "this server is not a proxy")
     if message.upgrade or headers.get("Upgrade", "").lower() == "websocket":
         # The first request decided that the connection is HTTP, so it cannot become a WebSocket.
-        # And after an upgrade request, aiohttp would read without this class.
+        # After an upgrade, aiohttp would also read the input past this class.
         return HeadRefused(
             HTTPStatus.BAD_REQUEST, "open a new connection for the WebSocket", Code.UPGRADE_LATE
         )
@@ -102,7 +102,7 @@ class HttpConnection(web.RequestHandler):
         "_on_close",
         "_previous_sweep",
         "_raw_transport",
-        "_refused",
+        "_refused_body",
         "_remaining_bytes",
     )
 
@@ -123,11 +123,13 @@ class HttpConnection(web.RequestHandler):
         )
         self._body_limit = body_limit
         self._on_close = on_close
-        self._refused: StreamReader | None = None
+        #: The body of the refused request, which the connection discards.
+        self._refused_body: StreamReader | None = None
         self._remaining_bytes: int | None = None
         self._discarded_bytes = 0
         self._last_bytes = b""
         self._raw_transport: asyncio.Transport | None = None
+        #: The number of requests and of unsent bytes at the previous sweep.
         self._previous_sweep = (0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -147,14 +149,14 @@ class HttpConnection(web.RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Parses incoming bytes up to the first refused request, and discards the rest."""
         start = 0
-        while self._refused is None:
+        while self._refused_body is None:
             parsed_count = len(self._messages)
             super().data_received(data[start : start + PIECE_BYTES])
             start += PIECE_BYTES
             self._refuse_first(parsed_count)
             if start >= len(data):
                 break
-        if self._refused is not None:
+        if self._refused_body is not None:
             self._discard(data[start:])
 
     def _refuse_first(self, parsed_count: int) -> None:
@@ -166,7 +168,7 @@ class HttpConnection(web.RequestHandler):
             refused = check_head(message, self._body_limit)
             if refused is not None:
                 self._messages[index] = (_ErrInfo(refused.status, refused, str(refused)), payload)
-                self._refused = payload
+                self._refused_body = payload
                 self._remaining_bytes = remaining_body_bytes(message, payload)
                 return
 
@@ -184,8 +186,8 @@ class HttpConnection(web.RequestHandler):
 
     def _stop_lingering(self) -> None:
         """Stops reading a refused body, by reporting its end to aiohttp."""
-        if self._refused is not None and not self._refused.is_eof():
-            self._refused.feed_eof()
+        if self._refused_body is not None and not self._refused_body.is_eof():
+            self._refused_body.feed_eof()
 
     def abort_if_stuck(self) -> None:
         """Aborts the connection if its client has sent and read nothing since the previous call."""
@@ -247,11 +249,11 @@ class HttpConnections:
         server = self._runner.server
         assert server is not None, "the runner is set up"
 
-        def closed() -> None:
+        def on_connection_close() -> None:
             self._open.discard(connection)
             on_close()
 
-        connection = HttpConnection(server, self._body_limit, closed, self._silence_s)
+        connection = HttpConnection(server, self._body_limit, on_connection_close, self._silence_s)
         self._open.add(connection)
         return connection
 

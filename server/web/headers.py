@@ -1,6 +1,6 @@
 """The headers of every response on the players' port, by aiohttp or by websockets."""
 
-#: Pages run only their own scripts, in no foreign frame, and use none of a device's sensors.
+#: Pages run only their own scripts, appear in no frame, and may not use a device's sensors.
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none';"

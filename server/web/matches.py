@@ -36,9 +36,9 @@ PAGE = 100
 #: Capacity of the cache of finished matches, in moves. The cache saves reading the room's log for
 #: each page of a replay.
 CACHED_MOVES = 200_000
-#: Log entries per read from the store; they are parsed without a pause.
+#: Log entries per read from the store. Those of one read are parsed without a pause.
 LOG_PAGE = 250
-#: Moves of an old log that get their notation without a pause.
+#: Moves of an old log that get their notation before the event loop may serve other requests.
 NOTATION_BATCH = 20
 #: Number of start positions whose first seat is cached.
 CACHED_STARTS = 1000
@@ -62,6 +62,7 @@ class Matches:
         self._rate = RateLimit(
             "pages of replays", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
+        #: The moves of finished matches, the least recently used match first.
         self._finished: OrderedDict[str, Moves] = OrderedDict()
         self._cached_moves = 0
 
@@ -107,7 +108,7 @@ class Matches:
         return json_answer(body)
 
     async def views(self, request: web.Request) -> web.Response:
-        """Answers with the views from ply `?from=` to ply `?to=`.
+        """Answers with the views from ply `?from=` to ply `?to=`, at most PAGE of them.
 
         They never change once all those plies are played.
         """
@@ -117,11 +118,11 @@ class Matches:
         last = min(
             query_number(request, "to", len(moves), first, 2**31), len(moves), first + PAGE - 1
         )
-        page = await self._draw_views(request, match, moves, first, last)
+        page = await self._render_views(request, match, moves, first, last)
         is_whole_range = request.query.get("to") is not None and last == int(request.query["to"])
         return raw_answer(b'{"views":[' + page + b"]}", IMMUTABLE if is_whole_range else "no-cache")
 
-    async def _draw_views(
+    async def _render_views(
         self, request: web.Request, match: StoredMatch, moves: Moves, first: int, last: int
     ) -> bytes:
         address = request[ORIGIN].address

@@ -36,7 +36,7 @@ COUNTERS = {
     "store_failures": "Requests to rooms that failed because of the store",
     "faults": "Requests that failed because of a bug in the server or in a game",
     "polls": "Periodic comparisons of all open rooms with the store, without a gap",
-    "bad_answers": "Searches at workers with impossible messages, or with the game in quarantine",
+    "bad_answers": "Searches that workers answered with an invalid message or a quarantine",
     "evictions": "Connections that were closed because they read too slowly",
     "skipped": "Frames that slow readers missed",
 }
@@ -54,7 +54,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """Functions whose values are read at each scrape."""
+    """The sources of the gauges, which are read at each scrape."""
 
     rooms: Callable[[], int]
     connections: Callable[[], int]

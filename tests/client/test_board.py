@@ -393,7 +393,7 @@ def test_the_edges_of_each_side_are_named() -> None:
     assert "Edges: Red (X) a1-b1, a2-b2; Blue (O) a1-a2, b1-b2" in text
 
 
-def test_the_board_is_flipped_for_the_second_seat() -> None:
+def test_a_flipped_board_is_turned_by_180_degrees() -> None:
     """Rows and columns are reversed; numbered cells show the ends of their rows."""
     board = BoardView(Grid(2, 2), {"r": Kind("red", 0, text="X")}, ())
     assert (

@@ -19,20 +19,20 @@ def plyroom(*arguments: str, **environ: str) -> Result:
     )
 
 
-#: The client's own commands; their help is the client's.
+#: The commands whose `--help` the client prints itself.
 CLIENT_COMMANDS = sorted(name for name, command in main.commands.items() if command.add_help_option)
 
-#: The commands that run a program of the server; their help is that program's.
+#: The commands that pass `--help` on to a program of the server.
 SERVER_COMMANDS = sorted(set(main.commands) - set(CLIENT_COMMANDS))
 
 
 @pytest.mark.parametrize("command", SERVER_COMMANDS)
 def test_every_command_of_the_server_has_help(command: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.lower().startswith("usage:")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.lower().startswith("usage:")
 
 
 def test_the_client_has_these_commands() -> None:
@@ -129,7 +129,7 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         (["play", "tic-tac-toe", "--side", "third"], "'third' is not one of"),
         (["play", "tic-tac-toe", "--url", "ftp://x"], "is not the address"),
         (["join", "not an id"], "neither an id nor a link"),
-        (["watch", "http://host"], "names no room or match"),
+        (["watch", "http://host"], "is not a link to a room"),
         (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),
         (["nonsense"], "No such command"),
         (["play"], "Missing argument 'GAME'"),

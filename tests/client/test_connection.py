@@ -111,7 +111,9 @@ def test_another_protocol_version_in_the_welcome_is_a_mismatch(
 @pytest.mark.parametrize(
     "frame", ["", "no json", "[]", '{"t":"welcome"}', '{"t":"joined","room":7}']
 )
-def test_a_frame_that_is_no_message_is_a_mismatch(run: Callable[[Test], None], frame: str) -> None:
+def test_a_frame_that_is_not_a_message_is_a_mismatch(
+    run: Callable[[Test], None], frame: str
+) -> None:
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.expect("hello")

@@ -174,7 +174,7 @@ def test_a_replaced_connection_does_not_reconnect(run: Callable[[Test], None]) -
     run(test)
 
 
-class ClosesOnCancellation:
+class SocketClosingOnCancellation:
     """A socket that sends a welcome, and closes when the task that sends on it is cancelled."""
 
     def __init__(self) -> None:
@@ -198,24 +198,24 @@ class ClosesOnCancellation:
 
 
 def test_a_socket_that_closes_during_the_cancellation_does_not_cause_a_reconnect() -> None:
-    """The connection ends, although its task group raises SocketClosed and no CancelledError."""
+    """The connection ends although its task group raises SocketClosed instead of CancelledError."""
 
     async def main() -> None:
-        dialled = 0
+        dial_count = 0
 
         @asynccontextmanager
-        async def dial(url: str) -> AsyncIterator[ClosesOnCancellation]:
-            nonlocal dialled
-            dialled += 1
+        async def dial(url: str) -> AsyncIterator[SocketClosingOnCancellation]:
+            nonlocal dial_count
+            dial_count += 1
             yield socket
 
-        socket = ClosesOnCancellation()
+        socket = SocketClosingOnCancellation()
         async with asyncio.timeout(60):
             async with connect("http://plyroom.test", dial=dial) as c:
                 command = asyncio.create_task(c.command(chat(c)))
                 await socket.sending.wait()
             with pytest.raises(PlyroomError):
                 await command
-        assert dialled == 1
+        assert dial_count == 1
 
     run_virtual(main())

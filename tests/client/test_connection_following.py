@@ -16,8 +16,8 @@ from tests.support.scripted_server import (
     joined,
     memory,
     said,
-    short,
     snapshot_at,
+    summarize,
     take,
 )
 from tests.support.virtual_time import run_virtual
@@ -38,7 +38,7 @@ def test_following_begins_with_joined_and_snapshot_then_events(run: Callable[[Te
         left: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with backend(script) as c:
             async with aclosing(c.follow("r")) as messages:
-                assert short(await take(messages, 5)) == ["Joined", "Snapshot", 5, 6, 7]
+                assert summarize(await take(messages, 5)) == ["Joined", "Snapshot", 5, 6, 7]
             assert await left == "r"
 
     run(test)
@@ -81,9 +81,9 @@ def test_after_a_reconnect_a_room_resumes_after_its_last_event(
             await link.idle()
 
         async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
-            assert short(await take(messages, 3)) == ["Joined", "Snapshot", 5]
+            assert summarize(await take(messages, 3)) == ["Joined", "Snapshot", 5]
             assert (await c.command(chat(c))).v == 8
-            assert short(await take(messages, 4)) == ["Joined", 6, 7, 8]
+            assert summarize(await take(messages, 4)) == ["Joined", 6, 7, 8]
 
     run(test)
 
@@ -109,7 +109,7 @@ def test_after_a_gap_the_client_joins_again_and_gets_a_snapshot(
             await link.idle()
 
         async with backend(script) as c, aclosing(c.follow("r")) as messages:
-            assert short(await take(messages, 6)) == [
+            assert summarize(await take(messages, 6)) == [
                 "Joined",
                 "Snapshot",
                 2,
@@ -139,7 +139,7 @@ def test_a_welcome_with_another_epoch_makes_the_client_join_from_0(
 
         async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
             seen = await take(messages, 5)
-            assert short(seen) == ["Joined", "Snapshot", "Joined", "Snapshot", 4]
+            assert summarize(seen) == ["Joined", "Snapshot", "Joined", "Snapshot", 4]
             assert isinstance(seen[3], Snapshot)
             assert seen[3].v == 3
 
@@ -163,7 +163,13 @@ def test_after_a_join_with_another_epoch_events_wait_for_the_snapshot(
             await link.idle()
 
         async with backend(first, second) as c, aclosing(c.follow("r")) as messages:
-            assert short(await take(messages, 5)) == ["Joined", "Snapshot", "Joined", "Snapshot", 2]
+            assert summarize(await take(messages, 5)) == [
+                "Joined",
+                "Snapshot",
+                "Joined",
+                "Snapshot",
+                2,
+            ]
 
     run(test)
 
@@ -177,7 +183,7 @@ def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]
             await link.idle()
 
         async with backend(script) as c, aclosing(c.follow("r")) as messages:
-            assert short(await take(messages, 2)) == ["Joined", "Snapshot"]
+            assert summarize(await take(messages, 2)) == ["Joined", "Snapshot"]
 
     run(test)
 
@@ -214,7 +220,7 @@ def test_a_slow_reader_gets_a_snapshot_when_its_queue_is_full() -> None:
             await c.command(chat(c))
             assert (await c.command(chat(c))).v == 1999
             rest = await take(messages, 2)
-            assert short(first) == short(rest) == ["Joined", "Snapshot"]
+            assert summarize(first) == summarize(rest) == ["Joined", "Snapshot"]
             assert isinstance(rest[1], Snapshot)
             assert rest[1].v == 1999
 
@@ -264,8 +270,8 @@ def test_several_rooms_can_be_followed_but_each_only_once(run: Callable[[Test], 
             await link.idle()
 
         async with backend(script) as c, aclosing(c.follow("a")) as a, aclosing(c.follow("b")) as b:
-            assert short(await take(a, 1)) == ["Joined"]
-            assert short(await take(b, 3)) == ["Joined", "Snapshot", 1]
+            assert summarize(await take(a, 1)) == ["Joined"]
+            assert summarize(await take(b, 3)) == ["Joined", "Snapshot", 1]
             with pytest.raises(ValueError, match="already"):
                 await anext(c.follow("a"))
 

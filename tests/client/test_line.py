@@ -1,6 +1,6 @@
 """Plain line mode on a terminal and in a pipe: what it prints and which commands it sends.
 
-The room is a fake that decides by the server's rules.
+The server is replaced by a fake room, which follows the server's rules.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from server.protocol.messages import (
     RemoveAi,
     Sit,
 )
-from tests.support.fake_room import BOB, House
+from tests.support.fake_room import BOB, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.virtual_time import run_virtual
 
@@ -72,7 +72,7 @@ class CapturedOutput:
 
 
 def play(
-    house: House,
+    room: FakeRoom,
     lines: TypedLines,
     *,
     interactive: bool = False,
@@ -84,7 +84,7 @@ def play(
     run = CapturedOutput(interactive)
 
     async def main() -> None:
-        async with memory(*[house.serve] * connections) as c:
+        async with memory(*[room.serve] * connections) as c:
             mode = LineMode(c, ADDRESS, "r", lines, run.output, **settings)
             playing = asyncio.ensure_future(other_player(mode)) if other_player else None
             await mode.run()
@@ -100,7 +100,7 @@ def play(
 
 def test_in_a_pipe_a_match_prints_this_transcript() -> None:
     """Data goes to stdout, messages to stderr; the run ends with the match."""
-    run = play(House(), TypedLines("b2", "c2", "a2"))
+    run = play(FakeRoom(), TypedLines("b2", "c2", "a2"))
     assert (
         run.data
         == """\
@@ -150,7 +150,7 @@ Crosses: Ada, Noughts: AI level 1
 
 
 def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -> None:
-    run = play(House(), TypedLines("b2", "resign", "rematch", "q"), interactive=True)
+    run = play(FakeRoom(), TypedLines("b2", "resign", "rematch", "q"), interactive=True)
     assert "1. Crosses: b2\n" in run.data
     assert "Noughts win: Crosses resigned.\n" in run.data
     assert "rematch or quit > " in run.data
@@ -159,14 +159,14 @@ def test_a_match_on_a_terminal_continues_with_a_rematch_until_the_user_quits() -
 
 
 def test_the_end_of_the_input_quits_on_a_terminal_and_fails_in_a_pipe() -> None:
-    assert "Your move" in play(House(), TypedLines().end(), interactive=True).data
+    assert "Your move" in play(FakeRoom(), TypedLines().end(), interactive=True).data
     with pytest.raises(InputEnded):
-        play(House(), TypedLines("b2").end())
+        play(FakeRoom(), TypedLines("b2").end())
 
 
 def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
     """Moves can be piped in at once although the AI moves between them; here the AI begins."""
-    run = play(House(seats=(AiSeat(1), MySeat())), TypedLines("b2", "c3", "b3", "c2"))
+    run = play(FakeRoom(seats=(AiSeat(1), MySeat())), TypedLines("b2", "c3", "b3", "c2"))
     assert re.findall(r"\d\. \w+: \w\d", run.data) == [
         "1. Crosses: a1",
         "2. Noughts: b2",
@@ -178,7 +178,7 @@ def test_without_a_terminal_a_line_waits_for_this_players_turn() -> None:
 
 
 def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None:
-    run = play(House(), TypedLines("d9", "b2", "b2", "c2", "a2"))
+    run = play(FakeRoom(), TypedLines("d9", "b2", "b2", "c2", "a2"))
     assert run.messages.count("error: ") == 2
     assert "error: no: move.malformed. Moves: a1, b1, c1, a2, b2, c2, a3, b3, c3." in run.messages
     assert run.data.count("? Crosses to move") == 5
@@ -186,7 +186,7 @@ def test_an_invalid_line_is_reported_on_stderr_and_the_prompt_repeated() -> None
 
 def test_commands_that_show_something_print_to_stdout() -> None:
     run = play(
-        House(),
+        FakeRoom(),
         TypedLines(
             "l",
             "m",
@@ -214,14 +214,14 @@ def test_commands_that_show_something_print_to_stdout() -> None:
 
 
 def test_a_refusal_by_the_server_is_printed() -> None:
-    run = play(House(), TypedLines("abort", "abort", "rematch", "q"), interactive=True)
+    run = play(FakeRoom(), TypedLines("abort", "abort", "rematch", "q"), interactive=True)
     assert "error: no: match.over\n" in run.messages
     assert "No result: the match was aborted.\n" in run.data
     assert "Match 2: " in run.data
 
 
 def test_brief_leaves_the_boards_out() -> None:
-    run = play(House(), TypedLines("b2", "resign"), brief=True)
+    run = play(FakeRoom(), TypedLines("b2", "resign"), brief=True)
     assert (
         run.data
         == """\
@@ -238,27 +238,27 @@ Noughts win: Crosses resigned.
 def test_a_connection_lost_before_an_ack_changes_no_output(command: str) -> None:
     """The command is committed, but its ack is lost: every event is still printed once."""
     lines = ("/once", "b2", "c2", "a2")
-    undisturbed = play(House(), TypedLines(*lines))
-    house = House()
-    house.cut_before_ack = {command}
-    run = play(house, TypedLines(*lines), connections=2)
+    undisturbed = play(FakeRoom(), TypedLines(*lines))
+    room = FakeRoom()
+    room.cut_before_ack = {command}
+    run = play(room, TypedLines(*lines), connections=2)
     assert run.data == undisturbed.data
 
 
 def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
-    house = House(seats=(MySeat(), OpenSeat()))
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(5)
-        await house.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
         await asyncio.sleep(5)
-        await house.presence(True, True)
-        await house.act(BOB, Move(id="2", room="r", ply=1, move="a1"))
-        await house.act(BOB, Chat(id="3", room="r", text="hello"))
-        await house.presence(True, False)
-        await house.presence(True, True)
+        await room.presence(True, True)
+        await room.act(BOB, Move(id="2", room="r", ply=1, move="a1"))
+        await room.act(BOB, Chat(id="3", room="r", text="hello"))
+        await room.presence(True, False)
+        await room.presence(True, True)
 
-    run = play(house, TypedLines("b2", "resign"), other_player=other_player, invite=True)
+    run = play(room, TypedLines("b2", "resign"), other_player=other_player, invite=True)
     assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
     assert "Bob takes a seat: Noughts.\n" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
@@ -268,25 +268,25 @@ def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
 
 
 def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
-    house = House(seats=(MySeat(), OpenSeat()))
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
     run = CapturedOutput(True)
 
     async def main() -> None:
-        async with memory(house.serve) as c:
+        async with memory(room.serve) as c:
             mode = LineMode(c, ADDRESS, "r", lines, run.output)
             running = asyncio.ensure_future(mode.run())
             await asyncio.sleep(1)
-            await house.act(BOB, Sit(id="1", room="r", seat=1))
+            await room.act(BOB, Sit(id="1", room="r", seat=1))
             lines.type("resign")
             await asyncio.sleep(1)
-            await house.act(BOB, Rematch(id="2", room="r"))
+            await room.act(BOB, Rematch(id="2", room="r"))
             await asyncio.sleep(1)
             lines.type("decline")
             await asyncio.sleep(1)
             lines.type("rematch")
             await asyncio.sleep(1)
-            await house.act(BOB, Decline(id="3", room="r"))
+            await room.act(BOB, Decline(id="3", room="r"))
             await asyncio.sleep(1)
             lines.type("quit")
             await running
@@ -301,38 +301,38 @@ def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
 
 
 def test_joining_takes_the_free_seat() -> None:
-    run = play(House(seats=(AiSeat(1), OpenSeat()), host=BOB), TypedLines("resign"), sit=True)
+    run = play(FakeRoom(seats=(AiSeat(1), OpenSeat()), host=BOB), TypedLines("resign"), sit=True)
     assert "Ada takes a seat: Noughts.\n" in run.messages
     assert "Match 1: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
 
 
 def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
     """In a pipe, the end of the earlier match does not end the run."""
-    house = House(seats=(AiSeat(1), AiSeat(1)), host=BOB)
-    house.play_out()
-    house.decide(BOB, RemoveAi(id="1", room="r", seat=1))
-    run = play(house, TypedLines("resign"), sit=True)
+    room = FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB)
+    room.play_out()
+    room.decide(BOB, RemoveAi(id="1", room="r", seat=1))
+    run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
     assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
     assert run.data.rstrip().endswith("Crosses win: Noughts resigned.")
 
 
 def test_joining_a_full_room_watches_and_a_seated_player_keeps_the_seat() -> None:
-    run = play(House(seats=(AiSeat(1), AiSeat(1)), host=BOB), TypedLines(), sit=True)
-    assert "Both seats are taken: you watch.\n" in run.messages
+    run = play(FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB), TypedLines(), sit=True)
+    assert "Both seats are taken: you are watching.\n" in run.messages
     assert run.data.count("to move\n") == 7
-    run = play(House(), TypedLines("resign"), sit=True)
+    run = play(FakeRoom(), TypedLines("resign"), sit=True)
     assert "You hold a seat here: Crosses." in run.messages
 
 
 def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
-    house = House()
+    room = FakeRoom()
 
     async def other_player(mode: LineMode) -> None:
         await asyncio.sleep(0.2)
-        await house.act(BOB, Chat(id="3", room="r", text="hello"))
+        await room.act(BOB, Chat(id="3", room="r", text="hello"))
 
-    run = play(house, TypedLines("q"), interactive=True, other_player=other_player)
+    run = play(room, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 
@@ -354,7 +354,7 @@ def test_messages_as_json_end_with_the_match() -> None:
     run = CapturedOutput(False)
 
     async def main() -> None:
-        async with memory(House(seats=(AiSeat(1), AiSeat(1)), host=BOB).serve) as c:
+        async with memory(FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB).serve) as c:
             await print_messages(c, "r", run.output)
 
     run_virtual(main())

@@ -42,8 +42,7 @@ from server.protocol.messages import (
     Turn,
     View,
 )
-from server.rooms.model import Actor, Room
-from server.rooms.model import CommandRejected as Rejected
+from server.rooms.model import Actor, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import snapshot
 
@@ -75,7 +74,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     for actor, command in commands:
         try:
             events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
-        except Rejected:
+        except CommandRejected:
             continue
         for event in events:
             room = evolve(room, event, room.v + 1)

@@ -15,12 +15,12 @@ FOLDER = Path(__file__).parent / "web"
 #: Every JavaScript test: its file and its name.
 TESTS = [
     (path.name, name)
-    for path in sorted(FOLDER.glob("*_promises.js"))
+    for path in sorted(FOLDER.glob("*_tests.js"))
     for name in re.findall(r'^test\(\s*"([^"]+)",', path.read_text("utf-8"), re.MULTILINE)
 ]
 RUN = """async ([file, name]) => {
     await import(`/tests/client/web/${file}`);
-    const { run } = await import("/tests/client/web/promises.js");
+    const { run } = await import("/tests/client/web/testing.js");
     await run(name);
 }"""
 

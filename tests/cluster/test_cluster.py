@@ -1,4 +1,4 @@
-"""The compose file's cluster runs natively, serves a crowd, and its parts fit together."""
+"""The compose file's cluster runs without containers and serves 400 players; its parts agree."""
 
 import asyncio
 import re
@@ -42,34 +42,36 @@ async def commands_so_far(running: Cluster, n: int) -> float:
     """The number of commands that a node has committed, by its metrics."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
-        found = re.search(r"^plyroom_commands_total (\S+)$", await answer.text(), re.MULTILINE)
-    assert found is not None
-    return float(found[1])
+        total = re.search(r"^plyroom_commands_total (\S+)$", await answer.text(), re.MULTILINE)
+    assert total is not None
+    return float(total[1])
 
 
-def test_the_compose_file_fits_what_it_names() -> None:
+def test_what_the_compose_file_names_exists() -> None:
     """Each secret is made by secrets.sh, each mounted file exists, each server of the proxy is a
     service, and our services neither run as root nor may gain privileges.
     """
-    described = compose()
+    compose_file = compose()
     script = (DEPLOY / "secrets.sh").read_text()
-    for name, secret in described["secrets"].items():
+    for name, secret in compose_file["secrets"].items():
         assert secret["file"] == f"./secrets/{name}"
         assert f"put {name} " in script
-    for name, one in described["services"].items():
-        for mount in one.get("volumes", []):
+    for name, definition in compose_file["services"].items():
+        for mount in definition.get("volumes", []):
             source = mount.partition(":")[0]
-            assert source in described["volumes"] or (DEPLOY.parents[1] / source).exists(), (
+            assert source in compose_file["volumes"] or (DEPLOY.parents[1] / source).exists(), (
                 f"{name} mounts {source}"
             )
-        assert set(one.get("secrets", [])) <= set(described["secrets"])
-        assert set(one.get("depends_on", {})) <= set(described["services"])
-        if one["image"] == "plyroom":
-            assert one["cap_drop"] == ["ALL"]
-            assert one["security_opt"] == ["no-new-privileges:true"]
-        assert re.fullmatch(r"plyroom|[a-z-]+:\d+\.\d+\S*", one["image"]), "a version is pinned"
+        assert set(definition.get("secrets", [])) <= set(compose_file["secrets"])
+        assert set(definition.get("depends_on", {})) <= set(compose_file["services"])
+        if definition["image"] == "plyroom":
+            assert definition["cap_drop"] == ["ALL"]
+            assert definition["security_opt"] == ["no-new-privileges:true"]
+        assert re.fullmatch(r"plyroom|[a-z-]+:\d+\.\d+\S*", definition["image"]), (
+            "a version is pinned"
+        )
     proxies = parse_proxies(
-        described["services"]["node1"]["environment"]["PLYROOM_PROXIES"].split(",")
+        compose_file["services"]["node1"]["environment"]["PLYROOM_PROXIES"].split(",")
     )
     for address in ("172.18.0.5", "192.168.16.2"):
         assert proxies.trusts(ip_address(address)), "Docker gives such addresses to containers"
@@ -78,13 +80,13 @@ def test_the_compose_file_fits_what_it_names() -> None:
         r"^ +server (\w+) \w+:8000$", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE
     )
     assert nodes
-    assert set(nodes) <= set(described["services"])
+    assert set(nodes) <= set(compose_file["services"])
 
 
 def test_services_are_translated_to_this_machine() -> None:
     """A service has the compose file's arguments and settings, with local addresses and paths."""
-    found = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
-    assert found.argv[1:3] == ["-m", "server"]
-    assert "18000" in found.argv
-    assert found.environ["PLYROOM_BUS_FILE"] == "/elsewhere/bus_url"
-    assert found.environ["PLYROOM_NODE"] == "node1"
+    translated = service("node1", {"8000": "18000", "/run/secrets": "/elsewhere"})
+    assert translated.argv[1:3] == ["-m", "server"]
+    assert "18000" in translated.argv
+    assert translated.environ["PLYROOM_BUS_FILE"] == "/elsewhere/bus_url"
+    assert translated.environ["PLYROOM_NODE"] == "node1"

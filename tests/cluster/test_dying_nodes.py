@@ -1,6 +1,7 @@
-"""A node's last commit reaches the followers on another node though it was never published. The
-poll is set to an hour, so only the news of the node's death, or what the node finds when it
-resumes, can bring it.
+"""A node's last commit reaches the followers on another node though it was never published.
+
+The poll is set to an hour. So the other node must read the log because it learns of the death, or
+the node must publish the commit when it resumes.
 """
 
 import asyncio
@@ -21,9 +22,10 @@ from tests.support.node import Socket
 
 #: A setting with which no poll runs during a test.
 NO_POLL = {"poll_s": 3600.0}
-#: Seconds after which a node gives up a request to the database; it still counts as alive then.
+#: Seconds for which a node is frozen: it gives up its request to the database, but is not yet
+#: counted as dead.
 FROZEN_S = 3.2
-#: Seconds; shorter than the one after which the database ends a statement that waits for a lock.
+#: Seconds for which a statement waits in the database; too short for its lock timeout.
 IN_FLIGHT_S = 0.5
 
 pytestmark = pytest.mark.timeout(180)
@@ -46,14 +48,14 @@ class Table:
         """Ada moves; she may or may not get the ack."""
         await self.ada.send({"t": "move", "id": "m", "room": self.room, "ply": 0, "move": "b2"})
 
-    async def arrives(self, v: int = 5) -> None:
+    async def expect_move(self, v: int = 5) -> None:
         """Waits until Ben gets the move; asserts that no poll brought it."""
         assert (await self.ben.expect("event", kind="moved"))["v"] == v
         assert await polls(self.running, 1) == 0
 
 
 @asynccontextmanager
-async def table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
+async def new_table(running: Cluster, failpoint: str = "") -> AsyncIterator[Table]:
     """A new table, after a restart of the first node."""
     await running.nodes[0].kill()
     await running.nodes[0].start(failpoint=failpoint)
@@ -80,21 +82,21 @@ async def polls(running: Cluster, n: int) -> float:
     """The number of routine polls of heads on that node."""
     async with ClientSession() as http:
         answer = await http.get(f"http://127.0.0.1:{running.metrics_ports[n]}/metrics")
-        found = re.search(r"^plyroom_polls_total (\S+)$", await answer.text(), re.MULTILINE)
-    assert found is not None
-    return float(found[1])
+        total = re.search(r"^plyroom_polls_total (\S+)$", await answer.text(), re.MULTILINE)
+    assert total is not None
+    return float(total[1])
 
 
 @asynccontextmanager
-async def commit_held_back(one: Table) -> AsyncIterator[None]:
+async def commit_held_back(table: Table) -> AsyncIterator[None]:
     """Ada's move is in flight in the database, which cannot commit it before the block ends."""
     async with (
-        one.running.postgres.session(DATABASE) as watch,
-        one.running.postgres.session(DATABASE) as session,
+        table.running.postgres.session(DATABASE) as watch,
+        table.running.postgres.session(DATABASE) as session,
         session.transaction(),
     ):
-        await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", one.room)
-        await one.move()
+        await session.execute("SELECT 1 FROM rooms WHERE id = $1 FOR UPDATE", table.room)
+        await table.move()
         waits = (
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = $1"
         )
@@ -103,52 +105,52 @@ async def commit_held_back(one: Table) -> AsyncIterator[None]:
         yield
 
 
-async def committed(one: Table, watch: Any) -> None:
+async def wait_for_commit(table: Table, watch: Any) -> None:
     """Waits until the move is in the log."""
     async with asyncio.timeout(60):
-        while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", one.room) != 5:
+        while await watch.fetchval("SELECT head FROM rooms WHERE id = $1", table.room) != 5:
             await asyncio.sleep(0.01)
 
 
 async def dies_at(running: Cluster, place: str) -> None:
     """The node dies at a failpoint between the commit and its message."""
-    async with table(running, f"{place}:1") as one:
-        await one.move()
-        assert await one.dying.wait() == -signal.SIGKILL
-        await one.arrives()
+    async with new_table(running, f"{place}:1") as table:
+        await table.move()
+        assert await table.dying.wait() == -signal.SIGKILL
+        await table.expect_move()
 
 
 async def dies_before_the_commit(running: Cluster) -> None:
-    """The statement, which was in flight, is executed after the broker has reported the node's
-    death.
+    """The node dies with a statement in flight; the database executes it after the broker has
+    reported the death.
     """
-    async with table(running) as one, AsyncExitStack() as stack:
-        await stack.enter_async_context(commit_held_back(one))
-        await one.dying.kill()
+    async with new_table(running) as table, AsyncExitStack() as stack:
+        await stack.enter_async_context(commit_held_back(table))
+        await table.dying.kill()
         await asyncio.sleep(IN_FLIGHT_S)
-        assert not [m for m in one.ben.messages if m.get("kind") == "moved"]
+        assert not [m for m in table.ben.messages if m.get("kind") == "moved"]
         await stack.aclose()
-        await one.arrives()
+        await table.expect_move()
 
 
 async def is_frozen(running: Cluster) -> None:
     """The node is stopped (SIGSTOP) for 3 s with a commit in flight: when it resumes it gets the
     late answer, or finds the events in the log, and publishes them.
     """
-    async with table(running) as one:
-        async with commit_held_back(one):
-            one.dying.send_signal(signal.SIGSTOP)
+    async with new_table(running) as table:
+        async with commit_held_back(table):
+            table.dying.send_signal(signal.SIGSTOP)
         async with running.postgres.session(DATABASE) as watch:
-            await committed(one, watch)
+            await wait_for_commit(table, watch)
         await asyncio.sleep(FROZEN_S)
-        one.dying.send_signal(signal.SIGCONT)
-        await one.arrives()
+        table.dying.send_signal(signal.SIGCONT)
+        await table.expect_move()
         assert await polls(running, 0) == 0
 
 
 async def test_what_a_node_committed_last_reaches_the_others(tmp_path: Path) -> None:
     """R1, I7: a node's last commit arrives if it dies at either failpoint between commit and
-    message, dies before the database executes its statement, or is frozen meanwhile. All cases
+    message, dies before the database executes its statement, or is frozen while it does. All cases
     share one cluster, which is slow to start.
     """
     async with cluster(tmp_path, nodes=2, workers=0, settings=NO_POLL, forks=True) as running:

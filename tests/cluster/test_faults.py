@@ -19,17 +19,17 @@ from tests.support.cluster_load import ClusterLoad, kill_at_failpoint, play_duri
 from tests.support.fault_proxy import Toward
 from tests.support.faulty_connections import FaultyConnections, faulty_connections
 
-#: Settings of the nodes: quick heartbeats, no polling, no limits, no pause before AI moves.
+#: Settings of the nodes: quick heartbeats, no polling, no limits, almost no pause before AI moves.
 QUICK = {
     "heartbeat_s": 0.5, "poll_s": 3600.0, "messages_per_s": 1e6, "messages_burst": 10**6,
     "rooms_burst": 10**6,
     "ai_pace_ms": 1, "ai_duel_pace_ms": 1, "drain_s": 0.2, **limits.NO_LIMITS,
 }  # fmt: skip
 
-#: The games of the load, for the workers.
-PLAYED = ",".join(sorted({game for game, _ in GAMES}))
-#: Loads that run concurrently, to reach the required number of moves in time.
-CROWDS = 4
+#: The ids of the load's games, as the workers' setting.
+GAME_IDS = ",".join(sorted({game for game, _ in GAMES}))
+#: Loads; all but the first start after the faults, to reach the required number of moves in time.
+LOADS = 4
 #: Seconds without a message after which our clients reconnect.
 SILENCE_S = 9.0
 
@@ -38,10 +38,8 @@ long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
 @pytest.mark.parametrize(("kills", "moves"), [(4, 600), pytest.param(200, 100_000, marks=long)])
-async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: int) -> None:
-    """Three nodes die at the same time, again and again, each at its own failpoint of a
-    command.
-    """
+async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
+    """Three nodes die at the same time, again and again, each at another failpoint."""
 
     async def faults(load: ClusterLoad) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -49,14 +47,14 @@ async def test_nodes_that_die_at_each_place(tmp_path: Path, kills: int, moves: i
                 tasks.create_task(kill_at_failpoint(node, place, load.rng, kills))
 
     async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
-        await play_during(running, faults, moves, seed=kills, crowds=CROWDS)
+        await play_during(running, faults, moves, seed=kills, load_count=LOADS)
 
 
 @pytest.mark.parametrize(("rounds", "asleep_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
-async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: float) -> None:
-    """SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never wins
+async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, asleep_s: float) -> None:
+    """SIGKILL, and SIGSTOP for longer than a heartbeat: a node that resumes late never commits
     with stale data. Clients leave a silent node, as real ones do.
     """
 
@@ -70,18 +68,18 @@ async def test_nodes_killed_and_stopped(tmp_path: Path, rounds: int, asleep_s: f
                 await asyncio.sleep(asleep_s if n % 2 == 0 else 1.0)
             finally:
                 stopped.send_signal(signal.SIGCONT)
-            await killed.ready()
+            await killed.wait_until_ready()
 
     async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
         await play_during(running, faults, 500 * rounds, seed=rounds, silence_s=SILENCE_S)
 
 
 @pytest.mark.parametrize(("kills", "asleep_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
-async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -> None:
+async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, asleep_s: float) -> None:
     """R10, R12: workers are killed; the broker is killed and restarted, and frozen for a while:
-    play on the same node continues, AI seats move once a turn, and no client misses anything.
+    matches on a single node continue, AI seats move once a turn, and no client misses anything.
     """
 
     async def faults(load: ClusterLoad) -> None:
@@ -102,15 +100,15 @@ async def test_workers_and_broker(tmp_path: Path, kills: int, asleep_s: float) -
         assert load.moves > before, "nodes continue without the broker"
 
     async with cluster(
-        tmp_path, nodes=3, workers=2, settings=QUICK, games=PLAYED, forks=True
+        tmp_path, nodes=3, workers=2, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
         await play_during(running, faults, 20 * kills, seed=kills)
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
 async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """After PostgreSQL was restarted, stopped at once and killed, clients repeat their commands and
-    all rooms catch up.
+    """PostgreSQL is stopped in fast and in immediate mode and killed; after each restart clients
+    repeat their commands and all rooms catch up.
     """
 
     async def faults(load: ClusterLoad) -> None:
@@ -123,14 +121,15 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
                 await load.wait_for_progress()
 
     async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, games=PLAYED, forks=True
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
         await play_during(running, faults, 500 * rounds, seed=rounds)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])
 async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -> None:
-    """R6, R11: cut connections to the database and a faulty broker lose and double nothing.
+    """R6, R11: cut connections to the database and a faulty broker neither lose nor duplicate
+    anything.
 
     A cut may hit any byte, also within a commit and before its answer. Every fifth message of the
     broker arrives twice, and every fifth out of order.
@@ -152,7 +151,7 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int) -
         workers=1,
         settings=QUICK,
         connections=faulty_connections,
-        games=PLAYED,
+        games=GAME_IDS,
         forks=True,
     ) as running:
         await play_during(running, faults, 20 * cuts, seed=cuts)

@@ -1,4 +1,4 @@
-"""The proxy's configuration, with HAProxy in front of a fake node: blocked and set headers."""
+"""The configuration of HAProxy, in front of a fake node: the headers that it sets or refuses."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ HEADERS = ("x-forwarded-for", "x-forwarded-proto")
 
 
 class FakeNode:
-    """Records the heads of requests and answers each with an empty body."""
+    """Records the header section of each request and answers with an empty body."""
 
     def __init__(self) -> None:
         self.heads: list[str] = []
@@ -80,7 +80,7 @@ async def connected(port: int) -> AsyncIterator[Http]:
         writer.close()
 
 
-async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None:
+async def test_the_proxy_sets_the_origin_headers(tmp_path: Path) -> None:
     """The proxy replaces the origin headers: a client's own values never reach a node, on any
     request of a connection.
     """
@@ -93,12 +93,12 @@ async def test_the_proxy_says_where_a_request_comes_from(tmp_path: Path) -> None
         assert [len(headers) for headers in node.origins()] == [2] * 3
 
 
-async def test_the_proxy_lets_no_compressed_body_in(tmp_path: Path) -> None:
+async def test_the_proxy_refuses_compressed_bodies(tmp_path: Path) -> None:
     """A compressed body gets 415 before it reaches a node, on any request of a connection."""
     async with proxied(tmp_path) as (port, node):
-        for before in (0, 1):
+        for earlier_requests in (0, 1):
             async with connected(port) as http:
-                for _ in range(before):
+                for _ in range(earlier_requests):
                     assert (await http.request("/livez")).status == 200
                 answer = await http.request(
                     "/nothing", "POST", {"Content-Encoding": "gzip"}, b"compressed"

@@ -47,8 +47,8 @@ def plug_in(
         (info / "entry_points.txt").write_text("\n".join(["[plyroom.games]", *entries]) + "\n")
         file = folder / f"{module}.py"
         file.write_text(source)
-        registry.forget()
+        registry.clear()
         return file
 
     yield install
-    registry.forget()
+    registry.clear()

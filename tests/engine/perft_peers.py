@@ -92,8 +92,8 @@ ROWS = (
 
 def rate(function: Callable[[], int]) -> float:
     """Returns millions of sequences per second of processor time."""
-    started = time.process_time()
-    return function() / (time.process_time() - started) / 1e6
+    started_s = time.process_time()
+    return function() / (time.process_time() - started_s) / 1e6
 
 
 def measure(row: Row, rounds: int) -> tuple[float, float]:

@@ -46,9 +46,9 @@ from engine.search.work import Settings, Work
 #: A position as the moves that lead to it.
 Moves = tuple[int, ...]
 #: The number of random positions, besides the start, whose values are compared.
-CHECKED = 12
-#: The number of our searches in a round, of which the median counts.
-OUR_ROUNDS = 15
+CHECKED_POSITIONS = 12
+#: The number of our searches in a round; their median is the round's time.
+OUR_SEARCHES = 15
 #: The flags with which OpenSpiel's C++ is compiled.
 FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-w", "-shared", "-fPIC")
 
@@ -70,7 +70,7 @@ class Peer(Protocol):
 class OpenSpiel:
     """OpenSpiel's C++ alpha-beta on its connect four.
 
-    A library from a few lines of C++ calls it in OpenSpiel's Python package.
+    This class compiles a small C++ library that calls it in OpenSpiel's Python package.
     """
 
     def __init__(self, source: Path | None, folder: Path) -> None:
@@ -135,7 +135,7 @@ class EasyAI:
         return seconds(lambda: self._value((), depth))
 
 
-class Ours:
+class OurSearch:
     """Our search of a game whose evaluation is 0 everywhere.
 
     With `in_order` the moves are in ascending order.
@@ -282,24 +282,24 @@ def positions_of(game: Game, count: int) -> list[Moves]:
     return positions
 
 
-def check(row: Row, ours: Ours, plain: Ours, peer: Peer) -> int:
+def check(row: Row, ours: OurSearch, plain: OurSearch, peer: Peer) -> int:
     """Returns the number of decided positions; raises AssertionError if the signs differ."""
-    positions = positions_of(ours.game, CHECKED)
-    theirs = peer.values(positions, row.checked_depth)
-    for moves, value in zip(positions, theirs, strict=True):
-        mine = ours.value(ours.position(moves), row.checked_depth)
-        others = [
+    positions = positions_of(ours.game, CHECKED_POSITIONS)
+    peer_values = peer.values(positions, row.checked_depth)
+    for moves, value in zip(positions, peer_values, strict=True):
+        our_value = ours.value(ours.position(moves), row.checked_depth)
+        single_calls = [
             ours.at_once(ours.position(moves), row.checked_depth, BASIC)[0],
             plain.at_once(plain.position(moves), row.checked_depth, 0)[0],
         ]
-        assert all(np.sign(value) == np.sign(our_value) for our_value in (mine, *others)), (
+        assert all(np.sign(value) == np.sign(score) for score in (our_value, *single_calls)), (
             row.peer,
             moves,
             value,
-            mine,
-            others,
+            our_value,
+            single_calls,
         )
-    return sum(value != 0 for value in theirs)
+    return sum(value != 0 for value in peer_values)
 
 
 def seconds(search: Callable[[], object]) -> float:
@@ -310,11 +310,11 @@ def seconds(search: Callable[[], object]) -> float:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """The medians of our search (driver, at once, plain) and of the peer's.
 
     `leaves` is the count of our plain search. If the peer cannot run, `peer_s` is None and
-    `lacking` has the reason.
+    `missing_reason` has the reason.
     """
 
     driver_s: float
@@ -323,17 +323,17 @@ class Measured:
     leaves: int
     peer_s: float | None
     peer_leaves: int = 0
-    lacking: str = ""
+    missing_reason: str = ""
 
 
-def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
+def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measurement:
     """Compares the values, then measures both sides in alternating rounds."""
-    peer, lacking = None, ""
+    peer, missing_reason = None, ""
     try:
         peer = row.make(options, folder)
     except Missing as missing:
-        lacking = str(missing)
-    ours, plain = Ours(row.game, folder, False), Ours(row.game, folder, True)
+        missing_reason = str(missing)
+    ours, plain = OurSearch(row.game, folder, False), OurSearch(row.game, folder, True)
     if peer is not None:
         decided = check(row, ours, plain, peer)
         assert decided > 1, "undecided positions alone would prove little"
@@ -343,26 +343,28 @@ def measure(row: Row, options: argparse.Namespace, folder: Path) -> Measured:
         lambda: ours.at_once(start, row.depth, BASIC),
         lambda: plain.at_once(plain_start, row.depth, 0),
     )
-    laps, theirs = [], []
+    our_times_s, peer_times_s = [], []
     for _ in range(row.rounds):
-        laps.append([median(seconds(search) for _ in range(OUR_ROUNDS)) for search in searches])
+        our_times_s.append(
+            [median(seconds(search) for _ in range(OUR_SEARCHES)) for search in searches]
+        )
         if peer is not None:
-            theirs.append(peer.seconds(row.depth))
+            peer_times_s.append(peer.seconds(row.depth))
     leaves = plain.at_once(plain_start, row.depth, 0)[1]
     peer_leaves = peer.leaves.value if isinstance(peer, OpenSpiel) else 0
-    driver_s, at_once_s, plain_s = (median(column) for column in zip(*laps, strict=True))
-    return Measured(
+    driver_s, at_once_s, plain_s = (median(column) for column in zip(*our_times_s, strict=True))
+    return Measurement(
         driver_s,
         at_once_s,
         plain_s,
         leaves,
-        median(theirs) if theirs else None,
+        median(peer_times_s) if peer_times_s else None,
         peer_leaves,
-        lacking,
+        missing_reason,
     )
 
 
-def as_rows(row: Row, measured: Measured) -> list[bench_rows.Row]:
+def as_rows(row: Row, measured: Measurement) -> list[bench_rows.Row]:
     """Returns the rows for `engine.bench.table`: `at once`, and `plain` if the row asks for it."""
     peer_ms = row.published_ms if measured.peer_s is None else measured.peer_s * 1e3
     peers = (bench_rows.Peer(row.peer, peer_ms, measured.peer_s is None),)
@@ -389,7 +391,7 @@ def as_rows(row: Row, measured: Measured) -> list[bench_rows.Row]:
     return table_rows
 
 
-def lines(row: Row, measured: Measured) -> Iterator[str]:
+def lines(row: Row, measured: Measurement) -> Iterator[str]:
     """Yields the lines of a measurement in the printed table."""
     (peer,) = as_rows(row, measured)[0].peers
     times = (measured.driver_s, measured.at_once_s, measured.plain_s)
@@ -399,8 +401,8 @@ def lines(row: Row, measured: Measured) -> Iterator[str]:
         f"{row.game + f', {row.depth}':17} {name:15} {peer.value:8.1f} {ratios}"
         f" {row.target:7.0f} {measured.leaves:13,}"
     )
-    if measured.lacking:
-        yield f"{'':17} * as published; it cannot run here: {measured.lacking}"
+    if measured.missing_reason:
+        yield f"{'':17} * as published; it cannot run here: {measured.missing_reason}"
     if measured.peer_leaves and measured.peer_s is not None:
         rates = (
             measured.peer_leaves / measured.peer_s / 1e6,
@@ -443,9 +445,11 @@ def main(arguments: list[str] | None = None) -> int:
         table_rows = as_rows(row, measured)
         rows += table_rows
         is_reached &= table_rows[0].reached is not False
-        if measured.lacking:
+        if measured.missing_reason:
             left_out.append(
-                bench_rows.LeftOut(f"{row.task}: {row.peer} in the same run", measured.lacking)
+                bench_rows.LeftOut(
+                    f"{row.task}: {row.peer} in the same run", measured.missing_reason
+                )
             )
         if not options.json:
             print(*lines(row, measured), sep="\n", flush=True)

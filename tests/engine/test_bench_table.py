@@ -17,7 +17,7 @@ from engine.bench import table as bench_table
 from engine.bench.rows import LeftOut, Missing, Peer, Row
 from engine.game import Position
 from engine.rules.registry import load_game
-from engine.solvers.base import Batch, Problem
+from engine.solvers.base import BatchResult, Problem
 from tests.engine import search_peers
 
 
@@ -27,7 +27,7 @@ def short_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "CASES", bench.CASES[5:7])
 
 
-def table(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
     """Runs the command; returns its exit code and its JSON."""
     code = bench_table.main([*words, "--json"])
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -83,9 +83,9 @@ def test_the_text_of_a_row() -> None:
 def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A row is the mean over a file; a wrong score marks the row and gives exit code 1."""
     file = tmp_path / "connect4-end-easy.txt"
-    for other, is_right in ("223344 18", True), ("223344 17", False):
-        file.write_text(f"112233 18\n{other}\n")
-        code, printed = table(
+    for second_line, is_right in ("223344 18", True), ("223344 17", False):
+        file.write_text(f"112233 18\n{second_line}\n")
+        code, printed = run_command(
             capsys, "--suites", str(tmp_path), "--only", "solving end-easy", "--rounds", "2"
         )
         (row,) = printed["rows"]
@@ -94,7 +94,7 @@ def test_connect_four_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         assert row["peers"][0]["ratio"] == pytest.approx(4.7 / row["ours"])
         assert "mean of 2 positions" in row["note"]
     file.write_text("112233\n")
-    code, printed = table(capsys, "--suites", str(tmp_path), "--only", "solving end-easy")
+    code, printed = run_command(capsys, "--suites", str(tmp_path), "--only", "solving end-easy")
     assert "without a score" in printed["left_out"][0]["why"]
 
 
@@ -113,8 +113,10 @@ def best_lead(position: Position) -> int:
 def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row solves positions by their numbers and checks the scores."""
     lines = []
-    for skipped in (0, 1):
-        position = load_game("othello").start().play(load_game("othello").start().moves()[skipped])
+    for first_move in (0, 1):
+        position = (
+            load_game("othello").start().play(load_game("othello").start().moves()[first_move])
+        )
         while 64 - sum(int(word).bit_count() for word in position.state[:2]) > 5:
             moves = position.moves()
             position = position.play(moves[len(moves) // 2])
@@ -129,7 +131,7 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(Missing, match="no number 44"):
         bench_rows.ffo(tmp_path, 40, 44, 1, 60.0)
     unsolved = SimpleNamespace(
-        solve_batch=lambda *_, **__: Batch((None,), (9,), 1.0), expire=lambda: None
+        solve_batch=lambda *_, **__: BatchResult((None,), (9,), 1.0), expire=lambda: None
     )
     monkeypatch.setattr(bench_rows, "suite", lambda *_: (unsolved, [Problem(position, 0)]))
     with pytest.raises(Missing, match="not solved within 60 s"):
@@ -137,9 +139,9 @@ def test_othello_endgames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_draughts() -> None:
-    """The rows have the times to two depths and the nodes per second of the deeper one."""
-    before, last, speed = bench_rows.draughts(5, 1)
-    assert [before.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
+    """The rows have the times to depth 16 at most and to the full depth, and the node speed."""
+    shallower, last, speed = bench_rows.draughts(5, 1)
+    assert [shallower.task, last.task] == ["draughts, to depth 5", "draughts, to depth 5"]
     nodes = int(last.note.split()[0].replace(",", ""))
     assert speed.ours == pytest.approx(nodes / last.ours / 1e6)
     assert (last.wanted, speed.wanted) == (2.0, 6.0)
@@ -171,13 +173,13 @@ def test_chess_compared_with_programs(tmp_path: Path, monkeypatch: pytest.Monkey
     # Before and after each run: of one position, then of all.
     cpu_s = iter([0.0, 0.3, 0.3, 1.1, 1.1, 1.2, 1.2, 1.4])
     monkeypatch.setattr(bench_rows, "children_seconds", lambda: next(cpu_s))
-    row, lacking = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
+    row, left_out = bench_rows.chess(400, 1, 10, ("planted-chess", "no-such-chess", "silent-chess"))
     assert row.peers[0].name == "planted-chess"
     assert not row.peers[0].is_published
     assert row.peers[0].value * 1e6 == pytest.approx(2 * 1000 / 0.5), (
         "the nodes of two positions by the time without the program's start"
     )
-    assert [row.why for row in lacking] == ["it is not installed", "it reports no nodes"]
+    assert [row.why for row in left_out] == ["it is not installed", "it reports no nodes"]
     assert row.ours > 0
 
 
@@ -204,7 +206,7 @@ def test_without_a_compiler(measure: Callable[[], Row], monkeypatch: pytest.Monk
 
 def test_missing_files_are_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Rows whose files of positions are missing are left out, and the exit code is 0."""
-    code, printed = table(capsys, "--only", "solving", "--only", "FFO", "--long")
+    code, printed = run_command(capsys, "--only", "solving", "--only", "FFO", "--long")
     assert (code, printed["rows"], printed["is_complete"]) == (0, [], False)
     assert len(printed["left_out"]) == 3 + 2 + 10
     assert {row["why"] for row in printed["left_out"]} == {"--suites names no folder with its file"}
@@ -225,17 +227,17 @@ def test_rows_of_another_command(capsys: pytest.CaptureFixture[str], tmp_path: P
     file.write_text(
         bench.as_json({"rows": [row], "left_out": [LeftOut("other", "why")], "more": 1})
     )
-    _, printed = table(capsys, "--only", "beside", "--add", str(file))
+    _, printed = run_command(capsys, "--only", "beside", "--add", str(file))
     assert printed["rows"] == [bench_table.as_dict(row)]
     assert printed["left_out"] == [{"task": "other", "why": "why"}]
     file.write_text(json.dumps(printed))
-    assert table(capsys, "--only", "beside", "--add", str(file))[1]["rows"] == printed["rows"]
+    assert run_command(capsys, "--only", "beside", "--add", str(file))[1]["rows"] == printed["rows"]
     file.write_text("")
     for path, why in (str(file), "has no rows"), (str(tmp_path / "none"), "cannot be read"):
-        code, printed = table(capsys, "--only", "beside", "--add", path)
+        code, printed = run_command(capsys, "--only", "beside", "--add", path)
         assert code == 0
         assert why in printed["left_out"][0]["why"]
-    assert table(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.NOT_ADDED
+    assert run_command(capsys, "--only", "beside")[1]["left_out"][0]["why"] == bench_table.NOT_ADDED
 
 
 def test_rows_of_the_peers_command() -> None:
@@ -244,17 +246,19 @@ def test_rows_of_the_peers_command() -> None:
     The plain search has its own row if the row asks for it.
     """
     first, second = search_peers.ROWS[:2]
-    measured = search_peers.Measured(0.004, 0.002, 0.05, 1000, peer_s=0.8)
+    measured = search_peers.Measurement(0.004, 0.002, 0.05, 1000, peer_s=0.8)
     rows = search_peers.as_rows(first, measured)
     assert [(row.ours, row.wanted, row.reached) for row in rows] == [
         (2.0, 16.0, True),
         (50.0, 16.0, False),
     ]
     assert rows[0].peers == (Peer("OpenSpiel, C++", 800.0, False),)
-    lacking = search_peers.Measured(0.004, 0.002, 0.05, 1000, None, lacking="it is not installed")
-    (row,) = search_peers.as_rows(second, lacking)
+    unmeasured = search_peers.Measurement(
+        0.004, 0.002, 0.05, 1000, None, missing_reason="it is not installed"
+    )
+    (row,) = search_peers.as_rows(second, unmeasured)
     assert row.peers == (Peer("easyAI", 35, True),)
-    assert any("it is not installed" in line for line in search_peers.lines(second, lacking))
+    assert any("it is not installed" in line for line in search_peers.lines(second, unmeasured))
 
 
 def test_without_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,4 +268,4 @@ def test_without_a_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
         raise FileNotFoundError
 
     monkeypatch.setattr(subprocess, "run", missing)
-    assert bench_table.machine()["commit"] == "not a checkout"
+    assert bench_table.measuring_context()["commit"] == "not a checkout"

@@ -140,11 +140,11 @@ def test_the_kit_explains_a_planted_fault(
 def test_the_budget_uses_the_shortest_try() -> None:
     """The budget fails only if every try takes at least 5 ms of processor time."""
     game = load_game("tic-tac-toe")
-    fails = pytest.raises(ConformanceError, match="less than 5 ms")
+    over_budget = pytest.raises(ConformanceError, match="less than 5 ms")
     for tries_ms, expected in (
         ([4.9], nullcontext()),
         ([9.0] * (MAX_TRIES - 1) + [4.9], nullcontext()),
-        ([9.0] * MAX_TRIES, fails),
+        ([9.0] * MAX_TRIES, over_budget),
     ):
         steps_s = chain.from_iterable((0, try_ms / 1000) for try_ms in cycle(tries_ms))
         with expected:
@@ -166,9 +166,9 @@ KILLED = "    if s[1]:\n        import os\n\n        os.kill(os.getpid(), 9)\n  
 #: A rule that exits.
 EXITED = "    if s[1]:\n        raise SystemExit(3)\n    return (s[0]"
 #: The source text that these rules replace.
-KEY = "    return (s[0] | (s[1] << U(9)"
+KEY_TEXT = "    return (s[0] | (s[1] << U(9)"
 #: A check that calls the faulty rule, and one that does not.
-KEYS_AND_STYLE = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]}
+KEYS_AND_DECLARATIONS = {"keys": CHECKS["keys"], "declarations": CHECKS["declarations"]}
 
 
 def line_number(file: Path, text: str) -> int:
@@ -207,9 +207,9 @@ def test_a_process_that_hangs_or_dies_is_reported(
     plug_in: Callable[[str, str], Path], wrong: str, message: str
 ) -> None:
     """A check whose process hangs or dies is reported, and the next one runs in a new process."""
-    assert KEY in SOURCE
-    plug_in("planted", SOURCE.replace(KEY, wrong + KEY.removeprefix("    return (s[0]")))
-    messages = dict(run_checks("planted", KEYS_AND_STYLE, check_s=5))
+    assert KEY_TEXT in SOURCE
+    plug_in("planted", SOURCE.replace(KEY_TEXT, wrong + KEY_TEXT.removeprefix("    return (s[0]")))
+    messages = dict(run_checks("planted", KEYS_AND_DECLARATIONS, check_s=5))
     assert re.fullmatch(message, messages["keys"] or ""), messages
     assert messages["declarations"] is None
 

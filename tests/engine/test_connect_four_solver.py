@@ -55,8 +55,8 @@ from engine.solvers.connect_four_results import (
 
 #: Plies of the book.
 BOOK_PLIES = solve.DEFAULT_BOOK_PLIES
-#: The most nodes of a search of a position after the book. The mirror image of an easy position
-#: may take more than HARD_NODES: 4.8 M at most.
+#: The maximum of nodes for a position after the book. The mirror image of an easy position may
+#: take more than HARD_NODES: 4.8 M at most.
 AFTER_BOOK_NODES = 3 * HARD_NODES
 #: Positions with their scores.
 SUITE = Path(__file__).parents[1] / "data" / "connect-four.txt"
@@ -64,7 +64,7 @@ Searchers = Callable[[str], Searcher]
 
 
 @cache
-def solver() -> ConnectFourSolver:
+def shared_solver() -> ConnectFourSolver:
     return make_solver(load_game("connect-four"))
 
 
@@ -84,9 +84,9 @@ def board_of(position: Position) -> Board:
     return int(mine), int(discs)
 
 
-def solve_position(position: Position, by: ConnectFourSolver | None = None) -> Solution:
+def solve_position(position: Position, solver: ConnectFourSolver | None = None) -> Solution:
     """Returns the solution of a position, without a limit."""
-    solution = (by or solver()).solve(position, Limit(), Control())
+    solution = (solver or shared_solver()).solve(position, Limit(), Control())
     assert solution is not None
     return solution
 
@@ -97,7 +97,7 @@ def mirrored(position: Position) -> Position:
     return position.game.position("/".join(row[::-1] for row in rows))
 
 
-def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) -> None:
+def check_against_search(searcher: Searcher, solver: ConnectFourSolver, count: int) -> None:
     """Asserts that the solver and the general search agree on late positions."""
     rng = random.Random(4)
     table = Table(18)
@@ -112,7 +112,7 @@ def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) 
 
     for _ in range(count):
         position = random_position(rng, rng.randrange(24, 41))
-        solution = solve_position(position, by)
+        solution = solve_position(position, solver)
         values = {move: searched_value(position.play(move)) for move in position.moves()}
         assert solution.value == max(values.values()), position.text()
         assert solution.moves[0].value == solution.value
@@ -121,21 +121,21 @@ def check_against_search(searcher: Searcher, by: ConnectFourSolver, count: int) 
                 assert move.value == values[move.move], position.text()
 
 
-def check_suite(by: ConnectFourSolver) -> None:
+def check_suite(solver: ConnectFourSolver) -> None:
     """Asserts that the solver finds the scores of the suite."""
-    problems = solve.read_suite(by, SUITE, {})
-    suite = solve.solve_suite(by, problems, Limit(), 600)
+    problems = solve.read_suite(solver, SUITE, {})
+    suite = solve.solve_suite(solver, problems, Limit(), 600)
     assert (suite.wrong, suite.open) == ([], [])
 
 
 def test_late_positions_agree_with_the_search(searcher_of: Searchers) -> None:
     """On late positions the solver and the general search agree on every exact move."""
-    check_against_search(searcher_of("connect-four"), solver(), 14)
+    check_against_search(searcher_of("connect-four"), shared_solver(), 14)
 
 
 def test_the_suite() -> None:
     """The solver finds the scores of a suite with positions from all phases."""
-    check_suite(solver())
+    check_suite(shared_solver())
 
 
 def test_equations() -> None:
@@ -145,7 +145,7 @@ def test_equations() -> None:
         random_position(rng, discs)
         for discs in (13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 41)
     ]
-    batch = solver().solve_batch([*positions, *map(mirrored, positions)], Limit(), Control())
+    batch = shared_solver().solve_batch([*positions, *map(mirrored, positions)], Limit(), Control())
     assert batch.scores[: len(positions)] == batch.scores[len(positions) :]
     for position, score in zip(positions, batch.scores, strict=False):
         solution = solve_position(position)
@@ -184,26 +184,26 @@ def test_a_line_is_played_to_its_end() -> None:
 
 def test_a_position_with_two_threats() -> None:
     """A position in which the opponent has two winning moves has the right score."""
-    position = solver().problem("33445", {}).position
+    position = shared_solver().problem("33445", {}).position
     assert solve_position(position).score == -18
     assert [score_of(position.play(move)) for move in position.moves()] == [-18] * 7
 
 
 def test_limits() -> None:
     """A stopped or cancelled search gives no result, and the next search is right."""
-    position = solver().problem("11", {}).position
-    entry = solver().book.find(board_of(position))
+    position = shared_solver().problem("11", {}).position
+    entry = shared_solver().book.find(board_of(position))
     assert entry is None or not is_exact(entry)
-    assert solver().solve(position, Limit(nodes=5_000), Control()) is None
-    late = solver().problem("52753311433677442422121", {}).position
-    assert solver().solve_batch([position, late], Limit(nodes=20_000), Control()).scores == (
+    assert shared_solver().solve(position, Limit(nodes=5_000), Control()) is None
+    late = shared_solver().problem("52753311433677442422121", {}).position
+    assert shared_solver().solve_batch([position, late], Limit(nodes=20_000), Control()).scores == (
         None,
         8,
     )
     cancelled = Control()
     cancelled.memory.array[0] = 1
     with pytest.raises(driver.Cancelled):
-        solver().solve(position, Limit(), cancelled)
+        shared_solver().solve(position, Limit(), cancelled)
     assert solve_position(late).score == 8
 
 
@@ -219,7 +219,7 @@ def test_limits() -> None:
     ],
 )
 def test_bad_positions(text: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A text that is no position is reported."""
+    """A text that is not a position is refused with the reason."""
     assert solve.main(["connect-four", "--position", text]) == 2
     assert expected in capsys.readouterr().err
 
@@ -229,8 +229,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert solve.main(["connect-four", "--position", "52753311433677442422121"]) == 0
     assert "score       +8, a win in 5 plies" in capsys.readouterr().out
     assert solve.main(["connect-four", "--position", "52753311433677442422121", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["best_moves"][0], found["moves"]["e"]["value"]) == (
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["score"], printed["best_moves"][0], printed["moves"]["e"]["value"]) == (
         8,
         "e",
         MATE - 5,
@@ -298,7 +298,7 @@ def test_a_book_is_made(tmp_path: Path) -> None:
 
 
 def book_of_the_game() -> Book:
-    return solver().book
+    return shared_solver().book
 
 
 @cache
@@ -344,14 +344,14 @@ def test_the_book_covers_its_players_positions() -> None:
         for board in boards
         if book_of_the_game().find(board)
     }
-    few = set[int]().union(*levels_of(RESULT_DISCS))
-    assert reachable >= {key for key in book_keys() if key not in few}
-    assert few <= book_keys() == reachable | few
+    with_few_discs = set[int]().union(*levels_of(RESULT_DISCS))
+    assert reachable >= {key for key in book_keys() if key not in with_few_discs}
+    assert with_few_discs <= book_keys() == reachable | with_few_discs
 
 
 def book_keys() -> set[int]:
     """Returns the keys of all entries of the book."""
-    return {int(word) >> 9 for word in solver().book._words}
+    return {int(word) >> 9 for word in shared_solver().book._words}
 
 
 def test_the_results_in_the_book_are_consistent() -> None:
@@ -394,20 +394,20 @@ def searched_result(board: Board) -> int:
     """Returns the result of a search without the book."""
     if is_over(board):
         return LOST if has_four(board[0] ^ board[1]) else 0
-    by, control = solver(), Control()
-    by._clear_table()
-    by._start_search(Limit(), control)
-    return result_of(by._score(board, -1, 1, control))
+    solver, control = shared_solver(), Control()
+    solver._clear_table()
+    solver._start_search(Limit(), control)
+    return result_of(solver._score(board, -1, 1, control))
 
 
 def test_a_search_confirms_the_last_results() -> None:
     """A search confirms the results and moves of some positions with RESULT_DISCS discs."""
-    last = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
-    for key in random.Random(8).sample(sorted(last), 4):
-        entry = book_of_the_game().find(last[key])
+    last_level = [*levels_of(RESULT_DISCS)][RESULT_DISCS]
+    for key in random.Random(8).sample(sorted(last_level), 4):
+        entry = book_of_the_game().find(last_level[key])
         assert entry is not None
-        assert searched_result(last[key]) == result_of(entry.score)
-        assert -searched_result(drop(last[key], entry.column)) == result_of(entry.score)
+        assert searched_result(last_level[key]) == result_of(entry.score)
+        assert -searched_result(drop(last_level[key], entry.column)) == result_of(entry.score)
 
 
 def test_results_are_made(tmp_path: Path) -> None:
@@ -453,12 +453,12 @@ def random_won_position(rng: random.Random, discs: int) -> Position:
 def check_win_is_kept(position: Position) -> None:
     """Asserts that the solver's move within the top level's time keeps the win."""
     top_level_ms = load_game("connect-four").rules.TOP_LEVEL_TIME_MS
-    solution = solver().solve(position, Limit(time_ms=top_level_ms), Control())
+    solution = shared_solver().solve(position, Limit(time_ms=top_level_ms), Control())
     assert solution is not None
     assert solution.value > 0
     if book_result_or_none(board_of(position)) is not None:  # the result is in the book
         assert solution.nodes <= connect_four.EXACT_NODES + 2 * connect_four.SIDE_NODES
-    assert solver().can_solve(position, round(3000 * driver.SOLVER_SHARE)), position.text()
+    assert shared_solver().can_solve(position, round(3000 * driver.SOLVER_SHARE)), position.text()
     assert searched_result(drop(board_of(position), solution.moves[0].move)) == LOST, (
         position.text()
     )
@@ -505,7 +505,7 @@ def timed_answer(searcher: Searcher, position: Position) -> tuple[str, Info]:
 def test_only_the_solver_gets_the_longer_time(
     searcher_of: Searchers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The top level has 3 s; in a lost position, which the solver leaves open, it searches 1 s."""
+    """The top level's solver has 3 s; the search of a position that it does not solve has 1 s."""
     assert level_of(load_game("connect-four"), 8).limit == Limit(time_ms=3000)
     assert level_of(load_game("othello"), 8).limit == Limit(time_ms=1000)
     position = next(
@@ -531,8 +531,7 @@ def test_only_the_solver_gets_the_longer_time(
 def test_the_scores_in_the_book_are_consistent() -> None:
     """The score of a position is the worst one after the book's move and any reply.
 
-    So all scores are right if those at the end of the book are and no other move is better. For
-    the empty board, the book's scores of the first moves show the latter.
+    The scores of the first moves are the known ones.
     """
     book = book_of_the_game()
     for count, boards in enumerate(book_levels()[: BOOK_PLIES - 1]):
@@ -565,7 +564,7 @@ def scores_without_book(boards: list[Board]) -> tuple[tuple[int | None, ...], tu
     """Solves positions without the book; returns their scores and nodes."""
     game = load_game("connect-four")
     positions = [Position(game, {}, (np.uint64(mine), np.uint64(discs))) for mine, discs in boards]
-    batch = solver().solve_batch(positions, Limit(), Control())
+    batch = shared_solver().solve_batch(positions, Limit(), Control())
     return batch.scores, batch.nodes
 
 
@@ -645,7 +644,7 @@ def answer_at(
 
 def test_the_info_of_the_top_level(searcher_of: Searchers) -> None:
     """The info has the score, the line and the scores of all moves in units of the search."""
-    position = solver().problem("52753311433677442422121", {}).position
+    position = shared_solver().problem("52753311433677442422121", {}).position
     move, info = answer_at(searcher_of("connect-four"), position, 8)
     assert (move, info.score, info.pv[0], len(info.pv)) == ("e", MATE - 5, "e", 5)
     assert {scored.move for scored in info.moves} == set(position.tokens())
@@ -656,13 +655,13 @@ def test_the_info_of_the_top_level(searcher_of: Searchers) -> None:
 
 def exact_score(position: Position) -> int:
     """Returns the exact score, from the book if it has the position."""
-    entry = solver().book.find(board_of(position))
+    entry = shared_solver().book.find(board_of(position))
     return score_without_book(position) if entry is None else entry.score
 
 
 def score_without_book(position: Position) -> int:
     """Returns the score of a search without the book."""
-    score = solver().solve_batch([position], Limit(), Control()).scores[0]
+    score = shared_solver().solve_batch([position], Limit(), Control()).scores[0]
     assert score is not None
     return score
 
@@ -682,8 +681,8 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
     moves, score = 0, -22
     while position.moves():
         if position.turn == side:
-            assert solver().can_solve(position, 800), position.text()
-            entry = solver().book.find(board_of(position))
+            assert shared_solver().can_solve(position, 800), position.text()
+            entry = shared_solver().book.find(board_of(position))
             before, score = score, exact_score(position)
             assert score >= before, position.text()
             token, _ = answer_at(searcher, position, 8)
@@ -800,13 +799,13 @@ FAULTS = {
 }
 
 
-def check_stopped_searches(by: ConnectFourSolver) -> None:
+def check_stopped_searches(solver: ConnectFourSolver) -> None:
     """Asserts that a stopped search leaves a correct table."""
-    problems = [by.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
+    problems = [solver.problem(text, {}) for text in ("4566174366", "6276671772", "7762346445")]
     for nodes in (3_000, 10_000, 30_000, 100_000, 300_000):
         for problem in problems:
-            by.solve(problem.position, Limit(nodes=nodes), Control())
-    assert [solve_position(problem.position, by).score for problem in problems] == [5, 15, 4]
+            solver.solve(problem.position, Limit(nodes=nodes), Control())
+    assert [solve_position(problem.position, solver).score for problem in problems] == [5, 15, 4]
 
 
 @pytest.mark.long
@@ -817,13 +816,13 @@ def test_a_planted_fault_is_found(
     """The checks fail with one wrong line in the solver's kernel, and pass without one."""
     right, wrong = FAULTS[fault] if fault is not None else ("", "")
     kernel = plant(right, wrong)
-    by = ConnectFourSolver(load_game("connect-four"), kernel)
+    solver = ConnectFourSolver(load_game("connect-four"), kernel)
 
     def check() -> None:
         check_keys(kernel)
-        check_suite(by)
-        check_against_search(searcher_of("connect-four"), by, 30)
-        check_stopped_searches(by)
+        check_suite(solver)
+        check_against_search(searcher_of("connect-four"), solver, 30)
+        check_stopped_searches(solver)
 
     if fault is None:
         check()
@@ -838,7 +837,7 @@ def plant(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
     source = Path(connect_four_kernel.__file__).read_text("utf-8")
     name = "planted_connect_four_kernel"
 
-    def module(right: str, wrong: str) -> ModuleType:
+    def load_planted(right: str, wrong: str) -> ModuleType:
         assert right in source, "the solver has changed: adapt the planted fault"
         file = tmp_path / f"{name}.py"
         file.write_text(source.replace(right, wrong))
@@ -850,5 +849,5 @@ def plant(tmp_path: Path) -> Iterator[Callable[[str, str], ModuleType]]:
         spec.loader.exec_module(planted)
         return planted
 
-    yield module
+    yield load_planted
     sys.modules.pop(name, None)

@@ -74,12 +74,12 @@ def test_the_digest_covers_every_byte(data_file: Path) -> None:
     digests = []
     for content in (FIRST_FILE, FIRST_FILE[:-1] + b"\6", FIRST_FILE[:-1], FIRST_FILE):
         data_file.write_bytes(content)
-        registry.forget()
+        registry.clear()
         digests.append(load_game("planted").digest)
     assert len(set(digests)) == 3
     assert digests[0] == digests[3]
     data_file.unlink()
-    registry.forget()
+    registry.clear()
     with pytest.raises(
         GameFault, match=r"planted-one\.bin, a file of planted, cannot be read: No such file"
     ):
@@ -92,7 +92,7 @@ def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
     data_file.write_bytes(struct.pack("<qB", 93, 5))
     with pytest.raises(RulesChanged, match="planted have changed since they were loaded"):
         compile_game(load_game("planted"))
-    registry.forget()
+    registry.clear()
     assert evaluations() == (SUM + 100, SUM + 100)
 
 
@@ -116,7 +116,7 @@ async def test_edited_data_under_a_running_pool(data_file: Path, plug_in: Instal
     small = struct.pack("<qB", 10, 0)
     plug_in("planted", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
     data_file.write_bytes(small)
-    registry.forget()
+    registry.clear()
     old = job()
     async with Pool(workers=1, warm=()) as pool:
         assert abs((await pool.search(old)).info.score) == 10
@@ -134,7 +134,7 @@ async def test_edited_data_under_a_running_pool(data_file: Path, plug_in: Instal
                     assert isinstance(answer, RulesChanged)
         with pytest.raises(RulesChanged):
             await pool.search(old)
-        registry.forget()
+        registry.clear()
         assert abs((await pool.search(job())).info.score) == 20
 
 

@@ -26,16 +26,16 @@ REQUIRED = (
 
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed byte in any of the files changes the digest, each time to a different one."""
+    """A changed byte in any file changes the digest; each file gives a digest of its own."""
     rules: Any = load_game(game_id).module
     read, files = digest._read, digest_files(rules)
     changed = Path()
 
-    def content(path: Path, module: Any) -> bytes:
-        found = read(path, module)
-        return bytes([found[0] ^ 1]) + found[1:] if path == changed else found
+    def read_changed(path: Path, module: Any) -> bytes:
+        content = read(path, module)
+        return bytes([content[0] ^ 1]) + content[1:] if path == changed else content
 
-    monkeypatch.setattr(digest, "_read", content)
+    monkeypatch.setattr(digest, "_read", read_changed)
     digests = {rules_digest(rules)}
     for path in files:
         changed = path
@@ -44,13 +44,13 @@ def test_every_byte_of_every_file_counts(game_id: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_the_search_and_the_contract_are_among_the_files(game_id: str) -> None:
+def test_the_digest_covers_the_search_and_the_contract(game_id: str) -> None:
     """The digest finds the files of the search and of the contract by following the imports."""
     rules: Any = load_game(game_id).module
     assert {ENGINE / name for name in REQUIRED} <= set(digest_files(rules))
 
 
-def test_a_digest_loads_no_compiler() -> None:
+def test_a_digest_does_not_import_numba() -> None:
     """Computing a digest does not import numba."""
     code = (
         "import sys; from engine.rules.registry import load_game;"

@@ -38,27 +38,29 @@ class HeldCompiler:
 
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
-    """Holds back compilations in this test."""
-    held = HeldCompiler()
-    monkeypatch.setattr(WorkerProcess, "send", lambda process, command: held.hold(process, command))
-    return held
+    """Returns a compiler that holds back compilations in this test."""
+    compiler = HeldCompiler()
+    monkeypatch.setattr(
+        WorkerProcess, "send", lambda process, command: compiler.hold(process, command)
+    )
+    return compiler
 
 
 async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
     """A worker that started after an edit refuses jobs for the old rules."""
     file = plug_in("planted", SOURCE)
     old = job_of("planted", limit=Limit(depth=2))
-    async with Pool(workers=1, warm=()) as small:
-        assert (await small.search(old)).info.score == 0
+    async with Pool(workers=1, warm=()) as own_pool:
+        assert (await own_pool.search(old)).info.score == 0
         file.write_text(SOURCE.replace(*EDIT))
-        assert (await small.search(old)).info.score == 0, (
+        assert (await own_pool.search(old)).info.score == 0, (
             "the worker has the old rules, as this process does"
         )
-        os.kill(small.pids[0], signal.SIGKILL)
+        os.kill(own_pool.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):
-            await small.search(old)
+            await own_pool.search(old)
         plug_in("planted", file.read_text())
-        assert (await small.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
+        assert (await own_pool.search(job_of("planted", limit=Limit(depth=2)))).info.score == 3
 
 
 @pytest.mark.parametrize("compiled", ["before the edit", "after the edit"])
@@ -71,25 +73,25 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
     """
     file = plug_in("planted", f"{SOURCE}# compiled {compiled} {os.getpid()}\n")
     jobs = [job_of("planted", level=level) for level in (1, 3)]
-    own = job_of("planted", limit=Limit(depth=2))
-    async with Pool(workers=1, warm=()) as small:
-        assert (await small.search(jobs[0])).move
+    job_with_limit = job_of("planted", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as own_pool:
+        assert (await own_pool.search(jobs[0])).move
         if compiled == "before the edit":
             compiler.release()
-            await small.warm("planted")
+            await own_pool.warm("planted")
         file.write_text(file.read_text().replace(*EDIT))
         if compiled == "after the edit":
             compiler.release()
             with pytest.raises(RulesChanged):
-                await small.warm("planted")
-        assert [(await small.search(job)).info.warming for job in jobs] == [False, True]
-        assert small.warm_percent("planted") == 100, "no compilation is pending"
+                await own_pool.warm("planted")
+        assert [(await own_pool.search(job)).info.warming for job in jobs] == [False, True]
+        assert own_pool.warm_percent("planted") == 100, "no compilation is pending"
         with pytest.raises(RulesChanged):
-            await small.search(own)
-        assert (await small.search(jobs[1])).info.score == 0
-        os.kill(small.pids[0], signal.SIGKILL)
+            await own_pool.search(job_with_limit)
+        assert (await own_pool.search(jobs[1])).info.score == 0
+        os.kill(own_pool.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):
-            await small.search(jobs[0])
+            await own_pool.search(jobs[0])
 
 
 def test_edited_data_is_not_searched_uncompiled(

@@ -25,7 +25,7 @@ def test_the_callback_runs_once_after_the_deadline() -> None:
     assert calls[0] is not threading.current_thread()
 
 
-def test_a_very_long_time_is_no_limit() -> None:
-    """A limit beyond the range of a timer counts as no limit."""
+def test_a_very_long_time_does_not_expire() -> None:
+    """A time beyond the range of a timer is accepted and never expires."""
     with expiring(lambda: None, math.inf):
         pass

@@ -237,7 +237,8 @@ def test_sticks_preview() -> None:
     assert clicks["3x2"].affects == ("3.2", "3.3")
 
 
-#: Game, position, counters far below the limit, just below its range, and within its range.
+#: Game, position, its draw counters at the start, at the last value that the key ignores, and at
+#: the first value that changes the key.
 COUNTERS = [
     ("chess", "4k3/8/8/8/8/8/4P3/4K2R w K - {} {}", ("0", "1"), ("109", "70"), ("110", "70")),
     ("draughts", "B:W21,K22:B1,K2:H{}", ("0",), ("47",), ("48",)),
@@ -256,7 +257,7 @@ COUNTERS = [
 def test_keys_ignore_counters_far_from_their_limit(
     game_id: str, text: str, low: tuple[str, ...], near: tuple[str, ...], counted: tuple[str, ...]
 ) -> None:
-    """The key ignores a draw counter until it is near its limit."""
+    """A draw counter changes the key only near its limit."""
     game = load_game(game_id)
     with np.errstate(over="ignore"):
         keys = [
@@ -270,8 +271,8 @@ def test_keys_differ_by_rights_and_side() -> None:
     """Castling rights, a possible en passant capture and the side to move change the key."""
     game = load_game("chess")
     texts = (
-        f"4k3/8/8/8/4Pp2/8/8/4K2R {more}"
-        for more in ("b K e3 0 1", "b K - 0 1", "b - - 0 1", "w K - 0 1")
+        f"4k3/8/8/8/4Pp2/8/8/4K2R {fields}"
+        for fields in ("b K e3 0 1", "b K - 0 1", "b - - 0 1", "w K - 0 1")
     )
     with np.errstate(over="ignore"):
         assert len({int(game.rules.key(game.position(text).state)) for text in texts}) == 4

@@ -12,6 +12,7 @@ import pytest
 from engine.compiler.inlining import INLINE, template_functions
 from engine.search import kernel, movepick, reference, steps
 
+#: The accessors of a planted template.
 HEAD = """
 from engine.compiler.inlining import inline
 BASE = 3
@@ -35,7 +36,7 @@ Plant = Callable[[str], ModuleType]
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plant:
-    """A function that makes a template of HEAD and some more source."""
+    """Returns a function that makes a template from HEAD and more source."""
 
     def plant(source: str) -> ModuleType:
         path = tmp_path / "planted_template.py"
@@ -109,7 +110,7 @@ def test_no_accessor_is_left_in_the_search() -> None:
 
 @pytest.mark.parametrize("module", [kernel, movepick, steps, reference])
 def test_memory_is_read_through_accessors(module: ModuleType) -> None:
-    """The search indexes W by named words only, and takes no entry or sort key apart by itself."""
+    """The search indexes W and T by plain names, and unpacks entries and sort keys by accessors."""
     accessors = {name for name, f in vars(module).items() if hasattr(f, INLINE)}
     functions = [
         node

@@ -24,32 +24,32 @@ Searchers = Callable[[str], Searcher]
 OPEN_TWO = "......./......./......./......./......Y/..RR..Y"
 
 
-def searched(
+def run_search(
     searcher: Searcher,
     position: Position,
     limit: Limit,
     table: Table | None = None,
-    **more: bool | int,
+    *,
+    exact_depth: bool = False,
+    margin: int = 0,
 ) -> Report:
-    exact_depth, margin = bool(more.get("exact_depth")), int(more.get("margin", 0))
+    """Searches a position, by default with a small empty table."""
     return searcher.search(
         position, limit, table or Table(14), Control(), exact_depth=exact_depth, margin=margin
     )
 
 
 def test_tic_tac_toe_is_a_draw(searcher_of: Searchers) -> None:
-    """A search from the empty board finds a draw and stops when it has reached the end."""
+    """An unlimited search from the empty board ends with a draw, and the position is solved."""
     searcher = searcher_of("tic-tac-toe")
     basic = searcher.search(searcher.game.start(), Limit(), Table(14), Control(), features=BASIC)
     assert (basic.score, basic.depth, basic.solved) == (0, 9, True)
-    report = searched(searcher, searcher.game.start(), Limit())
+    report = run_search(searcher, searcher.game.start(), Limit())
     assert (report.score, report.solved) == (0, True)
 
 
-def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
-    """With one table for all searches, reachable positions have the value and distance of a full
-    minimax.
-    """
+def test_tic_tac_toe_agrees_with_minimax(searcher_of: Searchers) -> None:
+    """With one table for all searches, 1000 positions have the score of a full minimax."""
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
     values: dict[str, int] = {}
@@ -67,11 +67,11 @@ def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
 
     start = searcher.game.start()
     value(start)
-    chance = random.Random(4)
-    for text in chance.sample(sorted(values), 1000):
+    rng = random.Random(4)
+    for text in rng.sample(sorted(values), 1000):
         position = searcher.game.position(text)
         if position.moves():
-            report = searched(searcher, position, Limit(), table)
+            report = run_search(searcher, position, Limit(), table)
             assert report.score == values[text], text
     assert len(values) < 3**9
 
@@ -80,31 +80,26 @@ def test_every_tic_tac_toe_position(searcher_of: Searchers) -> None:
     "rows", ["1-2-3", "1-3-5-7", "2-2", "5", "9-9", "1-1-1", "3-4-5", "1-2-2-2"]
 )
 def test_sticks_by_theory(rows: str, searcher_of: Searchers) -> None:
-    """Reachable positions are won exactly where the theory of misere nim says so."""
+    """Reachable positions are won exactly where the theory of misère nim says so."""
     searcher = searcher_of("sticks")
     table = Table(14)
-    seen: dict[str, bool] = {}
+    visited: set[str] = set()
     stack = [searcher.game.start({"rows": rows})]
-    while stack and len(seen) < 150:
+    while stack and len(visited) < 150:
         position = stack.pop(0)
         moves = position.moves()
-        if not moves or position.text() in seen:
+        if not moves or position.text() in visited:
             continue
-        report = searched(searcher, position, Limit(), table)
+        report = run_search(searcher, position, Limit(), table)
         counts = [int(count) for count in position.text().split()[0].split("-")]
         nim_sum = 0
         for count in counts:
             nim_sum ^= count
         is_won = nim_sum != 0 if max(counts) > 1 else sum(counts) % 2 == 0
-        seen[position.text()] = is_won
+        visited.add(position.text())
         assert (report.score > 0) == is_won, position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
         stack += [position.play(move) for move in moves]
-
-
-def solve(discs: int, mine: int) -> int:
-    """Solves connect four by brute force: plies to the win, negative for a loss, 0 for a draw."""
-    return _solve(discs, mine)
 
 
 def has_four(stones: int) -> bool:
@@ -112,32 +107,37 @@ def has_four(stones: int) -> bool:
 
 
 @cache
-def _solve(discs: int, mine: int) -> int:
-    outcomes = []
+def plies_to_end(discs: int, mine: int) -> int:
+    """Returns the plies to the end with best play: negative for a loss, 0 for a draw.
+
+    It searches by brute force. `mine` has the discs of the side to move.
+    """
+    replies = []
     for column in range(7):
         cell = (discs + (1 << 7 * column)) & (0x3F << 7 * column) & ~discs
         if not cell:
             continue
         if has_four(mine | cell):
             return 1
-        outcomes.append(_solve(discs | cell, discs ^ mine))
-    if not outcomes:
+        replies.append(plies_to_end(discs | cell, discs ^ mine))
+    if not replies:
         return 0
-    lost = [reply for reply in outcomes if reply < 0]
-    if lost:
-        return 1 - max(lost)
-    return 0 if 0 in outcomes else -1 - max(outcomes)
+    losses = [plies for plies in replies if plies < 0]
+    if losses:
+        return 1 - max(losses)
+    return 0 if 0 in replies else -1 - max(replies)
 
 
 def endgames(seed: int, count: int) -> Iterator[tuple[Position, int]]:
-    """Late positions of connect four with their exact scores: three successive positions of each
-    match, the last one first.
+    """Yields late positions of connect four with their exact scores.
+
+    Each match gives three successive positions, the last one first.
     """
     for line in playouts(load_game("connect-four"), count, seed):
         if len(line) >= 34:
             for ply in (31, 30, 29):
                 position = line[ply]
-                plies = solve(int(position.state[1]), int(position.state[0]))
+                plies = plies_to_end(int(position.state[1]), int(position.state[0]))
                 yield position, 0 if plies == 0 else (MATE if plies > 0 else -MATE) - plies
 
 
@@ -147,9 +147,9 @@ def test_connect_four_endgames(searcher_of: Searchers) -> None:
     table = Table(16)
     results = set()
     for position, score in endgames(6, 150):
-        assert searched(searcher, position, Limit(), table).score == score, position.text()
+        assert run_search(searcher, position, Limit(), table).score == score, position.text()
         results.add((score > 0) - (score < 0))
-    assert results == {-1, 0, 1}, "wins, losses and draws are among them"
+    assert results == {-1, 0, 1}, "the positions include wins, losses and draws"
 
 
 def test_mate_distances(searcher_of: Searchers) -> None:
@@ -157,21 +157,21 @@ def test_mate_distances(searcher_of: Searchers) -> None:
     searcher = searcher_of("connect-four")
     mate_in_3 = searcher.game.position(OPEN_TWO)
     for depth, score in ((1, None), (2, None), (3, MATE - 3), (4, MATE - 3), (9, MATE - 3)):
-        report = searched(searcher, mate_in_3, Limit(depth=depth))
+        report = run_search(searcher, mate_in_3, Limit(depth=depth))
         if score is None:
             assert abs(report.score) < layout.MATE_BOUND
         else:
             assert report.score == score
             assert report.depth == 3, "a forced end needs no deeper search"
     lost = mate_in_3.play(mate_in_3.parse_move("b"))
-    assert searched(searcher, lost, Limit()).score == 2 - MATE
+    assert run_search(searcher, lost, Limit()).score == 2 - MATE
 
 
 def test_line_of_play(searcher_of: Searchers) -> None:
     """The line begins with the best move, is legal, and reaches a forced end."""
     searcher = searcher_of("connect-four")
     position = searcher.game.position(OPEN_TWO)
-    report = searched(searcher, position, Limit())
+    report = run_search(searcher, position, Limit())
     tokens = line_tokens(position, report.line)
     assert report.line[0] == report.moves[0][0]
     assert len(tokens) == len(report.line) == MATE - report.score
@@ -184,23 +184,24 @@ def test_nodes_are_limited_exactly(searcher_of: Searchers) -> None:
     """A search stops exactly at its node limit with the last completed depth, at least 1."""
     searcher = searcher_of("connect-four")
     start = searcher.game.start()
-    full = [1]
+    nodes_after_depth = [1]
     searcher.search(
         start,
         Limit(depth=9),
         Table(16),
         Control(),
-        on_depth=lambda report: full.append(report.nodes),
+        on_depth=lambda report: nodes_after_depth.append(report.nodes),
     )
-    for nodes in (1, 500, 10_000, full[-1] - 1):
-        report = searched(searcher, start, Limit(nodes=nodes), Table(16))
-        at_stop = searcher._works[0].nodes
-        assert at_stop == max(nodes, full[1]), nodes
-        assert report.depth == max(1, sum(count < nodes for count in full[1:]))
-    assert searched(searcher, start, Limit(depth=9, nodes=full[-1] + 1), Table(16)).depth == 9
+    for nodes in (1, 500, 10_000, nodes_after_depth[-1] - 1):
+        report = run_search(searcher, start, Limit(nodes=nodes), Table(16))
+        visited = searcher._works[0].nodes
+        assert visited == max(nodes, nodes_after_depth[1]), nodes
+        assert report.depth == max(1, sum(count < nodes for count in nodes_after_depth[1:]))
+    above_depth_9 = Limit(depth=9, nodes=nodes_after_depth[-1] + 1)
+    assert run_search(searcher, start, above_depth_9, Table(16)).depth == 9
 
 
-def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> None:
+def test_a_stopped_search_may_move_from_an_unfinished_depth(searcher_of: Searchers) -> None:
     """A stopped search answers with its last published best move, even from an unfinished depth.
 
     Each move is listed once, the best one first. A search of several lines answers from the last
@@ -235,15 +236,15 @@ def test_a_better_move_of_an_unfinished_depth_counts(searcher_of: Searchers) -> 
     assert changed >= 3
 
 
-def test_an_aborted_search_leaves_the_table_sound(searcher_of: Searchers) -> None:
-    """After searches that were stopped anywhere, a search with their table has the right value."""
+def test_an_aborted_search_leaves_a_valid_table(searcher_of: Searchers) -> None:
+    """A search with the table of stopped searches finds the right score."""
     searcher = searcher_of("connect-four")
-    chance = random.Random(8)
+    rng = random.Random(8)
     for position, score in endgames(8, 100):
         table = Table(12)
         for _ in range(20):
-            searched(searcher, position, Limit(nodes=chance.randrange(10, 3000)), table)
-        assert searched(searcher, position, Limit(), table).score == score, position.text()
+            run_search(searcher, position, Limit(nodes=rng.randrange(10, 3000)), table)
+        assert run_search(searcher, position, Limit(), table).score == score, position.text()
 
 
 def test_cancel_and_expire(searcher_of: Searchers) -> None:
@@ -260,15 +261,15 @@ def test_cancel_and_expire(searcher_of: Searchers) -> None:
         return nullcontext()
 
     assert searcher.search(start, Limit(), Table(10), Control(), timer=expire).depth == 1
-    seen: list[int] = []
+    depths: list[int] = []
 
     def expire_at_five(report: Report) -> None:
-        seen.append(report.depth)
+        depths.append(report.depth)
         if report.depth == 5:
             searcher.expire()
 
     assert searcher.search(start, Limit(), Table(10), Control(), on_depth=expire_at_five).depth == 5
-    assert seen == [1, 2, 3, 4, 5]
+    assert depths == [1, 2, 3, 4, 5]
 
 
 def test_published_progress(searcher_of: Searchers) -> None:
@@ -305,18 +306,20 @@ def test_published_progress_is_never_torn(searcher_of: Searchers) -> None:
 
 
 def test_margin_gives_exact_scores_to_near_best_moves(searcher_of: Searchers) -> None:
-    """Moves within the margin have the exact scores that they have with an open window."""
+    """Moves within the margin have the same exact scores as in a search with an open window."""
     searcher = searcher_of("connect-four")
     for line in playouts(searcher.game, 5, seed=9):
         position = line[5]
-        everything = searched(
+        full = run_search(
             searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=4 * MATE
         )
-        values = {move: score for move, score, bound in everything.moves}
-        assert all(bound == layout.EXACT for _, _, bound in everything.moves)
-        near = searched(searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=12)
-        for move, score, bound in near.moves:
-            is_near = values[move] > near.score - 12
+        values = {move: score for move, score, bound in full.moves}
+        assert all(bound == layout.EXACT for _, _, bound in full.moves)
+        narrow = run_search(
+            searcher, position, Limit(depth=5), Table(12), exact_depth=True, margin=12
+        )
+        for move, score, bound in narrow.moves:
+            is_near = values[move] > narrow.score - 12
             assert (bound == layout.EXACT) >= is_near
             assert score == values[move] if bound == layout.EXACT else score >= values[move]
 
@@ -325,13 +328,11 @@ def test_a_finished_match_cannot_be_searched(searcher_of: Searchers) -> None:
     """A search of a finished match is refused."""
     searcher = searcher_of("tic-tac-toe")
     with pytest.raises(SearchFailed, match="over"):
-        searched(searcher, searcher.game.position("XXXOO...."), Limit())
+        run_search(searcher, searcher.game.position("XXXOO...."), Limit())
 
 
 def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
-    """The kernel as plain Python visits the same nodes and finds the same value, with its accessors
-    called as functions.
-    """
+    """The kernel as plain Python visits the same nodes and finds the same score."""
     searcher = searcher_of("tic-tac-toe")
     rules = searcher.game.rules
     position = searcher.game.position("X...O....")
@@ -360,5 +361,5 @@ def test_uncompiled_kernel_agrees(searcher_of: Searchers) -> None:
     )
     with np.errstate(over="ignore"):
         score = namespace["root"](position.state, 1, 0, *memories)
-    report = searched(searcher, position, Limit(depth=1), Table(12))
+    report = run_search(searcher, position, Limit(depth=1), Table(12))
     assert (score, work[layout.NODES]) == (report.score, report.nodes)

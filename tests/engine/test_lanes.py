@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.compiler import native_lanes  # noqa: F401  (registers the operations with numba)
 from engine.compiler.native import Memory
-from engine.lanes import Lanes, filled, joined, lanes, lanes_at, lanes_of, leading_zeros
+from engine.lanes import Lanes, lanes, lanes_at, lanes_of, leading_zeros, nonzero_mask, reduce_or
 
 U = np.uint64
 
@@ -19,18 +19,18 @@ def all_operations(a: Any, b: Any, out: Any) -> None:
     shifts = y & lanes(U(63))
     for i in range(4):
         only = lanes_of(U(0) - U(i == 0), U(0) - U(i == 1), U(0) - U(i == 2), U(0) - U(i == 3))
-        out[12 * i] = joined((x & y) & only)
-        out[12 * i + 1] = joined((x | y) & only)
-        out[12 * i + 2] = joined((x ^ y) & only)
-        out[12 * i + 3] = joined(~x & only)
-        out[12 * i + 4] = joined((x + y) & only)
-        out[12 * i + 5] = joined((x - y) & only)
-        out[12 * i + 6] = joined((x << shifts) & only)
-        out[12 * i + 7] = joined((x >> shifts) & only)
-        out[12 * i + 8] = joined(filled(x & y) & only)
-        out[12 * i + 9] = joined(filled(x - x) & only)
-        out[12 * i + 10] = joined(leading_zeros(x | lanes(U(1))) & only)
-        out[12 * i + 11] = joined(x)
+        out[12 * i] = reduce_or((x & y) & only)
+        out[12 * i + 1] = reduce_or((x | y) & only)
+        out[12 * i + 2] = reduce_or((x ^ y) & only)
+        out[12 * i + 3] = reduce_or(~x & only)
+        out[12 * i + 4] = reduce_or((x + y) & only)
+        out[12 * i + 5] = reduce_or((x - y) & only)
+        out[12 * i + 6] = reduce_or((x << shifts) & only)
+        out[12 * i + 7] = reduce_or((x >> shifts) & only)
+        out[12 * i + 8] = reduce_or(nonzero_mask(x & y) & only)
+        out[12 * i + 9] = reduce_or(nonzero_mask(x - x) & only)
+        out[12 * i + 10] = reduce_or(leading_zeros(x | lanes(U(1))) & only)
+        out[12 * i + 11] = reduce_or(x)
 
 
 def test_compiled_lanes_match_python() -> None:
@@ -54,6 +54,6 @@ def test_lanes_are_four_words() -> None:
     """The uncompiled operations work on each of the four words."""
     x = lanes_of(U(1), U(0), U(1 << 63), U(6))
     assert (x >> lanes(U(1))).words.tolist() == [0, 0, 1 << 62, 3]
-    assert filled(x).words.tolist() == [(1 << 64) - 1, 0, (1 << 64) - 1, (1 << 64) - 1]
-    assert joined(x) == (1 << 63) | 7
+    assert nonzero_mask(x).words.tolist() == [(1 << 64) - 1, 0, (1 << 64) - 1, (1 << 64) - 1]
+    assert reduce_or(x) == (1 << 63) | 7
     assert leading_zeros(Lanes([1, 2, 1 << 63, 255])).words.tolist() == [63, 62, 0, 56]

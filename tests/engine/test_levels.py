@@ -14,7 +14,16 @@ from engine.rules.registry import game_ids, load_game
 from engine.search import driver
 from engine.search.driver import Control, Searcher, Table
 from engine.search.job import MATE, Job, Limit, Result, RootMove, RulesChanged, SearchFailed
-from engine.search.levels import LADDER, SLIPS_OF, TIME_MS, TOP, Level, choose, level_from, level_of
+from engine.search.levels import (
+    DEFAULT_LEVEL_TABLE,
+    SLIPS_OF,
+    TIME_MS,
+    TOP,
+    Level,
+    choose,
+    level_from_row,
+    level_of,
+)
 
 Searchers = Callable[[str], Searcher]
 
@@ -56,7 +65,7 @@ def test_ladder(levels: int) -> None:
     game = game_with(LEVELS=levels)
     ladder = [level_of(game, level) for level in range(1, levels + 1)]
     assert ladder[-1] is TOP
-    assert levels == 1 or ladder[0] == level_from(*LADDER[0])
+    assert levels == 1 or ladder[0] == level_from_row(*DEFAULT_LEVEL_TABLE[0])
     for lower, higher in pairwise(ladder[:-1]):
         assert (lower.limit.nodes or 0) < (higher.limit.nodes or 0)
         assert (lower.margin, lower.slip) != (higher.margin, higher.slip) or not higher.margin
@@ -100,25 +109,25 @@ def test_tables_increase_in_strength(game_id: str) -> None:
 def test_lower_levels_are_repeatable(game_id: str, searcher_of: Searchers) -> None:
     """Below the top a job always has the same answer, and another seed may change the move."""
     game = load_game(game_id)
-    other = Searcher(game)
+    second_searcher = Searcher(game)
     for level in range(1, game.levels):
-        first = {}
+        results = {}
         for seed in range(8 if level == 1 else 2):
             job = job_of(game.start(), level, seed)
-            first[seed] = answer_without_time(searcher_of(game_id), job)
-            again = answer_without_time(other, job)
+            results[seed] = answer_without_time(searcher_of(game_id), job)
+            again = answer_without_time(second_searcher, job)
             assert (again.move, again.info.nodes, again.info.moves) == (
-                first[seed].move,
-                first[seed].info.nodes,
-                first[seed].info.moves,
+                results[seed].move,
+                results[seed].info.nodes,
+                results[seed].info.moves,
             )
         if level == 1:
-            assert len({result.move for result in first.values()}) > 1
+            assert len({result.move for result in results.values()}) > 1
 
 
 def test_carelessness() -> None:
-    """A level plays its share of careless moves; seed and position decide which."""
-    level = level_from(500, 20, 120)
+    """A level plays its share of careless moves; the seed and the position decide where."""
+    level = level_from_row(500, 20, 120)
     careless = {
         (seed, ply) for seed in range(100) for ply in range(50) if level.at(seed, f"{ply}") != level
     }
@@ -129,7 +138,7 @@ def test_carelessness() -> None:
     assert level.at(seed, f"{ply}") == Level(
         Limit(1, 500, TIME_MS), 20, 120, repeatable=True, plain=True
     )
-    assert level_from(500, 20, 0).at(seed, f"{ply}") == level_from(500, 20, 0)
+    assert level_from_row(500, 20, 0).at(seed, f"{ply}") == level_from_row(500, 20, 0)
 
 
 #: White's queen can take a guarded pawn.
@@ -140,7 +149,7 @@ GUARDED_PAWN = "4k3/8/2p5/3p4/8/8/8/3QK3 w - - 0 1"
 def test_a_careless_move_ignores_the_reply(slip: int, takes: bool, searcher_of: Searchers) -> None:
     """A careless level takes a guarded pawn with its queen, and a careful one does not."""
     position = load_game("chess").position(GUARDED_PAWN)
-    level = level_from(2, 0, slip).at(1, position.digest())
+    level = level_from_row(2, 0, slip).at(1, position.digest())
     searcher = searcher_of("chess")
     report = searcher.search(
         position, level.limit, Table(8), Control(), margin=level.margin, exact_depth=level.plain
@@ -150,7 +159,7 @@ def test_a_careless_move_ignores_the_reply(slip: int, takes: bool, searcher_of: 
 
 def test_a_careless_first_level_plays_at_random() -> None:
     """A careless move of a one-node level may be any move, even the worst."""
-    level = level_from(1, 20, 999).at(1, "digest")
+    level = level_from_row(1, 20, 999).at(1, "digest")
     moves = [RootMove("a", MATE - 1), RootMove("b", 0), RootMove("c", 2 - MATE)]
     assert {choose(moves, level.margin, seed, "digest").move for seed in range(40)} == {
         "a",
@@ -215,14 +224,14 @@ def test_invalid_jobs() -> None:
     valid = job_of(searcher.game.start())
     with pytest.raises(RulesChanged):
         answer(searcher, replace(valid, rules="0" * 16))
-    wrongs: list[dict[str, Any]] = [
+    cases: list[dict[str, Any]] = [
         {"start": "nonsense"},
         {"moves": ("a1", "a1")},
         {"level": 9},
         {"options": {"size": "4"}},
     ]
-    for wrong in wrongs:
+    for changes in cases:
         with pytest.raises(SearchFailed):
-            answer(searcher, replace(valid, **wrong))
+            answer(searcher, replace(valid, **changes))
     with pytest.raises(SearchFailed, match="over"):
         answer(searcher, replace(valid, start="XXXOO...."))

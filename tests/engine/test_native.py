@@ -1,5 +1,5 @@
 """The compiler and its code cache: damaged files are replaced, edited rules are compiled again, and
-a writable home is not needed.
+no writable home folder is needed.
 """
 
 import os
@@ -17,18 +17,18 @@ from engine.compiler.native import CACHE, Memory, compile_game
 from engine.game import Game, GameFault
 from engine.games import tic_tac_toe
 from engine.rules.registry import load_game
-from engine.search import expectimax as expectimax
+from engine.search import expectimax
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[2]
 #: The rules of tic-tac-toe under the name "planted".
 SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', '"planted"')
-#: A program that compiles one function.
+#: A program that compiles one function; it follows IMPORTS.
 SMALL = (
     "game = load_game('tic-tac-toe'); native = compile_game(game); "
     "print(native.function('rule_status')((7, 0)))"
 )
-#: The imports of the programs.
+#: The imports for SMALL.
 IMPORTS = (
     "from engine.rules.registry import load_game; "
     "from engine.compiler.native import CACHE, compile_game; "
@@ -36,7 +36,7 @@ IMPORTS = (
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in another process, with variables of its own."""
+    """Runs code in another process, with additional environment variables."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -59,12 +59,13 @@ def files_of(folder: Path) -> list[Path]:
 def test_a_second_process_loads_from_the_cache(tmp_path: Path) -> None:
     """A second process loads the code that the first one compiled; the folder is private."""
     cache = tmp_path / "code"
+    modified_ns = []
     for _ in range(2):
         done = run(IMPORTS + SMALL, PLYROOM_CACHE=str(cache))
         assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
-        before = {path: path.stat().st_mtime_ns for path in files_of(cache)}
-    assert before == {path: path.stat().st_mtime_ns for path in files_of(cache)}
-    assert before
+        modified_ns.append({path: path.stat().st_mtime_ns for path in files_of(cache)})
+    assert modified_ns[0]
+    assert modified_ns[1] == modified_ns[0], "the second process writes no file"
     assert cache.stat().st_mode & 0o777 == 0o700
 
 
@@ -77,8 +78,8 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
-def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -> None:
-    """Damaged code is discarded and compiled again."""
+def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damage: str) -> None:
+    """Code that is damaged, or whose checksums are, is discarded and compiled again."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
     code = max(cache.glob("*/*.nbc"), key=lambda path: path.stat().st_size)
@@ -104,7 +105,7 @@ def test_a_damaged_cache_heals(tmp_path: Path, small_cache: Path, damage: str) -
     assert next(cache.glob("*.sums")).read_text().startswith("{")
 
 
-def test_any_damage_is_seen(tmp_path: Path, small_cache: Path) -> None:
+def test_any_damage_is_detected(tmp_path: Path, small_cache: Path) -> None:
     """A file that is truncated or empty, or has one flipped bit, is discarded and never loaded."""
     tag = next(small_cache.glob("*.sums")).name.removesuffix(".sums")
     assert not code_cache.discard_damaged(small_cache, tag)
@@ -142,8 +143,9 @@ def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
-    """Without a writable home the code goes to a private temporary folder, the same for all
-    processes of a user.
+    """Without a writable home the code goes to a private temporary folder.
+
+    All processes of a user share the folder.
     """
     not_a_folder = tmp_path / "file"
     not_a_folder.write_text("")
@@ -164,20 +166,20 @@ def test_a_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cache folder must belong to the user and must not be a symbolic link."""
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
+    their_folder = tmp_path / "theirs"
+    their_folder.mkdir()
     link = tmp_path / "link"
-    link.symlink_to(theirs)
+    link.symlink_to(their_folder)
     monkeypatch.setenv("PLYROOM_CACHE", str(link))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert code_cache.cache_folder() not in (link, theirs)
-    monkeypatch.setenv("PLYROOM_CACHE", str(theirs))
-    assert code_cache.cache_folder() == theirs
-    assert theirs.stat().st_mode & 0o777 == 0o700
+    assert code_cache.cache_folder() not in (link, their_folder)
+    monkeypatch.setenv("PLYROOM_CACHE", str(their_folder))
+    assert code_cache.cache_folder() == their_folder
+    assert their_folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) -> None:
-    """Edited rules are compiled again; after the edit is undone the first code is loaded."""
+def test_an_edited_game_is_compiled_again(plug_in: Callable[[str, str], Path]) -> None:
+    """Edited rules are compiled again, and undoing the edit restores the digest and the score."""
     edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
     scores = []
     digests = []
@@ -192,7 +194,7 @@ def test_an_edited_game_is_compiled_anew(plug_in: Callable[[str, str], Path]) ->
 
 
 def test_old_versions_are_pruned(tmp_path: Path) -> None:
-    """Only the latest versions of a game and the one in use stay on disk; other games stay too."""
+    """Pruning a game keeps its latest versions, the one in use, and all other games."""
     (tmp_path / "m").mkdir()
     names = [f"planted.{number:016x}n0" for number in range(6)] + ["planted-two.0n0"]
     for age, name in enumerate(names):
@@ -201,18 +203,17 @@ def test_old_versions_are_pruned(tmp_path: Path) -> None:
         code_cache.seal(tmp_path, name)
         os.utime(tmp_path / f"{name}.sums", (1000 + age, 1000 + age))
     code_cache.prune(tmp_path, "planted", names[0])
-    left = {name for name in names if code_cache.code_files(tmp_path, name)}
-    assert left == {names[0], names[4], names[5], "planted-two.0n0"}
-    assert {path.name.removesuffix(".sums") for path in tmp_path.glob("*.sums")} == left
+    remaining = {name for name in names if code_cache.code_files(tmp_path, name)}
+    assert remaining == {names[0], names[4], names[5], "planted-two.0n0"}
+    assert {path.name.removesuffix(".sums") for path in tmp_path.glob("*.sums")} == remaining
 
 
 def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
-    """When two processes need the same game at once, one waits while the other compiles."""
-    code = IMPORTS + SMALL + "; import os; print(os.times().user)"
+    """Two processes that need the same game at once both get its code, and store it once."""
     environment = {**os.environ, "PLYROOM_CACHE": str(tmp_path / "code"), "PYTHONPATH": str(ROOT)}
-    both = [
+    processes = [
         subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-c", IMPORTS + SMALL],
             cwd=ROOT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -220,13 +221,13 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=120)[0].split() for process in both]
-    assert [output[0] for output in outputs] == ["0", "0"]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    assert outputs == ["0\n", "0\n"]
     assert len(list((tmp_path / "code").glob("*/*rule_status*.nbc"))) == 1
 
 
 def test_rules_that_do_not_compile(plug_in: Callable[[str, str], Path]) -> None:
-    """The error for rules that only the compiler refuses has the game's name."""
+    """The error for rules that run uncompiled but do not compile names the game."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return {}.get(s[0], 0)\n"))
     game = load_game("planted")
     assert game.start().moves(), "the rules work uncompiled"
@@ -275,12 +276,12 @@ def test_recursion_without_a_signature_is_refused(plug_in: Callable[[str, str], 
     recursive = SOURCE.replace(
         "@rule\ndef evaluate(s: State, data: Any) -> int:\n    return 0\n", RECURSIVE
     )
-    circle = recursive.replace("1 + count(s, n - 1)", "1 + again(s, n - 1)").replace(
+    mutual = recursive.replace("1 + count(s, n - 1)", "1 + again(s, n - 1)").replace(
         "@rule\ndef evaluate",
         "@rule\ndef again(s: State, n: int) -> int:\n    return count(s, n)\n\n\n"
         "@rule\ndef evaluate",
     )
-    for source in (recursive, circle):
+    for source in (recursive, mutual):
         file = plug_in("planted", source.replace('@rule("i8(state, i8)")', "@rule"))
         line = file.read_text().splitlines().index("def count(s: State, n: int) -> int:")
         with pytest.raises(
@@ -298,20 +299,20 @@ def test_floats_are_reported_from_the_cache(plug_in: Callable[[str, str], Path])
     for _ in range(2):
         native = compile_game(load_game("planted"))
         native.function("rule_evaluate")
-        assert any("total in evaluate" in line for line in native.float_typed())
-    assert not native._fresh_floats(), "the second one came from the cache"
+        assert any("total in evaluate" in line for line in native.float_variables())
+    assert not native._fresh_floats(), "the second build was loaded from the cache"
 
 
 def test_bad_signatures(plug_in: Callable[[str, str], Path]) -> None:
     """An invalid signature raises GameFault with the allowed type names."""
     source = SOURCE.replace("@rule\ndef evaluate", '@rule("i8(tuple)")\ndef evaluate')
     plug_in("planted", source)
-    with pytest.raises(GameFault, match="'tuple' is none of state"):
+    with pytest.raises(GameFault, match="'tuple' is not one of state"):
         compile_game(load_game("planted")).function("root")
 
 
-def test_the_bit_helpers_are_the_same_compiled() -> None:
-    """popcount, lsb and msb are right uncompiled; other tests check the compiled ones."""
+def test_uncompiled_bit_helpers() -> None:
+    """popcount, lsb and msb are right uncompiled; other tests check them compiled."""
     from engine.jit import lsb, msb, popcount
 
     for word in (1, 2, 3, 0x8000000000000000, 0xFFFFFFFFFFFFFFFF, 0x0123456789ABCDEF):
@@ -355,15 +356,15 @@ def test_rules_must_be_an_imported_module() -> None:
         pass
 
     game = load_game("tic-tac-toe")
-    stray = Rules()
-    vars(stray).update(
+    unregistered = Rules()
+    vars(unregistered).update(
         {name: value for name, value in vars(game.module).items() if not name.startswith("__")}
     )
     with pytest.raises(GameFault, match="imported"):
-        compile_game(Game(stray, game.digest))  # type: ignore[arg-type]
+        compile_game(Game(unregistered, game.digest))  # type: ignore[arg-type]
 
 
-def test_each_part_of_a_game_has_its_own_lock() -> None:
+def test_search_and_personas_have_their_own_locks() -> None:
     """Loading a game's search does not wait for the compilation of its personas, or vice versa."""
     game = load_game("tic-tac-toe")
     search, personas = compile_game(game), compile_game(game, expectimax)
@@ -375,11 +376,12 @@ def test_each_part_of_a_game_has_its_own_lock() -> None:
         personas.function("expectimax")
 
 
-def test_a_step_is_noted_once_its_code_is_complete(
+def test_a_step_is_ready_when_its_code_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step is ready when it is noted as complete, not when some of its code is in the cache, and
-    no longer after that code was discarded or damaged.
+    """A compilation step is ready once it is noted as ready, not when some code is in the cache.
+
+    It is no longer ready after its code was damaged and discarded.
     """
     monkeypatch.setenv("PLYROOM_CACHE", str(tmp_path))
     tag = code_cache.tag_of("planted", "d1")

@@ -16,9 +16,10 @@ from engine.search.parameters import NULL_DEPTH, VERIFY_DEPTH
 from engine.search.report import Report
 
 Searchers = Callable[[str], Searcher]
-#: Features without null move.
+#: Features without null move. With IMPROVING the search computes the static evaluation even where
+#: it may not pass.
 WITHOUT_PASSES = BASIC | IMPROVING
-#: IMPROVING makes the search compute the static evaluation even where it may not pass.
+#: The same features with null move.
 WITH_PASSES = WITHOUT_PASSES | NULL_MOVE
 
 #: Chess positions in which a pass is not allowed.
@@ -28,7 +29,7 @@ PAWN_ENDINGS = (
 )
 
 #: The rules of an artificial game in which the side to move may pass.
-PASSING = '''"""An endless tree with three moves a node; the option decides the effect of a pass."""
+PASSING = '''"""An endless tree with three moves a node; an option decides the effect of a pass."""
 
 from typing import Any
 
@@ -39,14 +40,16 @@ from engine.jit import U, rule
 
 NAME, TITLE, RULES, DATA, LEVELS, MARGIN = "passing", "Passing", "", (), 1, 2000
 WORDS, MAX_MOVES = 2, 3
+# A pass is illegal; gains a lot, in unstable states only or everywhere; gains or loses a lot as the
+# second pass in a row; mates; or is the only move that does not lose.
 MODES = ("never", "unstable", "free", "again", "again worse", "wins", "zugzwang")
 OPTIONS = {"pass": Option("Passing", "never", MODES)}
-MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
 # Bits of the second word: the effect of a pass, the side to move, whether the last move was a pass,
-# whether passes gained or lost the side to move a lot, and whether it is mated.
-ZUGZWANG = U(6)
+# whether a pass gained or lost the side to move a lot, and whether it is mated.
+MODE, SIDE, PASSED, GAINED, LOST_ALL, MATED = U(15), U(16), U(32), U(64), U(128), U(256)
 # In this mode the first word is a ply and a branch. The first side may trade, or put the second
 # side in zugzwang: each of its moves then costs a lot three plies later, and only a pass does not.
+ZUGZWANG = U(6)
 ROOT, TRADED, SQUEEZED, LOSING = U(0), U(1 << 8), U(2 << 8), U(3 << 8)
 PLY = U(255)
 
@@ -216,10 +219,10 @@ def signature_of(report: Report) -> tuple[object, ...]:
 def check_permission(searcher: Searcher) -> None:
     """Asserts that the search passes only where it may."""
     for seed in range(8):
-        without = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
-        assert signature_of(search_passing(searcher, "never", seed, 9)) == without
-        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == without
-        assert signature_of(search_passing(searcher, "free", seed, 9)) != without, (
+        expected = signature_of(search_passing(searcher, "never", seed, 9, WITHOUT_PASSES))
+        assert signature_of(search_passing(searcher, "never", seed, 9)) == expected
+        assert signature_of(search_passing(searcher, "unstable", seed, 9)) == expected
+        assert signature_of(search_passing(searcher, "free", seed, 9)) != expected, (
             "it passes where it may"
         )
         shallow = signature_of(search_passing(searcher, "free", seed, NULL_DEPTH, WITHOUT_PASSES))
@@ -283,10 +286,10 @@ def check_zugzwang(searcher: Searcher) -> None:
         return report.score, "trade" if report.line[0] == 0 else "squeeze"
 
     for depth in range(1, 18):
-        truth = (600, "squeeze") if depth >= 5 else (50, "trade")
-        assert search(depth, WITHOUT_PASSES) == truth
-        is_wrong = depth <= VERIFY_DEPTH
-        assert search(depth, WITH_PASSES) == ((50, "trade") if is_wrong else truth), (
+        exact = (600, "squeeze") if depth >= 5 else (50, "trade")
+        assert search(depth, WITHOUT_PASSES) == exact
+        is_unverified = depth <= VERIFY_DEPTH
+        assert search(depth, WITH_PASSES) == ((50, "trade") if is_unverified else exact), (
             f"depth {depth}"
         )
 

@@ -5,7 +5,7 @@ import pytest
 from engine.game import Game, GameFault
 from engine.rules.numbering import length_text, move_number
 from engine.rules.registry import game_ids, load_game
-from tests.support.room_log import altered
+from tests.support.room_log import altered_game
 
 #: Games that number each ply.
 BY_PLY = {"connect-four", "gomoku", "hex", "othello", "sticks", "tic-tac-toe"}
@@ -63,4 +63,4 @@ def test_games_declare_their_numbering() -> None:
     """NUMBERING is "move" by default; an unknown value is refused with the valid ones."""
     assert {name for name in game_ids() if load_game(name).rules.NUMBERING == "ply"} == BY_PLY
     with pytest.raises(GameFault, match="NUMBERING 'plies', not 'move' or 'ply'"):
-        altered("chess", {"NUMBERING": "plies"})
+        altered_game("chess", {"NUMBERING": "plies"})

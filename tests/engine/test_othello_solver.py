@@ -152,16 +152,16 @@ def count_stable_discs(matches: int) -> int:
     stable = solver()._native.function("stable_entry")
     count = 0
     for seed in range(matches):
-        rng, position, known = random.Random(seed), load_game("othello").start(), [0, 0]
+        rng, position, known_stable = random.Random(seed), load_game("othello").start(), [0, 0]
         while position.moves():
             position = position.play(rng.choice(position.moves()))
             p, o = bitboards(position)
             mine, others = position.turn, 1 - position.turn
-            assert known[mine] & ~p == 0, position.text()
-            assert known[others] & ~o == 0, position.text()
-            known[mine] |= int(stable(p, o, solver()._memory))
-            known[others] |= int(stable(o, p, solver()._memory))
-        count += (known[0] | known[1]).bit_count()
+            assert known_stable[mine] & ~p == 0, position.text()
+            assert known_stable[others] & ~o == 0, position.text()
+            known_stable[mine] |= int(stable(p, o, solver()._memory))
+            known_stable[others] |= int(stable(o, p, solver()._memory))
+        count += (known_stable[0] | known_stable[1]).bit_count()
     return count
 
 
@@ -247,14 +247,14 @@ def score_of(position: Position) -> int:
 def test_ffo_40(capsys: pytest.CaptureFixture[str]) -> None:
     """The solver finds the published score and move of FFO 40, and a line with that score."""
     assert solve.main(["othello", "--position", FFO_40, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["result"], found["best_moves"]) == (
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["score"], printed["result"], printed["best_moves"]) == (
         38,
         "a win by 38 discs",
         ["a2"],
     )
-    position = load_game("othello").position(found["position"])
-    for token in found["line"]:
+    position = load_game("othello").position(printed["position"])
+    for token in printed["line"]:
         position = position.play(position.parse_move(token))
     assert position.outcome() is not None
     assert position.text()[:64].count("X") - position.text()[:64].count("O") == 38
@@ -304,14 +304,14 @@ def score_after_move(position: Position, token: str) -> int:
     return best_lead(p, o)
 
 
-def test_reach_grows_with_time() -> None:
+def test_more_time_solves_more_empty_cells() -> None:
     """The solver accepts 20 empty cells in 0.8 s, fewer in less time, and never the whole game."""
     positions = {n: next(random_positions(8, lambda rng, n=n: n)) for n in (12, 18, 20, 22, 59)}  # type: ignore[misc]
-    reached = {
+    solvable = {
         ms: [n for n, position in positions.items() if solver().can_solve(position, ms)]
         for ms in (10, 800, 8000)
     }
-    assert reached == {10: [12], 800: [12, 18, 20], 8000: [12, 18, 20]} or reached[8000] == [
+    assert solvable == {10: [12], 800: [12, 18, 20], 8000: [12, 18, 20]} or solvable[8000] == [
         12,
         18,
         20,

@@ -10,7 +10,7 @@ from engine.compiler.native import compile_game
 from engine.game import GameFault
 from engine.games import tic_tac_toe
 from engine.rules import registry
-from engine.rules.parts import files_of, names_of
+from engine.rules.parts import modules_of, namespace_of
 from engine.rules.registry import game_ids, load_game
 from engine.rules.style import style_faults
 
@@ -48,7 +48,7 @@ def part(plug_in: Install) -> Path:
     """Returns the second file of a game of two files."""
     part = plug_in("planted", SOURCE).with_name("planted_part.py")
     part.write_text(PART)
-    registry.forget()
+    registry.clear()
     return part
 
 
@@ -70,14 +70,14 @@ def test_the_digest_covers_parts(part: Path) -> None:
     """Any changed byte of a part changes the digest."""
     before = load_game("planted").digest
     part.write_text(PART + "\n")
-    registry.forget()
+    registry.clear()
     assert load_game("planted").digest != before
 
 
 def test_style_faults_name_their_file(part: Path) -> None:
     """The style check covers each part, and a fault names its file."""
     part.write_text(PART.replace("popcount(s[0])", "popcount(s[0] & 3)"))
-    registry.forget()
+    registry.clear()
     (fault,) = style_faults(module_of("planted"))
     assert (fault.file, "number 3" in fault.what) == (str(part), True)
 
@@ -85,18 +85,18 @@ def test_style_faults_name_their_file(part: Path) -> None:
 def test_names_have_one_meaning_in_all_parts(part: Path) -> None:
     """A name with different values in two files is refused before the game is compiled."""
     part.write_text(PART.replace("SEVEN", "ONE"))
-    registry.forget()
+    registry.clear()
     with pytest.raises(
         GameFault, match="counted in planted_part: ONE has another value in another file"
     ):
         compile_game(load_game("planted"))
 
 
-def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
+def test_a_file_outside_parts_is_refused(part: Path) -> None:
     """A rule from a file outside PARTS is a fault, because the digest would not cover it."""
     file = part.with_name("plugged_planted.py")
     file.write_text(SOURCE.replace("PARTS = (planted_part,)", ""))
-    registry.forget()
+    registry.clear()
     faults = [fault.what for fault in style_faults(module_of("planted"))]
     assert faults == ["the file of counted, planted_part, is not in this game's digest"]
 
@@ -105,8 +105,8 @@ def test_a_file_that_is_no_part_is_refused(part: Path) -> None:
 def test_every_game_lists_its_parts(game_id: str) -> None:
     """In every game a file that is missing in PARTS is a fault."""
     module = module_of(game_id)
-    parts = files_of(module)[:-1]
-    assert names_of(module)["NAME"] == game_id
+    parts = modules_of(module)[:-1]
+    assert namespace_of(module)["NAME"] == game_id
     for i, part in enumerate(parts):
         shorter = ModuleType(module.__name__)
         shorter.__dict__.update(vars(module), PARTS=(*parts[:i], *parts[i + 1 :]))

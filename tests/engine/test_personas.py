@@ -81,7 +81,7 @@ def test_expectimax_matches_the_teaching_search(game_id: str) -> None:
             expectimax.begin()
             ours = expectimax.value(position, depth, 0, 1 << 40, control)
             plan = Plan("average", depth, max_nodes=1 << 30, plain_limit=0)
-            theirs = explain(GameState.at_root(position, plan.ends), plan).value
+            theirs = explain(GameState.at_root(position, plan.utilities), plan).value
             assert ours is not None
             assert isinstance(theirs, int | float)
             assert float(ours) == pytest.approx(float(theirs), abs=1e-5)
@@ -129,13 +129,13 @@ def test_a_swindler_stays_within_its_margin(game_id: str) -> None:
     for line in playouts(game, 6, seed=9):
         for position in line[:-1]:
             choice = answer_to(position, "swindler")
-            scores = {move.move: move for move in choice.info.moves}
+            root_moves = {move.move: move for move in choice.info.moves}
             best = choice.info.score
             if best > 29_000:
                 assert choice.move == choice.info.pv[0]
             elif best > -29_000:
-                assert scores[choice.move].score > best - level_of(game, 1).margin
-                assert scores[choice.move].bound == "exact"
+                assert root_moves[choice.move].score > best - level_of(game, 1).margin
+                assert root_moves[choice.move].bound == "exact"
 
 
 def test_time_limit_and_cancellation() -> None:

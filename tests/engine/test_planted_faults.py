@@ -1,4 +1,4 @@
-"""The tests of the search find planted faults, each a wrong line in the kernel."""
+"""The tests of the search find planted faults, each a changed line of the kernel."""
 
 import importlib
 import re
@@ -16,9 +16,9 @@ from engine.search import kernel
 from engine.search.driver import Searcher
 from tests.engine import test_kernel, test_null_move, test_search_options
 from tests.engine.test_null_move import passing
-from tests.engine.test_search_options import hinted
+from tests.engine.test_search_options import connect_four_with_hooks
 
-__all__ = ["hinted", "passing"]
+__all__ = ["connect_four_with_hooks", "passing"]
 
 #: The kernel and its parts.
 FILES = (kernel, *kernel.PARTS)
@@ -28,138 +28,148 @@ SOURCES = {
 }
 
 
-def exact_profile(searcher: Searcher, template: ModuleType) -> None:
-    """With exact depth the search has the minimax value."""
+def check_exact_depth(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that with exact depth the search has the minimax value."""
     check_search(searcher.game, template)
 
 
-def endgames(searcher: Searcher, template: ModuleType) -> None:
-    """Late positions have their exact scores."""
+def check_endgames(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that late positions have their exact scores."""
     test_kernel.test_connect_four_endgames(lambda game_id: searcher)
 
 
-def abort(searcher: Searcher, template: ModuleType) -> None:
-    """The table is valid after aborted searches."""
-    test_kernel.test_an_aborted_search_leaves_the_table_sound(lambda game_id: searcher)
+def check_aborted_searches(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that the table is valid after aborted searches."""
+    test_kernel.test_an_aborted_search_leaves_a_valid_table(lambda game_id: searcher)
 
 
-def margin(searcher: Searcher, template: ModuleType) -> None:
-    """Moves within the margin have exact scores."""
+def check_margin(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that moves within the margin have exact scores."""
     test_kernel.test_margin_gives_exact_scores_to_near_best_moves(lambda game_id: searcher)
 
 
-def node_limit(searcher: Searcher, template: ModuleType) -> None:
-    """A search stops at its node limit."""
+def check_node_limit(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a search stops at its node limit."""
     test_kernel.test_nodes_are_limited_exactly(lambda game_id: searcher)
 
 
-def lines(searcher: Searcher, template: ModuleType) -> None:
-    """A search of several lines has the scores and lines of the best moves."""
+def check_lines(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a search of several lines has the scores and lines of the best moves."""
     test_search_options.test_several_lines(lambda game_id: searcher)
 
 
-def contempt(searcher: Searcher, template: ModuleType) -> None:
-    """A draw scores minus the contempt."""
+def check_contempt(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a draw scores minus the contempt."""
     test_search_options.test_contempt(lambda game_id: Searcher(load_game(game_id), template))
 
 
-def torn(searcher: Searcher, template: ModuleType) -> None:
-    """A torn table entry is not an entry."""
-    test_search_options.test_a_torn_entry_is_no_entry(lambda game_id: searcher)
+def check_torn_entries(searcher: Searcher, template: ModuleType) -> None:
+    """Asserts that a torn table entry is a miss."""
+    test_search_options.test_a_torn_entry_is_a_miss(lambda game_id: searcher)
 
 
 Check = Callable[[Searcher, ModuleType], None]
 #: Name, check, source text, faulty text.
 FAULTS: list[tuple[str, Check, str, str]] = [
-    ("wrong bound", exact_profile, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
+    ("wrong bound", check_exact_depth, "bound = LOWER\n    elif", "bound = EXACT\n    elif"),
     (
         "bounds swapped",
-        exact_profile,
+        check_exact_depth,
         "(bound == LOWER and score >= beta)",
         "(bound == LOWER)",
     ),
     (
         "no negation",
-        exact_profile,
+        check_exact_depth,
         "v = -alpha_beta(child, depth - 1, -beta, -low, ply + 1",
         "v = alpha_beta(child, depth - 1, -beta, -low, ply + 1",
     ),
     (
         "skipped child",
-        exact_profile,
+        check_exact_depth,
         "    for i in range(n):\n        if i == 1:\n",
         "    for i in range(n - (n > 3)):\n        if i == 1:\n",
     ),
     (
         "depth not compared",
-        exact_profile,
+        check_exact_depth,
         "is_deep_enough = entry_plies == depth or (entry_plies > depth and W[EXACT_DEPTH] == 0)",
         "is_deep_enough = True",
     ),
     (
         "no second search",
-        exact_profile,
+        check_exact_depth,
         "if v > low and v < beta and W[STOP] == 0:",
         "if v > low + 7 and v < beta and W[STOP] == 0:",
     ),
     (
-        "end not counted from here",
-        endgames,
+        "mate distance stored from the root",
+        check_endgames,
         "    if best > MATE_BOUND:\n        stored += ply\n",
         "    if best > MATE_BOUND:\n        stored += 0\n",
     ),
     (
-        "horizon forgotten",
-        endgames,
+        "horizon not counted",
+        check_endgames,
         "        W[HORIZONS] += 1\n        return evaluate",
         "        return evaluate",
     ),
     (
         "stored after a stop",
-        abort,
+        check_aborted_searches,
         "        if W[STOP] != 0:\n            return 0\n\n        # 10",
         "        if W[STOP] != 0:\n            break\n\n        # 10",
     ),
-    ("margin off by one", margin, "v > floor and W[STOP] == 0", "v > floor + 4 and W[STOP] == 0"),
+    (
+        "margin off by one",
+        check_margin,
+        "v > floor and W[STOP] == 0",
+        "v > floor + 4 and W[STOP] == 0",
+    ),
     (
         "late stop",
-        node_limit,
+        check_node_limit,
         "        W[POLL] = W[NODE_LIMIT]\n",
         "        W[POLL] = W[NODE_LIMIT] + 1\n",
     ),
     (
         "too few lines",
-        lines,
+        check_lines,
         "floor = min(floor, best_scores[W[LINES] - 1])",
         "floor = min(floor, best_scores[1])",
     ),
     (
-        "the line before",
-        lines,
+        "line of another ply",
+        check_lines,
         "child_line = pv_moves(W, 1)",
         "child_line = pv_moves(W, 0)",
     ),
     (
         "a draw for the other side",
-        contempt,
+        check_contempt,
         "-W[DRAW_VALUE] if ply & 1 else W[DRAW_VALUE]",
         "W[DRAW_VALUE]",
     ),
-    ("values of another contempt", contempt, "key(s) ^ U(W[SALT])", "key(s) ^ U(W[SALT] & 0)"),
     (
-        "a weak check of entries",
-        torn,
+        "values of another contempt",
+        check_contempt,
+        "key(s) ^ U(W[SALT])",
+        "key(s) ^ U(W[SALT] & 0)",
+    ),
+    (
+        "only two bits of the key compared",
+        check_torn_entries,
         "T[slot] ^ entry == k  #",
         "(T[slot] ^ entry) >> U(62) == k >> U(62)  #",
     ),
 ]
 #: Faults in the use of the optional hooks.
-HINTED_FAULTS = {
-    "quiescence without a horizon": (
+HOOK_FAULTS = {
+    "horizon of quiescence not counted": (
         "    W[HORIZONS] += 1\n    is_unstable = ",
         "    is_unstable = ",
     ),
-    "not deeper where it is unstable": ("            depth += 1\n", "            depth += 0\n"),
+    "no extension in unstable positions": ("            depth += 1\n", "            depth += 0\n"),
 }
 #: Faults of null move, each with the check that finds it.
 PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
@@ -179,7 +189,7 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "depth >= 2",
     ),
     "two passes": (test_null_move.check_once, "        and previous_move != NO_MOVE\n", ""),
-    "an end by passing": (
+    "a mate score by passing": (
         test_null_move.check_ends,
         "return beta if v > MATE_BOUND else v",
         "return v",
@@ -189,12 +199,12 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
         "if depth < VERIFY_DEPTH:",
         "if depth < 1000:",
     ),
-    "verified by passing": (
+    "a pass inside the verification": (
         test_null_move.check_zugzwang,
         "W[NULL_FROM] = ply + (3 * (null_depth + 1)) // 4",
         "W[NULL_FROM] = outer_null_from",
     ),
-    "verified whatever comes": (
+    "failed verification ignored": (
         test_null_move.check_zugzwang,
         "            if verified >= beta:\n",
         "            if verified >= -INF:\n",
@@ -202,12 +212,12 @@ PASSING_FAULTS: dict[str, tuple[Callable[[Searcher], None], str, str]] = {
 }
 
 
-def test_faults_fit_the_kernel() -> None:
+def test_the_kernel_contains_the_original_texts() -> None:
     """The kernel contains the source text that each fault replaces."""
-    texts = [right for _, _, right, _ in FAULTS] + [
-        right for _, right, _ in PASSING_FAULTS.values()
+    texts = [original for _, _, original, _ in FAULTS] + [
+        original for _, original, _ in PASSING_FAULTS.values()
     ]
-    texts += [right for right, _ in HINTED_FAULTS.values()]
+    texts += [original for original, _ in HOOK_FAULTS.values()]
     assert [text for text in texts if not any(text in source for source in SOURCES.values())] == []
 
 
@@ -219,8 +229,8 @@ def planted(
     packages: list[str] = []
     monkeypatch.syspath_prepend(tmp_path)
 
-    def plant(right: str, wrong: str) -> ModuleType:
-        assert any(right in source for source in SOURCES.values()), (
+    def plant(original: str, faulty: str) -> ModuleType:
+        assert any(original in source for source in SOURCES.values()), (
             "the kernel has changed: adapt the planted fault"
         )
         package = f"planted_kernel_{len(packages)}"
@@ -228,12 +238,12 @@ def planted(
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").touch()
         for name, source in SOURCES.items():
-            here = re.sub(
+            rewritten = re.sub(
                 rf"from engine\.search(?=\.({'|'.join(SOURCES)})\b| import)",
                 f"from {package}",
                 source,
             )
-            (tmp_path / package / f"{name}.py").write_text(here.replace(right, wrong))
+            (tmp_path / package / f"{name}.py").write_text(rewritten.replace(original, faulty))
         importlib.invalidate_caches()
         return importlib.import_module(f"{package}.kernel")
 
@@ -244,46 +254,55 @@ def planted(
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("check", "right", "wrong"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+    ("check", "original", "faulty"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
 )
 def test_a_fault_is_found(
-    planted: Callable[[str, str], ModuleType], check: Check, right: str, wrong: str
+    planted: Callable[[str, str], ModuleType], check: Check, original: str, faulty: str
 ) -> None:
-    """With one wrong line in the kernel, the check that covers it fails."""
-    template = planted(right, wrong)
+    """With one faulty line in the kernel, the check that covers it fails."""
+    template = planted(original, faulty)
     with pytest.raises((ConformanceError, AssertionError)):
         check(Searcher(load_game("connect-four"), template), template)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("right", "wrong"), HINTED_FAULTS.values(), ids=HINTED_FAULTS)
-def test_a_fault_with_hints_is_found(
-    planted: Callable[[str, str], ModuleType], hinted: Game, right: str, wrong: str
+@pytest.mark.parametrize(("original", "faulty"), HOOK_FAULTS.values(), ids=HOOK_FAULTS)
+def test_a_fault_in_the_use_of_hooks_is_found(
+    planted: Callable[[str, str], ModuleType],
+    connect_four_with_hooks: Game,
+    original: str,
+    faulty: str,
 ) -> None:
     """With a fault in the use of the optional hooks, their check fails."""
     with pytest.raises(AssertionError):
-        test_search_options.check_hints(Searcher(hinted, planted(right, wrong)))
+        test_search_options.check_hooks(
+            Searcher(connect_four_with_hooks, planted(original, faulty))
+        )
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("check", "right", "wrong"), PASSING_FAULTS.values(), ids=PASSING_FAULTS)
-def test_a_fault_with_passes_is_found(
+@pytest.mark.parametrize(
+    ("check", "original", "faulty"), PASSING_FAULTS.values(), ids=PASSING_FAULTS
+)
+def test_a_fault_in_null_move_is_found(
     planted: Callable[[str, str], ModuleType],
     passing: Game,
     check: Callable[[Searcher], None],
-    right: str,
-    wrong: str,
+    original: str,
+    faulty: str,
 ) -> None:
     """With a fault in null move, the check that covers it fails."""
     with pytest.raises(AssertionError):
-        check(Searcher(passing, planted(right, wrong)))
+        check(Searcher(passing, planted(original, faulty)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("check", {fault[1] for fault in FAULTS})
-def test_no_fault_is_found_where_none_is(
+def test_the_unchanged_kernel_passes(
     planted: Callable[[str, str], ModuleType], check: Check
 ) -> None:
-    """The unchanged kernel passes the same checks."""
+    """The unchanged kernel passes all checks."""
     template = planted("", "")
     check(Searcher(load_game("connect-four"), template), template)

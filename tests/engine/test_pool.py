@@ -28,7 +28,7 @@ from engine.pool.worker import IDLE_NICE
 from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Info, Job, Limit, Result, RulesChanged, SearchFailed
 from engine.search.levels import TIME_MS
-from engine.search.report import level_for
+from engine.search.report import level_of_job
 from tests.support.clock import stopped_clock, until
 
 #: The root of the repository.
@@ -65,15 +65,15 @@ def timed_job(milliseconds: int, room: str = "room") -> Job:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Pool]:
-    """A pool with two workers for all tests of this module; each test leaves them idle."""
+    """Yields a pool with two workers for all tests of this module."""
     async with Pool(workers=2, warm=["othello"]) as shared:
         await shared.warm("othello")
         yield shared
 
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")
-async def idle(pool: Pool) -> AsyncIterator[None]:
-    """Waits until both workers are idle, before and after each test."""
+async def idle_workers(pool: Pool) -> AsyncIterator[None]:
+    """Waits for both workers before each test, and for the end of all searches after it."""
     await until(lambda: pool.ready_workers == 2)
     yield
     await until(lambda: pool.running == pool.waiting == 0)
@@ -84,7 +84,7 @@ def without_time(result: Result) -> tuple[object, ...]:
     return result.move, result.info.depth, result.info.nodes, result.info.moves
 
 
-async def running_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:
+async def start_search(pool: Pool, job: Job) -> tuple[asyncio.Task[Result], int, list[Info]]:
     """Starts a search and waits for its first report; returns task, process id and reports."""
     reports: list[Info] = []
     task = asyncio.create_task(pool.search(job, reports.append))
@@ -120,7 +120,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
     The pool's clock stands still, so the pool neither kills the worker nor retries the search.
     """
     game = load_game("othello")
-    low, top = level_for(job_of(level=1), game).limit, level_for(job_of(level=8), game).limit
+    low, top = level_of_job(job_of(level=1), game).limit, level_of_job(job_of(level=8), game).limit
     async with stopped_clock():
         result = await pool.search(job_of(level=1))
         assert low.nodes == 1
@@ -134,7 +134,7 @@ async def test_levels_keep_to_their_limits(pool: Pool) -> None:
 async def test_cancelling_the_caller_ends_the_search(pool: Pool) -> None:
     """A cancelled search ends without killing its worker, and the next search works."""
     async with stopped_clock():
-        task, pid, _ = await running_search(pool, job_of())
+        task, pid, _ = await start_search(pool, job_of())
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
@@ -157,11 +157,11 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
 
     async with stopped_clock() as clock:
         other = asyncio.create_task(pool.search(timed_job(1500, "other")))
-        task, pid, _ = await running_search(pool, timed_job(1500))
+        task, pid, _ = await start_search(pool, timed_job(1500))
         await until(lambda: pool.running == 2)
         untouched = pid_of(pool, timed_job(1500, "other"))
         monkeypatch.setattr(WorkerProcess, "send", record)
-        clock.turn(1.1)
+        clock.advance(1.1)
         os.kill(pid, signal.SIGKILL)
         result = await task
         assert [command.time_ms for command in sent if isinstance(command, SearchCommand)] == [400]
@@ -215,9 +215,9 @@ async def test_two_hundred_kills(pool: Pool) -> None:
 async def test_a_hung_worker_is_replaced(pool: Pool) -> None:
     """A worker that hangs (SIGSTOP) is killed within its time plus 1 s; its last move counts."""
     async with stopped_clock() as clock:
-        task, pid, reports = await running_search(pool, timed_job(600))
+        task, pid, reports = await start_search(pool, timed_job(600))
         os.kill(pid, signal.SIGSTOP)
-        clock.turn(0.6 + 1.0)
+        clock.advance(0.6 + 1.0)
         result = await task
     assert result.move == reports[-1].pv[0]
     await until(lambda: pool.ready_workers == 2)
@@ -235,7 +235,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
         for _ in pids:  # the pool tries one worker after the other
             await until(lambda: pool.running == 1 and pid_of(pool, timed_job(500)) in pids)
             hung = pid_of(pool, timed_job(500))
-            clock.turn(1.0)
+            clock.advance(1.0)
             await until(lambda hung=hung: hung not in pool.pids)  # type: ignore[misc]
         assert (await task).move
     for pid in set(pids) & set(pool.pids):
@@ -245,7 +245,7 @@ async def test_an_idle_worker_that_hangs_is_replaced(pool: Pool) -> None:
 
 async def test_a_stalled_search_without_a_time_limit_moves(pool: Pool) -> None:
     """An analysis without limits moves to another worker when its node count stands still."""
-    task, pid, reports = await running_search(pool, job_of())
+    task, pid, reports = await start_search(pool, job_of())
     os.kill(pid, signal.SIGSTOP)
     await until(lambda: pid not in pool.pids)
     before = len(reports)
@@ -287,13 +287,13 @@ async def test_a_room_stays_with_its_worker(pool: Pool) -> None:
     """A room's jobs go to the worker that has its table, or to another if that one is busy."""
     pids = set()
     for room in ("first", "second", "first", "second", "first"):
-        task, pid, _ = await running_search(pool, timed_job(200, room))
+        task, pid, _ = await start_search(pool, timed_job(200, room))
         await task
         pids.add((room, pid))
     assert len(pids) == 2
     assert len({pid for _, pid in pids}) == 2
-    busy, pid, _ = await running_search(pool, timed_job(800, "first"))
-    other, other_pid, _ = await running_search(pool, timed_job(200, "first"))
+    busy, pid, _ = await start_search(pool, timed_job(800, "first"))
+    other, other_pid, _ = await start_search(pool, timed_job(200, "first"))
     assert pid != other_pid
     await asyncio.gather(busy, other)
 
@@ -308,13 +308,15 @@ async def test_a_room_reuses_its_table(pool: Pool) -> None:
 
 async def test_a_full_queue_refuses_jobs() -> None:
     """A full queue refuses another job at once, and the queued ones are answered."""
-    async with Pool(workers=1, queue_size=3, warm=()) as small:
-        await small.warm("othello")
-        await until(lambda: small.ready_workers == 1)
-        tasks = [asyncio.create_task(small.search(timed_job(50, f"{room}"))) for room in range(4)]
-        await until(lambda: small.running == 1 and small.waiting == 3)
+    async with Pool(workers=1, queue_size=3, warm=()) as own_pool:
+        await own_pool.warm("othello")
+        await until(lambda: own_pool.ready_workers == 1)
+        tasks = [
+            asyncio.create_task(own_pool.search(timed_job(50, f"{room}"))) for room in range(4)
+        ]
+        await until(lambda: own_pool.running == 1 and own_pool.waiting == 3)
         with pytest.raises(PoolBusy, match="3 searches"):
-            await small.search(timed_job(50))
+            await own_pool.search(timed_job(50))
         assert all(result.move for result in await asyncio.gather(*tasks))
 
 
@@ -326,27 +328,27 @@ async def test_rooms_take_turns() -> None:
         await pool.search(job_of(room=room, limit=Limit(depth=4)))
         answered.append(room)
 
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("othello")
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("othello")
         async with asyncio.TaskGroup() as group:
             for room in "aaaaab":
-                group.create_task(search(small, room))
+                group.create_task(search(own_pool, room))
     assert answered.index("b") <= 2
 
 
 async def test_closing_ends_searches_and_workers() -> None:
     """Closing the pool ends all searches with PoolClosed, and all processes."""
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("othello")
-        running, _, _ = await running_search(small, job_of())
-        waiting = asyncio.create_task(small.search(job_of()))
-        await until(lambda: small.waiting == 1)
-        pids = small.pids
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("othello")
+        running, _, _ = await start_search(own_pool, job_of())
+        waiting = asyncio.create_task(own_pool.search(job_of()))
+        await until(lambda: own_pool.waiting == 1)
+        pids = own_pool.pids
     for task in (running, waiting):
         with pytest.raises(PoolClosed):
             await task
     with pytest.raises(PoolClosed):
-        await small.search(job_of())
+        await own_pool.search(job_of())
     assert pids
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -377,13 +379,13 @@ async def test_no_replacement_starts_in_time(monkeypatch: pytest.MonkeyPatch) ->
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr("engine.pool.pool.START_BACKOFF_S", (0.0, 600.0))
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("othello")
-        task, pid, reports = await running_search(small, timed_job(600))
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("othello")
+        task, pid, reports = await start_search(own_pool, timed_job(600))
         monkeypatch.setattr(WorkerProcess, "_launch", refuse)
         os.kill(pid, signal.SIGKILL)
         assert (await task).move == reports[-1].pv[0]
-        assert small.waiting == small.running == 0
+        assert own_pool.waiting == own_pool.running == 0
 
 
 async def test_a_retried_job_keeps_its_deepest_report(
@@ -392,7 +394,7 @@ async def test_a_retried_job_keeps_its_deepest_report(
     """A job that lost two workers is answered from the deepest report of both."""
     monkeypatch.setattr("engine.pool.pool.TRIES", 2)
     job = job_of(room="twice", limit=Limit(depth=60))
-    task, pid, reports = await running_search(pool, job)
+    task, pid, reports = await start_search(pool, job)
     await until(lambda: reports[-1].depth >= 14)
     os.kill(pid, signal.SIGKILL)
     await until(lambda: reports[-1].depth < 14)
@@ -416,7 +418,7 @@ async def test_invalid_jobs(pool: Pool) -> None:
     """
     pids = set(pool.pids)
     valid = job_of()
-    wrongs: list[tuple[dict[str, Any], type[Exception]]] = [
+    cases: list[tuple[dict[str, Any], type[Exception]]] = [
         ({"game": "chequers"}, SearchFailed),
         ({"level": 9}, SearchFailed),
         ({"start": "nonsense"}, SearchFailed),
@@ -425,9 +427,9 @@ async def test_invalid_jobs(pool: Pool) -> None:
         ({"moves": ("a",) * 70_000}, SearchFailed),
         ({"rules": "0" * 16}, RulesChanged),
     ]
-    for wrong, expected in wrongs:
+    for changes, expected in cases:
         with pytest.raises(expected):
-            await pool.search(replace(valid, **wrong))
+            await pool.search(replace(valid, **changes))
     assert set(pool.pids) == pids
 
 
@@ -456,28 +458,28 @@ FAULTY = {
 async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fault: str) -> None:
     """Rules that raise or do not compile fail only the jobs of their game."""
     plug_in("planted", SOURCE.replace("    return 0\n", FAULTY[fault]))
-    async with Pool(workers=1, warm=()) as small:
+    async with Pool(workers=1, warm=()) as own_pool:
         for _ in range(2):
             with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
-                await small.search(job_of("planted", limit=Limit(depth=3)))
-        pids = set(small.pids)
-        assert (await small.search(timed_job(50))).move
-        assert pids <= set(small.pids)
-        assert small.warm_state("planted") == ("warm" if fault == "raises" else "failed")
+                await own_pool.search(job_of("planted", limit=Limit(depth=3)))
+        pids = set(own_pool.pids)
+        assert (await own_pool.search(timed_job(50))).move
+        assert pids <= set(own_pool.pids)
+        assert own_pool.warm_state("planted") == ("warm" if fault == "raises" else "failed")
 
 
 async def test_a_game_that_cannot_be_loaded_fails_alone(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
-    plug_in("planted", "this is no rules file")
-    async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as small:
+    plug_in("planted", "this is not a rules file")
+    async with Pool(workers=1, warm=["planted", "tic-tac-toe"]) as own_pool:
         with pytest.raises(SearchFailed, match="SyntaxError"):
-            await small.warm("planted")
+            await own_pool.warm("planted")
         with pytest.raises(SearchFailed, match="planted cannot be loaded: SyntaxError"):
-            await small.search(replace(job_of(), game="planted"))
-        await small.warm("tic-tac-toe")
-        assert (await small.search(job_of("tic-tac-toe", level=1))).move
+            await own_pool.search(replace(job_of(), game="planted"))
+        await own_pool.warm("tic-tac-toe")
+        assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
 
 
 async def test_a_game_that_keeps_failing_is_quarantined(
@@ -493,34 +495,34 @@ async def test_a_game_that_keeps_failing_is_quarantined(
         job_of("planted", limit=Limit(depth=3)),
         job_of("planted", limit=Limit(depth=1)),
     )
-    async with Pool(workers=1, warm=()) as small:
+    async with Pool(workers=1, warm=()) as own_pool:
         for _ in range(FAULTS_IN_A_ROW):
             with pytest.raises(SearchFailed, match="nonsense"):
-                await small.search(replace(working, start="nonsense"))
+                await own_pool.search(replace(working, start="nonsense"))
         for _ in range(FAULTS_IN_A_ROW - 1):
             with pytest.raises(SearchFailed, match="faulty"):
-                await small.search(failing)
-        assert (await small.search(working)).move, (
+                await own_pool.search(failing)
+        assert (await own_pool.search(working)).move, (
             "a search of depth 1 does not raise, and its answer resets the count"
         )
-        tasks = [asyncio.create_task(small.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
+        tasks = [asyncio.create_task(own_pool.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
         kinds = [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)]
         assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
         with pytest.raises(GameQuarantined, match=r"planted gets no more searches.*faulty"):
-            await small.search(working)
-        assert (await small.search(timed_job(50))).move
+            await own_pool.search(working)
+        assert (await own_pool.search(timed_job(50))).move
         plug_in("planted", SOURCE)
-        os.kill(small.pids[0], signal.SIGKILL)  # it has the old rules
-        assert (await small.search(job_of("planted", limit=Limit(depth=3)))).move
+        os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
+        assert (await own_pool.search(job_of("planted", limit=Limit(depth=3)))).move
 
 
 async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
     """The death of the compiling process delays a game but does not fail it."""
     plug_in("planted", SOURCE.replace("    return 0\n", "    return 3\n"))
-    async with Pool(workers=1, warm=()) as small:
-        waiting = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=2))))
-        await until(lambda: small.warm_state("planted") == "warming")
-        process = small._warmer.process
+    async with Pool(workers=1, warm=()) as own_pool:
+        waiting = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=2))))
+        await until(lambda: own_pool.warm_state("planted") == "warming")
+        process = own_pool._warmer.process
         assert process is not None
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
@@ -535,11 +537,11 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
             "    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"
         ),
     )
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("planted")
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted")
         with pytest.raises(SearchFailed, match="3 workers"):
-            await small.search(job_of("planted", limit=Limit(time_ms=100)))
-        assert (await small.search(timed_job(50))).move
+            await own_pool.search(job_of("planted", limit=Limit(time_ms=100)))
+        assert (await own_pool.search(timed_job(50))).move
 
 
 async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
@@ -548,9 +550,9 @@ async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], P
     states: list[tuple[str, WarmState]] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
-    ) as small:
-        assert small.warm_state("planted") == "cold"
-        result = await small.search(job_of("planted", limit=Limit(depth=9)))
+    ) as own_pool:
+        assert own_pool.warm_state("planted") == "cold"
+        result = await own_pool.search(job_of("planted", limit=Limit(depth=9)))
         assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
         assert states == [("planted", "warming"), ("planted", "warm")]
 
@@ -573,30 +575,30 @@ async def test_a_cold_game_is_played_uncompiled(
             send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", hold)
-    async with Pool(workers=1, warm=()) as small:
-        low = [await small.search(job_of("planted", level=level)) for level in (1, 2)]
-        top = await small.search(job_of("planted", level=3))
-        random_move = await small.search(replace(job_of("planted"), persona="random"))
-        average = await small.search(replace(job_of("planted"), persona="average"))
-        assert [result.info.warming for result in (*low, top, random_move, average)] == [
+    async with Pool(workers=1, warm=()) as own_pool:
+        low = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
+        level_3 = await own_pool.search(job_of("planted", level=3))
+        random_move = await own_pool.search(replace(job_of("planted"), persona="random"))
+        average = await own_pool.search(replace(job_of("planted"), persona="average"))
+        assert [result.info.warming for result in (*low, level_3, random_move, average)] == [
             False,
             False,
             True,
             False,
             True,
         ]
-        assert small.warm_state("planted") == "warming"
-        assert small.warm_percent("planted") < 100
+        assert own_pool.warm_state("planted") == "warming"
+        assert own_pool.warm_percent("planted") < 100
         assert [command for _, command in held] == [
             CompileCommand("planted", load_game("planted").digest, idle=False)
         ]
         send(*held.pop())
-        await small.warm("planted")
-        assert small.warm_percent("planted") == 100
-        again = [await small.search(job_of("planted", level=level)) for level in (1, 2)]
+        await own_pool.warm("planted")
+        assert own_pool.warm_percent("planted") == 100
+        again = [await own_pool.search(job_of("planted", level=level)) for level in (1, 2)]
         for before, after in zip(low, again, strict=True):
             assert without_time(before) == without_time(after)
-        assert not (await small.search(job_of("planted", level=3))).info.warming
+        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
 
 
 @pytest.mark.parametrize("loss", ["damaged", "missing"])
@@ -609,8 +611,8 @@ async def test_a_game_that_the_cache_has_lost(
     states: list[WarmState] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
-    ) as small:
-        await small.warm("planted")
+    ) as own_pool:
+        await own_pool.warm("planted")
         folder, tag = code_cache.cache_folder(), code_cache.tag_of("planted", game.digest)
         files = code_cache.code_files(folder, tag)
         assert files
@@ -619,10 +621,10 @@ async def test_a_game_that_the_cache_has_lost(
                 file.write_bytes(file.read_bytes()[:-1])
             else:
                 file.unlink()
-        result = await small.search(job_of("planted", level=3))
+        result = await own_pool.search(job_of("planted", level=3))
         assert result.info.warming
-        await small.warm("planted")
-        assert not (await small.search(job_of("planted", level=3))).info.warming
+        await own_pool.warm("planted")
+        assert not (await own_pool.search(job_of("planted", level=3))).info.warming
         assert states[-4:] == ["warm", "cold", "warming", "warm"]
 
 
@@ -637,19 +639,19 @@ async def test_a_worker_with_its_own_cache_compiles(
     def record(process: WorkerProcess, command: WorkerCommand) -> None:
         if isinstance(command, SearchCommand):
             sent.append(command)
-            slot = small._slot_of(process)
+            slot = own_pool._slot_of(process)
             if not command.uncompiled and not command.may_compile:
                 assert slot is not None
                 asyncio.get_running_loop().call_soon(
-                    small._on_message, process, NotCompiled(command.number)
+                    own_pool._on_message, process, NotCompiled(command.number)
                 )
                 return
         send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", record)
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("planted")
-        results = [await small.search(job_of("planted", level=3)) for _ in range(3)]
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted")
+        results = [await own_pool.search(job_of("planted", level=3)) for _ in range(3)]
     assert not results[-1].info.warming
     assert sent[-1].may_compile
 
@@ -671,12 +673,12 @@ async def test_idle_compilations_have_low_priority(
             commands.append((command.game, command.idle, process.pid in low_priority))
         if command.idle:
             low_priority.add(process.pid)
-        small._warmer._on_message(process, Compiled(command.game, None))
+        own_pool._warmer._on_message(process, Compiled(command.game, None))
 
     monkeypatch.setattr(WorkerProcess, "send", send)
-    async with Pool(workers=1, warm=()) as small:
-        await small.warm("planted", idle=True)
-        await small.warm("second")
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("planted", idle=True)
+        await own_pool.warm("second")
     assert commands == [("planted", True, False), ("second", False, False)]
 
 
@@ -700,15 +702,15 @@ async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str]
     states: list[WarmState] = []
     async with Pool(
         workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
-    ) as small:
-        await small.warm("othello")
-        await until(lambda: small.ready_workers == 1)
+    ) as own_pool:
+        await own_pool.warm("othello")
+        await until(lambda: own_pool.ready_workers == 1)
         states.clear()
-        cold = asyncio.create_task(small.search(job_of("planted", limit=Limit(depth=3))))
-        await until(lambda: small.warm_state("planted") == "warming")
+        cold = asyncio.create_task(own_pool.search(job_of("planted", limit=Limit(depth=3))))
+        await until(lambda: own_pool.warm_state("planted") == "warming")
         played = 0
-        while small.warm_state("planted") == "warming":
-            played += bool((await small.search(timed_job(20, "other"))).move)
+        while own_pool.warm_state("planted") == "warming":
+            played += bool((await own_pool.search(timed_job(20, "other"))).move)
         assert played > 3
         assert states == ["warming", "warm"]
         assert (await cold).move
@@ -737,7 +739,7 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def parent(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A running program without `if __name__ == "__main__"`, in its own process group."""
+    """Runs PARENT, a program without `if __name__ == "__main__"`, in its own process group."""
     program = tmp_path / "program.py"
     program.write_text(PARENT)
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A rules file is read once: every name of the contract has one value from then on."""
+"""A resolved rules file has a fixed value for each name of the contract."""
 
 import ast
 from dataclasses import FrozenInstanceError, fields
@@ -12,9 +12,9 @@ from engine.game import OPTIONAL, REQUIRED, Game, GameFault, OptionError, Resolv
 from engine.games import tic_tac_toe
 from engine.rules.resolved import DEFAULTS, resolve_rules
 
+#: The folder of the engine.
 ENGINE = Path(__file__).parents[2] / "engine"
-#: What `OptionalRules` says of the constants that a file does not define. A function that it does
-#: not define is None.
+#: The defaults of constants as `OptionalRules` documents them. The default of a function is None.
 CONSTANTS = {
     "PARTS": (), "REPETITION": 0, "LEVEL_TABLE": (), "CLAIM_REPETITION": 0, "MARGIN": 0,
     "TOP_LEVEL_TIME_MS": 1000, "SOLVER": "", "NUMBERING": "move", "DISABLED": (),
@@ -23,8 +23,8 @@ CONSTANTS = {
 BEFORE_RESOLVING = {"rules/digest.py", "rules/parts.py", "rules/resolved.py"}
 
 
-def least(**changes: object) -> Rules:
-    """Tic-tac-toe with its required names only, and these changes."""
+def minimal_rules(**changes: object) -> Rules:
+    """Returns tic-tac-toe with its required names only, and these changes."""
     names = {name: getattr(tic_tac_toe, name) for name in REQUIRED}
     return cast(Rules, SimpleNamespace(**{**names, **changes}))
 
@@ -33,25 +33,25 @@ def least(**changes: object) -> Rules:
 def test_an_optional_name_has_its_default(name: str) -> None:
     """A file with the required names only has the documented default of each optional name."""
     assert name in DEFAULTS, f"{name} has no default"
-    assert getattr(resolve_rules(least()), name) == CONSTANTS.get(name)
+    assert getattr(resolve_rules(minimal_rules()), name) == CONSTANTS.get(name)
 
 
 @pytest.mark.parametrize("name", REQUIRED)
 def test_a_required_name_has_no_default(name: str) -> None:
     """A file without a required name is refused, and the message gives the name."""
-    rules = least()
+    rules = minimal_rules()
     delattr(rules, name)
     with pytest.raises(GameFault, match=f"does not define {name}$"):
         resolve_rules(rules)
 
 
-def test_the_contract_and_its_value_have_the_same_names() -> None:
+def test_the_contract_and_resolved_rules_have_the_same_names() -> None:
     """`Rules` and `OptionalRules` name exactly what a resolved file holds, in the same order."""
     names = [field.name for field in fields(ResolvedRules) if field.init]
     assert names == [*REQUIRED, *OPTIONAL]
 
 
-def test_a_name_of_the_file_counts() -> None:
+def test_names_of_the_file_override_defaults() -> None:
     """A resolved file has the file's own functions and constants, also optional ones."""
     rules = resolve_rules(cast(Rules, tic_tac_toe))
     for name in (*REQUIRED, *OPTIONAL):
@@ -62,16 +62,16 @@ def test_a_name_of_the_file_counts() -> None:
 @pytest.mark.parametrize("name", [*REQUIRED, *OPTIONAL, "counts_repetitions"])
 def test_a_resolved_file_does_not_change(name: str) -> None:
     """No name of a resolved file can be set."""
-    rules = resolve_rules(least())
+    rules = resolve_rules(minimal_rules())
     with pytest.raises(FrozenInstanceError):
         setattr(rules, name, getattr(rules, name))
 
 
-def test_later_changes_of_the_file_do_not_count() -> None:
+def test_resolved_rules_ignore_later_changes() -> None:
     """A list or dictionary that the file changes later does not change its resolved names."""
     options: dict[str, Any] = {}
     table = [[1, 2, 3]] * (tic_tac_toe.LEVELS - 1)
-    rules = resolve_rules(least(OPTIONS=options, LEVEL_TABLE=table))
+    rules = resolve_rules(minimal_rules(OPTIONS=options, LEVEL_TABLE=table))
     options["size"] = None
     table.clear()
     assert rules.OPTIONS == {}
@@ -81,7 +81,7 @@ def test_later_changes_of_the_file_do_not_count() -> None:
 
 
 def reads_of_optional_names(source: str) -> list[str]:
-    """The places where a source asks an object whether it has an optional name."""
+    """Returns the places where a source asks whether an object has an optional name."""
     return [
         f"line {node.lineno}: {ast.unparse(node)}"
         for node in ast.walk(ast.parse(source))
@@ -95,25 +95,25 @@ def reads_of_optional_names(source: str) -> list[str]:
 
 def test_optional_names_are_read_in_one_place() -> None:
     """No module asks a loaded rules file whether it defines an optional name."""
-    found = {
+    reads_of_path = {
         path.relative_to(ENGINE).as_posix(): reads_of_optional_names(path.read_text("utf-8"))
         for path in ENGINE.rglob("*.py")
     }
     templates = ("getattr(template, 'PARTS', ())",)  # the search's own modules have PARTS as well
     assert {
         path: reads
-        for path, reads in found.items()
+        for path, reads in reads_of_path.items()
         if path not in BEFORE_RESOLVING and any(not read.endswith(templates) for read in reads)
     } == {}
 
 
-def test_a_read_of_an_optional_name_is_seen() -> None:
-    """The test above can fail."""
+def test_the_scan_finds_a_read_of_an_optional_name() -> None:
+    """`reads_of_optional_names` finds a `hasattr` of an optional name."""
     assert reads_of_optional_names('if hasattr(game.module, "drawn"):\n    pass\n')
 
 
-def failing(error: Exception) -> Any:
-    """A hook that raises the error."""
+def failing_hook(error: Exception) -> Any:
+    """Returns a hook that raises the error."""
 
     def hook(*_arguments: object) -> None:
         raise error
@@ -125,7 +125,7 @@ def test_an_error_in_a_hook_names_the_hook() -> None:
     """The fault names the game, the hook and the error, and has the error as its cause."""
     error = ZeroDivisionError("a defect")
     for hook in ("status", "moves"):
-        game = Game(least(**{hook: failing(error)}), "0" * 16)
+        game = Game(minimal_rules(**{hook: failing_hook(error)}), "0" * 16)
         with pytest.raises(
             GameFault,
             match=f"the rules of tic-tac-toe failed in {hook}: ZeroDivisionError: a defect",
@@ -135,22 +135,22 @@ def test_an_error_in_a_hook_names_the_hook() -> None:
 
 
 def test_only_bad_arguments_are_the_callers_error() -> None:
-    """A ValueError is the caller's where the rules read what the caller sent; elsewhere a fault."""
+    """A ValueError for the caller's options is an OptionError; one in `play` is a GameFault."""
     with pytest.raises(OptionError, match="no such size"):
-        Game(least(init=failing(ValueError("no such size"))), "0" * 16).start()
+        Game(minimal_rules(init=failing_hook(ValueError("no such size"))), "0" * 16).start()
     with pytest.raises(GameFault, match="failed in play: ValueError"):
-        Game(least(play=failing(ValueError("a defect"))), "0" * 16).start().play(0)
+        Game(minimal_rules(play=failing_hook(ValueError("a defect"))), "0" * 16).start().play(0)
 
 
-def test_an_interrupt_is_no_fault() -> None:
-    """Ctrl-C during a rule remains what it is."""
-    game = Game(least(turn=failing(cast(Exception, KeyboardInterrupt()))), "0" * 16)
+def test_an_interrupt_is_not_a_fault() -> None:
+    """Ctrl-C during a rule raises KeyboardInterrupt, not GameFault."""
+    game = Game(minimal_rules(turn=failing_hook(cast(Exception, KeyboardInterrupt()))), "0" * 16)
     with pytest.raises(KeyboardInterrupt):
         _ = game.start().turn
 
 
-def test_the_module_stays_known() -> None:
-    """The rules file itself stays beside its resolved names, for the digest and the compiler."""
+def test_a_game_keeps_its_module() -> None:
+    """A game has the module of its rules file, for the digest and the compiler."""
     game = Game(cast(Rules, tic_tac_toe), "0" * 16)
     assert isinstance(game.module, ModuleType)
     assert game.module is tic_tac_toe

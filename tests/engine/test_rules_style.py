@@ -109,7 +109,7 @@ def test_a_fault_is_reported_with_its_line_and_fix(code: str, line: int, message
 
 #: Bodies of correct rules.
 RIGHT = [
-    '"""A docstring is no string."""\nreturn m + SEVEN * 3 - (m & 7)',
+    '"""A docstring is not a string."""\nreturn m + SEVEN * 3 - (m & 7)',
     "n = 0\nx = s[0]\nwhile x:\n    n += WEIGHTS[lsb(x) % 3]\n    x &= x - ONE\nreturn n",
     "r = U(0)\nfor line in LINES:\n    if s[0] & line == line:\n"
     "        r |= line\nreturn popcount(r)",

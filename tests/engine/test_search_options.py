@@ -21,7 +21,7 @@ from engine.search.report import Report, line_tokens
 from tests.engine.test_kernel import OPEN_TWO, endgames
 
 Searchers = Callable[[str], Searcher]
-#: The lines that the tests request.
+#: The number of lines that the tests request.
 LINES = 3
 
 
@@ -39,19 +39,23 @@ def test_several_lines(searcher_of: Searchers) -> None:
             margin=4 * MATE,
             features=BASIC,
         )
-        wanted = sorted((score for _, score, _ in full.moves), reverse=True)
-        found = searcher.search(
+        expected = sorted((score for _, score, _ in full.moves), reverse=True)
+        several = searcher.search(
             position, Limit(depth=5), Table(12), Control(), exact_depth=True, lines=LINES
         )
         values = {move: score for move, score, _ in full.moves}
-        assert [score for _, score, _ in found.moves[:LINES]] == wanted[:LINES]
-        for (move, score, bound), moves in list(zip(found.moves, found.lines, strict=True))[:LINES]:
+        assert [score for _, score, _ in several.moves[:LINES]] == expected[:LINES]
+        for (move, score, bound), moves in list(zip(several.moves, several.lines, strict=True))[
+            :LINES
+        ]:
             assert (bound, values[move], moves[:1]) == (layout.EXACT, score, (move,))
             assert len(line_tokens(position, moves)) == len(moves)
-        assert found.lines[0] == found.line
-        assert all(score <= found.moves[LINES - 1][1] for _, score, _ in found.moves[LINES:])
-    one = searcher.search(searcher.game.start(), Limit(depth=3), Table(12), Control(), lines=31)
-    assert all(bound == layout.EXACT for _, _, bound in one.moves)
+        assert several.lines[0] == several.line
+        assert all(score <= several.moves[LINES - 1][1] for _, score, _ in several.moves[LINES:])
+    all_lines = searcher.search(
+        searcher.game.start(), Limit(depth=3), Table(12), Control(), lines=31
+    )
+    assert all(bound == layout.EXACT for _, _, bound in all_lines.moves)
     for lines in (0, layout.MAX_LINES + 1):
         with pytest.raises(ValueError, match="lines are 1 to"):
             searcher.search(
@@ -60,27 +64,25 @@ def test_several_lines(searcher_of: Searchers) -> None:
 
 
 def test_searchmoves(searcher_of: Searchers) -> None:
-    """A search of some moves finds the best of them, with its score in a search of all moves."""
+    """A search of some root moves finds the best of them, with its score in a full search."""
     searcher = searcher_of("connect-four")
     position = next(iter(playouts(searcher.game, 1, seed=5)))[6]
     full = searcher.search(
         position, Limit(depth=5), Table(12), Control(), exact_depth=True, margin=4 * MATE
     )
     searchmoves = [move for move, _, _ in full.moves[2:5]]
-    found = searcher.search(
+    restricted = searcher.search(
         position, Limit(depth=5), Table(12), Control(), exact_depth=True, searchmoves=searchmoves
     )
-    assert {move for move, _, _ in found.moves} == {*searchmoves}
-    assert (found.score, found.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
+    assert {move for move, _, _ in restricted.moves} == {*searchmoves}
+    assert (restricted.score, restricted.moves[0][1]) == (full.moves[2][1], full.moves[2][1])
     for illegal in ([77], [searchmoves[0], 77]):
         with pytest.raises(SearchFailed, match="legal: 77"):
             searcher.search(position, Limit(depth=5), Table(12), Control(), searchmoves=illegal)
 
 
 def test_limits_below_one_are_refused(searcher_of: Searchers) -> None:
-    """A limit of 0 plies or nodes is an error and does not mean that there is no limit. A search
-    with 0 threads is an error too.
-    """
+    """A limit below one ply or node is an error, not "no limit"; so are 0 threads."""
     for given in ({"depth": 0}, {"nodes": 0}, {"depth": 3, "nodes": -1}):
         with pytest.raises(ValueError, match="is 1 or more"):
             Limit(**given)
@@ -99,8 +101,9 @@ def test_limits_below_one_are_refused(searcher_of: Searchers) -> None:
 
 
 def test_contempt(searcher_of: Searchers) -> None:
-    """A draw costs the side at the root its contempt, even with the table of a search with another
-    contempt or for the other side.
+    """A draw scores minus the contempt for the side to move at the root.
+
+    A table from searches with another contempt or for the other side does not change that.
     """
     searcher = searcher_of("tic-tac-toe")
     table = Table(14)
@@ -145,13 +148,13 @@ def test_pondering(searcher_of: Searchers) -> None:
         return depths[-1]
 
     assert ponder(pondering=False) == 1
-    assert ponder(pondering=True) == 7, "half a second after the hit one more depth starts"
+    assert ponder(pondering=True) == 7, (
+        "half of the time is left after ponderhit: one more depth starts"
+    )
 
 
 def test_several_threads(searcher_of: Searchers) -> None:
-    """Two or three threads with one table find the scores of late positions, and the node limit is
-    for all threads together.
-    """
+    """Threads that share a table find the scores of late positions and share the node limit."""
     searcher = searcher_of("connect-four")
     table = Table(14)
     for position, score in endgames(11, 40):
@@ -161,8 +164,8 @@ def test_several_threads(searcher_of: Searchers) -> None:
             )
             assert report.score == score, position.text()
     alone = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control())
-    both = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
-    assert both.depth == alone.depth == 9
+    shared = searcher.search(searcher.game.start(), Limit(depth=9), Table(16), Control(), threads=2)
+    assert shared.depth == alone.depth == 9
     limited = searcher.search(
         searcher.game.start(), Limit(nodes=100_000), Table(16), Control(), threads=2
     )
@@ -174,31 +177,31 @@ def test_several_threads(searcher_of: Searchers) -> None:
     )
 
 
-def test_a_torn_entry_is_no_entry(searcher_of: Searchers) -> None:
+def test_a_torn_entry_is_a_miss(searcher_of: Searchers) -> None:
     """Words of different entries in one slot do not match: the key is XORed with the data."""
     searcher = searcher_of("connect-four")
     table = Table(10)
-    chance = random.Random(2)
+    rng = random.Random(2)
     for position, score in endgames(12, 150):
         searcher.search(position, Limit(depth=8), table, Control())
         words = table.memory.array
         for _ in range(200):  # the data of another entry, as two writers of one slot may leave it
-            slot, other = (2 * chance.randrange(1 << 10) for _ in range(2))
+            slot, other = (2 * rng.randrange(1 << 10) for _ in range(2))
             words[slot + 1] = words[other + 1]
         assert searcher.search(position, Limit(), table, Control(), features=SOUND).score == score
 
 
-#: The rules without their book, because a copy of the file lies in another folder than the book.
+#: The rules without their book: a copy in another folder would not find the book's file.
 CONNECT_FOUR = (
     Path(connect_four.__file__).read_text("utf-8").replace('"data/connect_four_book.bin",', "")
 )
 
-#: Hooks for these rules.
+#: Hooks to append to CONNECT_FOUR.
 HOOKS = '''
 
 @rule
 def wins_at(stones: np.uint64, discs: np.uint64) -> int:
-    """The first column in which these stones make four; -1 for none."""
+    """The first column in which a disc makes four of these stones; -1 if there is none."""
     for column in range(7):
         cell = (discs + (U(1) << U(7 * column))) & ~discs & (U(0x3F) << U(7 * column))
         if cell and has_four(stones | cell):
@@ -228,17 +231,17 @@ def rank(s: State, m: int) -> int:
 
 
 @pytest.fixture
-def hinted(plug_in: Callable[[str, str], Path]) -> Game:
+def connect_four_with_hooks(plug_in: Callable[[str, str], Path]) -> Game:
     """Returns connect four with `tactical`, `unstable` and `rank`."""
     plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
     return load_game("planted")
 
 
-def check_hints(searcher: Searcher) -> None:
+def check_hooks(searcher: Searcher) -> None:
     table = Table(14)
     for position, score in endgames(13, 100):
-        hinted_position = searcher.game.position(position.text())
-        report = searcher.search(hinted_position, Limit(), table, Control())
+        same_position = searcher.game.position(position.text())
+        report = searcher.search(same_position, Limit(), table, Control())
         assert (report.score > 0) - (report.score < 0) == (score > 0) - (score < 0), position.text()
         assert report.solved or MATE - abs(report.score) <= report.depth
     win = searcher.game.position(OPEN_TWO)
@@ -247,22 +250,23 @@ def check_hints(searcher: Searcher) -> None:
         table = Table(14)
         report = searcher.search(win, Limit(depth=2), table, Control(), features=features)
         is_seen = report.score == MATE - 3
-        assert is_seen, "a win beyond the horizon is seen where the answers are forced"
+        assert is_seen, "the search sees a win beyond its depth if all replies are forced"
     assert (
         searcher.search(win, Limit(depth=2), Table(14), Control(), features=BASIC).score
         < layout.MATE_BOUND
     )
 
 
-def test_hints_do_not_change_results(hinted: Game) -> None:
-    """With quiescence, extensions and ranks, solved positions have the results of brute force, and
-    a win with forced answers is seen from a greater distance.
+def test_hooks_do_not_change_results(connect_four_with_hooks: Game) -> None:
+    """With quiescence, extensions and ranks, solved positions have the results of brute force.
+
+    The search also sees a win with forced replies beyond its depth.
     """
-    check_hints(Searcher(hinted))
+    check_hooks(Searcher(connect_four_with_hooks))
 
 
-#: Hooks with which no position is stable.
-RESTLESS = """
+#: Hooks that call every position unstable and every move tactical.
+NOISY = """
 
 @rule
 def unstable(s: State) -> int:
@@ -275,15 +279,17 @@ def tactical(s: State, buf: Any) -> int:
 """
 
 
-def test_a_game_that_never_calms_down_is_cut_short(plug_in: Callable[[str, str], Path]) -> None:
-    """In a game without quiet states the first depth, which no limit stops, still ends soon. The
-    limit stops the next depth.
+def test_a_search_without_quiet_positions_ends(plug_in: Callable[[str, str], Path]) -> None:
+    """In a game without quiet positions depth 1 ends soon, although no limit stops it.
+
+    The node limit stops depth 2.
     """
     plug_in(
-        "restless", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "restless"') + RESTLESS
+        "noisy",
+        CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "noisy"') + NOISY,
     )
-    searcher = Searcher(load_game("restless"))
-    for nodes, most in ((1, parameters.QUIET_NODES + 7**3), (100_000, 100_000)):
+    searcher = Searcher(load_game("noisy"))
+    for nodes, max_nodes in ((1, parameters.QUIET_NODES + 7**3), (100_000, 100_000)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
-        assert parameters.QUIET_NODES <= searcher._works[0].nodes <= most
+        assert parameters.QUIET_NODES <= searcher._works[0].nodes <= max_nodes
         assert (report.depth, len(report.moves)) == (1, 7)

@@ -116,8 +116,8 @@ def reachable(position: Position) -> list[Position]:
     """Returns all unfinished positions that are reachable from a position, each once."""
     states = {position.state}
     positions = [position]
-    for known in positions:
-        for after in map(known.play, known.moves()):
+    for before in positions:
+        for after in map(before.play, before.moves()):
             if after.outcome() is None and after.state not in states:
                 states.add(after.state)
                 positions.append(after)
@@ -151,7 +151,7 @@ def test_every_move_has_its_minimax_value(
 
 
 @pytest.mark.parametrize(
-    ("value", "bound", "known"),
+    ("value", "bound", "expected"),
     [
         (MATE - 5, layout.EXACT, (1, MATE - 5, "exact")),
         # A win from the table; a nearer one may lie beyond the depth.
@@ -167,7 +167,7 @@ def test_every_move_has_its_minimax_value(
     ],
 )
 def test_what_an_unfinished_search_proves(
-    value: int, bound: int, known: tuple[int, int, Bound]
+    value: int, bound: int, expected: tuple[int, int, Bound]
 ) -> None:
     """After a search of five plies only wins and losses within five plies are exact results.
 
@@ -176,7 +176,7 @@ def test_what_an_unfinished_search_proves(
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
     )
-    assert proven_result(report, 2, value, bound) == SolvedMove(2, *known)
+    assert proven_result(report, 2, value, bound) == SolvedMove(2, *expected)
     complete = replace(report, solved=True)
     expected_bound: Bound = "exact" if bound == layout.EXACT else "upper"
     assert proven_result(complete, 2, value, bound) == SolvedMove(
@@ -197,18 +197,18 @@ def test_only_exact_moves_are_best_moves(
     """
     monkeypatch.setattr(general, "SIDE_NODES", 100_000)
     assert solve.main(["chess", "--position", MATE_IN_ONE, "--json", "--seconds", "3600"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["result"], sorted(found["best_moves"])) == (
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["score"], printed["result"], sorted(printed["best_moves"])) == (
         1,
         "a win in 1 ply",
         ["e7d8", "e7e8"],
     )
-    assert found["moves"]["h1g1"] == {"score": -1, "bound": "exact", "value": 4 - MATE}
-    assert found["moves"]["h2h4"] == {"score": 1, "bound": "upper", "value": MATE - 1}
+    assert printed["moves"]["h1g1"] == {"score": -1, "bound": "exact", "value": 4 - MATE}
+    assert printed["moves"]["h2h4"] == {"score": 1, "bound": "upper", "value": MATE - 1}
     monkeypatch.setattr(general, "SIDE_NODES", 0)
     solver = SearchSolver(load_game("chess"), table_bits=16)
     start = solver.problem(MATE_IN_ONE, {}).position
-    for token, move in found["moves"].items():
+    for token, move in printed["moves"].items():
         after = start.play(start.parse_move(token))
         if move["bound"] == "exact" and after.moves():
             reply_solution = solver.solve(after, Limit(), Control())
@@ -254,16 +254,20 @@ def test_tic_tac_toe_is_a_draw(capsys: pytest.CaptureFixture[str]) -> None:
     assert solve.main(["tic-tac-toe"]) == 0
     assert "score       +0, a draw" in capsys.readouterr().out
     assert solve.main(["tic-tac-toe", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["score"], found["result"], len(found["best_moves"])) == (0, "a draw", 9)
-    assert len(found["line"]) == 9
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["score"], printed["result"], len(printed["best_moves"])) == (0, "a draw", 9)
+    assert len(printed["line"]) == 9
 
 
 def test_a_win_has_its_distance(capsys: pytest.CaptureFixture[str]) -> None:
     """A result has its distance in plies, and the best moves are those that win soonest."""
     assert solve.main(["tic-tac-toe", "--position", "XX.OO....", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["result"], found["best_moves"], found["score"]) == ("a win in 1 ply", ["c1"], 1)
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["result"], printed["best_moves"], printed["score"]) == (
+        "a win in 1 ply",
+        ["c1"],
+        1,
+    )
 
 
 def test_a_limit_may_prevent_a_solution(capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,9 +323,14 @@ def test_a_file_is_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file = tmp_path / "suite.txt"
     file.write_text(".........\nXO.......\n")
     assert solve.main(["tic-tac-toe", "--file", str(file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["positions"], found["checked"], found["wrong"], found["open"]) == (2, 0, [], [])
-    assert found["mean_us"] > 0 < found["mean_nodes"]
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["positions"], printed["checked"], printed["wrong"], printed["open"]) == (
+        2,
+        0,
+        [],
+        [],
+    )
+    assert printed["mean_us"] > 0 < printed["mean_nodes"]
 
 
 #: A solver whose score is always 7.
@@ -362,7 +371,7 @@ make_solver = FixedSolver
 '''
 
 
-class Searched(Exception):
+class GeneralSearchUsed(Exception):
     """Raised when the general search is used."""
 
 
@@ -454,9 +463,9 @@ def test_unusable_files(
 
 def test_a_closed_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A closed pipe ends the command without an error."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as out:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as out:
         monkeypatch.setattr("sys.stdout", out)
         assert solve.main(["tic-tac-toe"]) == 0
     assert capsys.readouterr().err == ""
@@ -478,7 +487,7 @@ def test_a_game_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPat
     searcher = Searcher(game)
 
     def search(*arguments: object, **named: object) -> None:
-        raise Searched
+        raise GeneralSearchUsed
 
     monkeypatch.setattr(Searcher, "search", search)
 
@@ -491,7 +500,7 @@ def test_a_game_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPat
         assert answer_to(**limits) == (game.start().tokens()[0], 29_991)
     # A share of 600 ms is too little for this solver.
     for limits in ({"level": 2}, {"limit": Limit(depth=9)}, {"limit": Limit(time_ms=600)}):
-        with pytest.raises(Searched):
+        with pytest.raises(GeneralSearchUsed):
             answer_to(**limits)
     before = game.digest
     solver_file.write_text(SOLVER.replace("best", "good"))

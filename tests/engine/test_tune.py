@@ -58,13 +58,13 @@ TEXT_FIRST = 1
 
 @pytest.fixture
 def planted(plug_in: Install) -> Path:
-    """A game whose evaluation is a sum of DATA; returns its file of numbers."""
+    """Installs a game whose evaluation is a sum of DATA; returns its file of numbers."""
     source = SOURCE.replace("import U, ", "import U, at, popcount, ").replace("data[0]", "data[1]")
     file = plug_in("planted", source.replace("at(data, 2)", "at(data, 3)"))
     (file.parent / "planted.bin").write_bytes(bytes(8))
     numbers = file.parent / "planted.txt"
     numbers.write_text(NUMBERS)
-    registry.forget()
+    registry.clear()
     return numbers
 
 
@@ -110,7 +110,7 @@ def test_a_wrong_line_is_named(line: str, message: str) -> None:
 
 
 def test_rows_have_their_indexes(planted: Path) -> None:
-    """Words and text form one array, and rows have the indexes that the rules use."""
+    """A binary and a text file form one array, and rows have the indexes that the rules use."""
     data = load_data(load_game("planted"))
     (file,) = number_files(load_game("planted"))
     assert file.path == planted
@@ -161,7 +161,7 @@ def test_nonlinear_coefficients_are_counted(plug_in: Install, planted: Path) -> 
     plug_in("planted", source)
     for text, share in (("all: 100000*14", 0), ("all: 0*14", 1)):
         planted.write_text(text + "\n")
-        registry.forget()
+        registry.clear()
         game = load_game("planted")
         assert (
             Evaluation(game)
@@ -185,35 +185,35 @@ def test_a_fit_finds_the_true_numbers(seed: int) -> None:
     states = random_states(20_000, seed)
     evaluation = Evaluation(game)
     rng = np.random.Generator(np.random.PCG64(seed + 10))
-    true = evaluation.numbers.copy()
+    true_numbers = evaluation.numbers.copy()
     cells = slice(3, 12)
-    true[cells] = rng.integers(-800, 800, 9)
-    true[1] = 40
-    results = (rng.random(len(states)) < sigmoid(evaluation.values(states, true) / 100)).astype(
-        float
-    )
+    true_numbers[cells] = rng.integers(-800, 800, 9)
+    true_numbers[1] = 40
+    results = (
+        rng.random(len(states)) < sigmoid(evaluation.values(states, true_numbers) / 100)
+    ).astype(float)
     tuned = tuned_indexes(require_numbers(game), (), ["unused", "spare"])
     settings = Settings(seed=seed, batch=256, rounds=40)
     tuned_game = tune(game, samples_of(states, results), tuned, settings, 100.0)
     # One number's share of 20,000 positions leaves an error of about 100 * 16 / sqrt(20,000 * 2 / 3
     # * 0.1).
-    assert np.abs(tuned_game.numbers - true)[cells].max() < 4 * 45
-    assert abs(tuned_game.numbers[1] - true[1]) < 4 * 2
+    assert np.abs(tuned_game.numbers - true_numbers)[cells].max() < 4 * 45
+    assert abs(tuned_game.numbers[1] - true_numbers[1]) < 4 * 2
     assert tuned_game.gain.validation_after < tuned_game.gain.validation_before
     again = tune(game, samples_of(states, results), tuned, settings, 100.0)
     assert (again.numbers == tuned_game.numbers).all()
     assert again.gain == tuned_game.gain
-    other = tune(
+    other_seed = tune(
         game,
         samples_of(states, results),
         tuned,
         Settings(seed=seed + 5, batch=256, rounds=2),
         100.0,
     )
-    assert (other.numbers != tuned_game.numbers).any()
+    assert (other_seed.numbers != tuned_game.numbers).any()
 
 
-def synthetic(count: int, width: int, seed: int) -> tuple[LinearModel, Any]:
+def synthetic_model(count: int, width: int, seed: int) -> tuple[LinearModel, Any]:
     """Returns dense rows with random coefficients and evaluations of 0, and the generator."""
     rng = np.random.Generator(np.random.PCG64(seed))
     coefficients = rng.normal(0, 1, count * width).astype(np.float32)
@@ -225,7 +225,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     """The gradient equals the difference quotient of the loss."""
     from engine.tune.fit import make_batches
 
-    model, rng = synthetic(200, 6, 3)
+    model, rng = synthetic_model(200, 6, 3)
     (batch,) = make_batches(model, np.arange(200), np.zeros(200), rng.random(200), 1000)
     weights = rng.normal(0, 1, 6)
     gradient = batch.gradient(weights)
@@ -239,7 +239,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
 
 def test_the_prior_keeps_numbers_near_their_start() -> None:
     """A larger prior keeps the numbers nearer to their start."""
-    model, rng = synthetic(2000, 5, 4)
+    model, rng = synthetic_model(2000, 5, 4)
     logits = model.coefficients.reshape(2000, 5)[:, 0]
     results, matches = (rng.random(2000) < sigmoid(logits)).astype(float), np.arange(2000)
     fitted = [
@@ -256,9 +256,9 @@ def test_validation_uses_whole_matches() -> None:
     from engine.tune.fit import is_validation
 
     matches = np.repeat(np.arange(300), 7)
-    held = is_validation(matches, Settings(validation=0.3)).reshape(300, 7)
-    assert (held == held[:, :1]).all()
-    assert 0.2 < held.mean() < 0.4
+    is_held_out = is_validation(matches, Settings(validation=0.3)).reshape(300, 7)
+    assert (is_held_out == is_held_out[:, :1]).all()
+    assert 0.2 < is_held_out.mean() < 0.4
 
 
 @pytest.mark.parametrize("scale", [35.0, 400.0])
@@ -386,7 +386,7 @@ def test_the_command_tunes_a_game(
     assert before == NUMBERS, "the game's own file is unchanged"
     assert main([*command, *options]) == 0
     assert numbers_in(planted) == numbers_in(out) != numbers_in_text(NUMBERS)
-    registry.forget()
+    registry.clear()
     assert load_data(load_game("planted")).tolist()[1:] == numbers_in(out)
     again = capsys.readouterr()
     assert main([*command, *options, "--rate", "1e-9", "--prior", "1e12"]) == 3, again

@@ -10,9 +10,9 @@ import pytest
 from engine.compiler import code_cache
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
-from engine.pool.warmer import TRIES, Warmer, WarmState
+from engine.pool.warmer import COMPILE_TRIES, Warmer, WarmState
 from engine.rules.registry import load_game
-from engine.search import uncompiled as cold
+from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
 Key = tuple[str, Step]
@@ -56,7 +56,7 @@ class FakeCompiler:
 class FakePool:
     """A warmer with fake processes and a fake cache."""
 
-    def __init__(self, spare: tuple[str, ...], cached: set[Key]) -> None:
+    def __init__(self, idle_games: tuple[str, ...], cached: set[Key]) -> None:
         self.cached = cached
         self.processes: list[FakeCompiler] = []
         self.commands: list[Key] = []
@@ -66,13 +66,13 @@ class FakePool:
         self.changed = asyncio.Event()
         self.warmer = Warmer(
             lambda on_message, on_end: cast(WorkerProcess, FakeCompiler(self, on_message, on_end)),
-            spare,
+            idle_games,
             lambda game_id, state: self.changes.append((game_id, state)),
             self.settled.append,
-            self.died,
+            self.count_death,
         )
 
-    def died(self) -> None:
+    def count_death(self) -> None:
         self.deaths += 1
 
     async def next_command(self) -> Key:
@@ -98,12 +98,12 @@ async def run_pending_tasks() -> None:
 
 
 @pytest.fixture
-def warming(monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_warmer(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Returns a function that runs a warmer with fake processes."""
 
     @asynccontextmanager
-    async def begin(*spare: str, cached: set[Key] | None = None) -> AsyncIterator[FakePool]:
-        pool = FakePool(spare, cached if cached is not None else set())
+    async def run(*idle_games: str, cached: set[Key] | None = None) -> AsyncIterator[FakePool]:
+        pool = FakePool(idle_games, cached if cached is not None else set())
 
         def is_ready(game_id: str, digest: str, step: str) -> bool:
             assert digest == load_game(game_id).digest
@@ -118,12 +118,12 @@ def warming(monkeypatch: pytest.MonkeyPatch) -> Any:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    return begin
+    return run
 
 
-async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
+async def test_searches_come_before_solvers_and_personas(run_warmer: Any) -> None:
     """The searches of all games are compiled before any solver or persona."""
-    async with warming("chess", "connect-four") as pool:
+    async with run_warmer("chess", "connect-four") as pool:
         commands = []
         for _ in range(3):
             commands.append(await pool.next_command())
@@ -142,9 +142,9 @@ async def test_searches_come_before_solvers_and_personas(warming: Any) -> None:
         ]  # fmt: skip
 
 
-async def test_a_request_ends_an_idle_compilation(warming: Any) -> None:
+async def test_a_request_ends_an_idle_compilation(run_warmer: Any) -> None:
     """A request ends an idle compilation, which is restarted afterwards."""
-    async with warming("chess", "hex") as pool:
+    async with run_warmer("chess", "hex") as pool:
         assert await pool.next_command() == ("chess", "search")
         pool.warmer.request("gomoku")
         assert await pool.next_command() == ("gomoku", "search")
@@ -159,9 +159,9 @@ async def test_a_request_ends_an_idle_compilation(warming: Any) -> None:
         assert pool.deaths == 0
 
 
-async def test_a_request_while_the_process_starts(warming: Any) -> None:
+async def test_a_request_while_the_process_starts(run_warmer: Any) -> None:
     """A request while the process starts prevents the idle compilation."""
-    async with warming("chess") as pool:
+    async with run_warmer("chess") as pool:
         pool.warmer.add_idle_game("hex")
         while not pool.processes:
             await asyncio.sleep(0)
@@ -169,9 +169,9 @@ async def test_a_request_while_the_process_starts(warming: Any) -> None:
         assert await pool.next_command() == ("gomoku", "search")
 
 
-async def test_requests_are_served_in_order(warming: Any) -> None:
+async def test_requests_are_served_in_order(run_warmer: Any) -> None:
     """Requests are served in order of arrival and do not end each other's compilation."""
-    async with warming() as pool:
+    async with run_warmer() as pool:
         pool.warmer.request("chess")
         assert await pool.next_command() == ("chess", "search")
         pool.warmer.request("hex")
@@ -183,9 +183,9 @@ async def test_requests_are_served_in_order(warming: Any) -> None:
         assert len(pool.processes) == 1
 
 
-async def test_a_requested_search_comes_first(warming: Any) -> None:
+async def test_a_requested_search_comes_first(run_warmer: Any) -> None:
     """A requested solver waits for its game's search, and a requested search preempts a solver."""
-    async with warming() as pool:
+    async with run_warmer() as pool:
         pool.warmer.request("othello", "solver")
         pool.warmer.request("othello")
         assert await pool.next_command() == ("othello", "search")
@@ -197,9 +197,9 @@ async def test_a_requested_search_comes_first(warming: Any) -> None:
         assert await pool.next_command() == ("othello", "solver")
 
 
-async def test_a_requested_solver_does_not_end_its_search(warming: Any) -> None:
+async def test_a_requested_solver_does_not_end_its_search(run_warmer: Any) -> None:
     """A requested solver does not end the compilation of its own game's search, even if idle."""
-    async with warming("othello") as pool:
+    async with run_warmer("othello") as pool:
         assert await pool.next_command() == ("othello", "search")
         pool.warmer.request("othello")
         pool.warmer.request("othello", "solver")
@@ -214,28 +214,28 @@ async def test_a_requested_solver_does_not_end_its_search(warming: Any) -> None:
         )
 
 
-async def test_a_cached_step_is_settled_at_once(warming: Any) -> None:
+async def test_a_cached_step_is_settled_at_once(run_warmer: Any) -> None:
     """A cached step is settled before `request` returns and needs no process."""
     cached: set[Key] = {("hex", "search"), ("hex", "persona")}
-    async with warming("chess", cached=cached) as pool:
+    async with run_warmer("chess", cached=cached) as pool:
         await pool.next_command()
         pool.warmer.request("hex")
         assert pool.warmer.state("hex") == "warm"
         assert pool.settled == ["hex"]
         assert pool.warmer.state("chess") == "warming"
         assert not pool.processes[0].closed
-    async with warming("hex", cached=cached) as pool:
+    async with run_warmer("hex", cached=cached) as pool:
         await asyncio.wait_for(pool.warmer.settled("hex"), 60)
         await run_pending_tasks()
         assert pool.processes == []
 
 
-async def test_progress_is_measured_in_processor_time(warming: Any) -> None:
+async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
     """The percentage follows the processor time and is 100 only for a settled game."""
-    async with warming("chess") as pool:
+    async with run_warmer("chess") as pool:
         await pool.next_command()
         percentages = [pool.warmer.percent("chess")]
-        for cpu_s in (cold.CPU_S["chess"] / 4, cold.CPU_S["chess"] * 20):
+        for cpu_s in (uncompiled.CPU_S["chess"] / 4, uncompiled.CPU_S["chess"] * 20):
             pool.processes[-1].report(Compiling("chess", round(cpu_s * 1000)))
             percentages.append(pool.warmer.percent("chess"))
         assert percentages == [0, 25, 99]
@@ -249,27 +249,27 @@ async def test_progress_is_measured_in_processor_time(warming: Any) -> None:
         assert pool.warmer.percent("chess") == pool.warmer.percent("hex") == 100
 
 
-async def test_a_compiler_that_dies_is_restarted_a_few_times(warming: Any) -> None:
-    """After TRIES deaths of its compiler a game has failed, and the next game is compiled."""
-    async with warming("chess", "hex") as pool:
-        for _ in range(TRIES):
+async def test_a_compiler_that_dies_is_restarted_a_few_times(run_warmer: Any) -> None:
+    """A game has failed after COMPILE_TRIES deaths of its compiler; the next game is compiled."""
+    async with run_warmer("chess", "hex") as pool:
+        for _ in range(COMPILE_TRIES):
             assert await pool.next_command() == ("chess", "search")
             pool.processes[-1].die()
         assert await pool.next_command() == ("hex", "search")
         assert pool.warmer.state("chess") == "failed"
         assert "died" in str(pool.warmer.error("chess"))
-        assert pool.deaths == TRIES
+        assert pool.deaths == COMPILE_TRIES
 
 
 @pytest.mark.parametrize(("is_changed", "kind"), [(False, SearchFailed), (True, RulesChanged)])
 async def test_a_game_that_does_not_compile(
-    warming: Any, is_changed: bool, kind: type[SearchError]
+    run_warmer: Any, is_changed: bool, kind: type[SearchError]
 ) -> None:
     """A game whose search does not compile has failed, and its other steps are not compiled.
 
     Its error is RulesChanged if its files were edited.
     """
-    async with warming("draughts", "othello") as pool:
+    async with run_warmer("draughts", "othello") as pool:
         await pool.next_command()
         pool.finish("these rules do not compile", is_changed)
         assert await pool.next_command() == ("othello", "search")
@@ -279,9 +279,9 @@ async def test_a_game_that_does_not_compile(
         assert (type(error), str(error)) == (kind, "these rules do not compile")
 
 
-async def test_a_lost_step_is_compiled_again(warming: Any) -> None:
+async def test_a_lost_step_is_compiled_again(run_warmer: Any) -> None:
     """A game that the cache has lost is compiled again, before games that were not requested."""
-    async with warming("hex", cached={("chess", "search")}) as pool:
+    async with run_warmer("hex", cached={("chess", "search")}) as pool:
         pool.warmer.request("chess")
         await pool.next_command()
         pool.cached.clear()

@@ -30,16 +30,16 @@ def test_a_node_count_never_decreases() -> None:
 
 def test_a_depth_is_sent_after_an_earlier_count() -> None:
     """A completed depth waits until the companion has sent the count that it has read."""
-    ours, theirs = Pipe()
-    worker = Worker(SimpleNamespace(Control=lambda words: words), theirs, None, 0)
+    server_end, worker_end = Pipe()
+    worker = Worker(SimpleNamespace(Control=lambda words: words), worker_end, None, 0)
     has_read, may_send = threading.Event(), threading.Event()
 
-    def slowly() -> Info:
+    def read_slowly() -> Info:
         has_read.set()
         assert may_send.wait(60)
         return info_of(1, 15)
 
-    companion = threading.Thread(target=worker._send_progress, args=(7, slowly))
+    companion = threading.Thread(target=worker._send_progress, args=(7, read_slowly))
     companion.start()
     assert has_read.wait(60)
     search = threading.Thread(target=worker._send_progress, args=(7, lambda: info_of(2, 20)))
@@ -49,8 +49,8 @@ def test_a_depth_is_sent_after_an_earlier_count() -> None:
     companion.join(60)
     search.join(60)
     sent = []
-    while ours.poll():
-        message = decode_message(ours.recv_bytes())
+    while server_end.poll():
+        message = decode_message(server_end.recv_bytes())
         assert isinstance(message, Progress)
         sent.append((message.info.depth, message.info.nodes))
     assert sent == [(1, 15), (2, 20)]
@@ -65,7 +65,7 @@ def test_a_search_expires_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> No
     expired: list[float] = []
     report_times_s: list[float] = []
 
-    class EndedAt:
+    class FakeEndEvent:
         """The event of the search's end, 1.8 s after its start."""
 
         def wait(self, seconds: float) -> bool:
@@ -78,7 +78,7 @@ def test_a_search_expires_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> No
     )
     worker = Worker(SimpleNamespace(Control=lambda words: words), Pipe()[1], None, 0)
     running = SimpleNamespace(seconds=1.0, expire=lambda: expired.append(now_s[0]))
-    worker._run_companion(7, running, EndedAt())  # type: ignore[arg-type]
+    worker._run_companion(7, running, FakeEndEvent())  # type: ignore[arg-type]
     assert expired == pytest.approx([1.0])
     assert min(report_times_s) == pytest.approx(PROGRESS_S)
     assert max(report_times_s) > 1.0

@@ -19,8 +19,8 @@ so their own tests check them:
 - I18: no rematch starts without an offer.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 
-The client READER determines what was committed: at the end of the test it joins every room, on a
-node that has just started.
+The client READER determines what was committed: at the end of the test it joins every room and
+receives the whole log.
 """
 
 from collections import Counter, defaultdict
@@ -38,7 +38,7 @@ ANSWER_TIMEOUT_S = 60.0
 SENT_TOGETHER_S = 0.1
 
 Message = dict[str, Any]
-#: What a record tells: the connection opened or closed, or a message went out or came in.
+#: What a record is about: the connection opened or closed, or a message was sent or received.
 Direction = Literal["open", "close", "out", "in"]
 
 #: Error codes after which the command may still be in the log, or may be sent again.
@@ -246,7 +246,9 @@ def check(history: History) -> list[str]:
     """Every violation, each beginning with its invariant; empty if the history is correct."""
     entries = history.entries
     identities = {
-        entry.client: entry.message["identity"] for entry in entries if _is(entry, "in", "welcome")
+        entry.client: entry.message["identity"]
+        for entry in entries
+        if _is_message(entry, "in", "welcome")
     }
     logs, faults = _read_logs(entries)
     faults += [fault for log in logs.values() for fault in log.faults]
@@ -263,7 +265,7 @@ def check(history: History) -> list[str]:
     return faults
 
 
-def _is(entry: Entry, direction: Direction, message_type: str) -> bool:
+def _is_message(entry: Entry, direction: Direction, message_type: str) -> bool:
     return entry.direction == direction and entry.message.get("t") == message_type
 
 
@@ -386,7 +388,7 @@ def _is_hidden_line_to_player(message: Message, log: RoomLog, identity: str) -> 
 
 
 def _check_event(message: Message, log: RoomLog) -> Iterator[str]:
-    """Checks I4 and I5: the event is that of the log, or is hidden rightly."""
+    """Checks I4 and I5: the event is that of the log, or is rightly hidden."""
     v = message["v"]
     committed = log.events.get(v)
     if v == 1:

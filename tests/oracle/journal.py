@@ -33,11 +33,13 @@ _event_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 
 @dataclass(frozen=True, slots=True)
 class RoomLog:
-    """One room in the database: its head, its events by v, and the v range of each command key."""
+    """One room in the database: its head, its events by v, the v range of each command key, and
+    whether a wake-up is set.
+    """
 
     room: str
     head: int
-    due: bool
+    is_due: bool
     events: dict[int, AnyEvent]
     commands: dict[tuple[str, str], tuple[int, int]]
 
@@ -96,7 +98,7 @@ class Journal:
 
     acks: list[Acked] = field(default_factory=list)
     refused: list[tuple[str, RoomCommand, str]] = field(default_factory=list)
-    #: Events, and the v of snapshots among them, by room and client.
+    #: By room and client: the events in order of arrival, and the v of each snapshot among them.
     seen: dict[tuple[str, str], list[LoggedEvent | int]] = field(
         default_factory=lambda: defaultdict(list)
     )

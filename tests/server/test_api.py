@@ -18,7 +18,7 @@ from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
-from tests.support.room_log import altered, raises
+from tests.support.room_log import altered_game, raises
 
 AI1 = wire.AiSeat(level=1)
 
@@ -77,7 +77,9 @@ async def test_a_broken_game_is_left_out() -> None:
     """A broken game is left out and logged; the others are listed."""
 
     def find(game_id: str) -> Game:
-        return altered(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+        return (
+            altered_game(game_id, {"board": raises}) if game_id == "sticks" else load_game(game_id)
+        )
 
     with structlog.testing.capture_logs() as logs:
         async with serve(FakeServer(find_game=find)) as node:
@@ -155,11 +157,11 @@ async def test_a_match_has_the_thoughts_of_the_ai() -> None:
         await ada.ack(ada.join(room))
         while not (await get(node, "/api/matches"))["matches"]:
             pass
-        (one,) = (await get(node, "/api/matches"))["matches"]
-        match = await get(node, f"/api/matches/{one['match']}")
+        (listed,) = (await get(node, "/api/matches"))["matches"]
+        match = await get(node, f"/api/matches/{listed['match']}")
         assert list(match["thoughts"]) == [str(ply) for ply in range(match["plies"])]
-        for ply, seen in match["thoughts"].items():
-            assert seen["move"] == match["moves"][int(ply)]["move"]
+        for ply, thought in match["thoughts"].items():
+            assert thought["move"] == match["moves"][int(ply)]["move"]
 
 
 async def test_views_of_any_ply() -> None:
@@ -204,7 +206,7 @@ async def test_a_match_without_its_game_can_be_read() -> None:
 async def test_a_store_that_does_not_answer() -> None:
     """If the store does not answer, requests get 503 store.retry."""
     async with matches() as (node, _, ids):
-        node.world.store.fail("events")
+        node.fake.store.fail("events")
         assert await refusal(node, f"/api/matches/{ids[0]}") == (503, Code.STORE_RETRY)
         await get(node, f"/api/matches/{ids[0]}")
 

@@ -28,8 +28,8 @@ from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, Imposs
 from tests.server.test_engine_workers import AI1, Duel, WorkerHandle, node, start_worker
 from tests.server.test_remote_engines import (
     GAME,
+    LocalPool,
     Network,
-    Pool,
     ScriptedWorker,
     accepted,
     answers,
@@ -77,14 +77,14 @@ INVALID_INFOS: dict[str, Info] = {
     "an absurd depth": replace(GOOD, depth=10**6),
     "a negative time": replace(GOOD, time_ms=-1),
     "an absurd time": replace(GOOD, time_ms=10**12),
-    "a variation that begins with no move": replace(GOOD, pv=(HOSTILE_TEXT, "d")),
-    "a score of no move": replace(GOOD, moves=(RootMove(HOSTILE_TEXT, 1),)),
+    "a variation that begins with an unknown move": replace(GOOD, pv=(HOSTILE_TEXT, "d")),
+    "a score of an unknown move": replace(GOOD, moves=(RootMove(HOSTILE_TEXT, 1),)),
     "two scores of one move": replace(GOOD, moves=(RootMove("d", 1), RootMove("d", 2))),
     "an absurd score": replace(GOOD, moves=(RootMove("d", 10**9),)),
 }
 #: Workers whose answers the server must refuse.
 BAD_SCRIPTS: dict[str, Script] = {
-    "no move": answers_with(HOSTILE_TEXT),
+    "an unknown move": answers_with(HOSTILE_TEXT),
     "an empty move": answers_with(""),
     "an illegal move": answers_with("h"),
     "a move with a space": answers_with(" d"),
@@ -110,7 +110,7 @@ async def add_two_workers(network: Network) -> tuple[ScriptedWorker, ScriptedWor
 
 @pytest.mark.parametrize("fault", BAD_SCRIPTS)
 async def test_a_bad_worker_gets_no_more_searches(fault: str, tmp_path: Path) -> None:
-    """The search moves to the good worker.
+    """After a bad answer the search moves to the good worker.
 
     The bad worker gets no more searches of that game. The log reports it once, without its text.
     """
@@ -226,7 +226,7 @@ async def test_an_untrusted_worker_stays_untrusted_under_its_name(tmp_path: Path
 
 async def test_the_local_pool_plays_after_a_bad_worker(tmp_path: Path) -> None:
     """The local pool plays the move when no other worker is left."""
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         bad = await network.add_worker()
         bad.script = BAD_SCRIPTS["a quarantine"]
         assert [(await network.search()).move for _ in range(2)] == ["g", "g"]
@@ -239,7 +239,7 @@ async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path)
     Without workers the search raises the pool's GameQuarantined.
     """
 
-    class Quarantined(Pool):
+    class Quarantined(LocalPool):
         async def search(self, job: Job, on_info: OnInfo, time_ms: int | None = None) -> Result:
             self.jobs.append(job)
             raise GameQuarantined("three failed in a row")
@@ -253,7 +253,7 @@ async def test_a_quarantine_of_the_local_pool_leaves_the_workers(tmp_path: Path)
         await network.until(lambda: network.engines._workers[worker.name].load == 1)
         assert (await network.search()).move == "d"
         assert len(pool.jobs) == 2
-        worker.script = BAD_SCRIPTS["no move"]
+        worker.script = BAD_SCRIPTS["an unknown move"]
         with pytest.raises(GameQuarantined):
             await network.search()
 
@@ -363,10 +363,10 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
         faults = (
-            "no move",
+            "an unknown move",
             "a quarantine",
-            "answer with a score of no move",
-            "progress with a variation that begins with no move",
+            "answer with a score of an unknown move",
+            "progress with a variation that begins with an unknown move",
         )
         bad_workers = [
             await add_bad_worker(stack, broker, f"bad{number}", BAD_SCRIPTS[fault])

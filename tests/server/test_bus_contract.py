@@ -186,8 +186,8 @@ async def test_a_room_can_be_resubscribed_at_once(buses: Buses) -> None:
     await second.until(bool)
 
 
-async def test_publishing_without_subscribers_is_no_error(buses: Buses) -> None:
-    """Publishing without subscribers is no error."""
+async def test_publishing_without_subscribers_does_nothing(buses: Buses) -> None:
+    """A message without subscribers is dropped without an error."""
     buses.first.publish(MESSAGES[0])
     buses.second.subscribe("r1", Receiver())()
     buses.first.publish(MESSAGES[0])

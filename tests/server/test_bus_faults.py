@@ -102,8 +102,8 @@ async def play(
                     await link.close()
         await read_everything(urls[0], rooms, history)
     acks = sum(
-        one.direction == "in" and one.client != READER and one.message.get("t") == "ack"
-        for one in history.entries
+        entry.direction == "in" and entry.client != READER and entry.message.get("t") == "ack"
+        for entry in history.entries
     )
     assert acks > 2 * commands, "the clients sent too few commands for a test"
     return history

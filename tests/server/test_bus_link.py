@@ -97,7 +97,7 @@ def test_a_broker_in_a_url(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_broker_is_refused(url: str) -> None:
-    """The error says what was expected, and no secret."""
+    """The error does not contain the password."""
     with pytest.raises(SettingError) as error:
         parse_broker(url)
     assert "s3cret" not in str(error.value)
@@ -367,7 +367,7 @@ async def test_a_broker_that_dies_as_the_link_is_closed(
 # --- authentication -------------------------------------------------------------------------------
 
 
-async def never_connects(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+async def assert_never_connects(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
     """Asserts that the link is refused, logs this without secrets, and keeps trying."""
     async with open_link(broker, "a", f"{ROOT}/nodes/a") as link:
         await until(lambda: link._reported_down)
@@ -386,8 +386,8 @@ async def test_a_user_and_a_password(tmp_path: Path, capsys: pytest.CaptureFixtu
         async with open_link(broker.address_of("server"), "a", f"{ROOT}/nodes/a") as link:
             await until(lambda: link.is_up)
         capsys.readouterr()
-        await never_connects(broker.address, capsys)
-        await never_connects(replace(broker.address_of("server"), password="s3cret"), capsys)
+        await assert_never_connects(broker.address, capsys)
+        await assert_never_connects(replace(broker.address_of("server"), password="s3cret"), capsys)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -414,7 +414,7 @@ async def test_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             link.publish("t", b"x" * 200_000, reliable=True)
             await until(lambda: bool(recorder.received))
         capsys.readouterr()
-        await never_connects(replace(good, ca=None), capsys)
+        await assert_never_connects(replace(good, ca=None), capsys)
     # paho leaves a socket open after a failed handshake, and a thread may still hold it.
     for _ in range(5):
         await asyncio.sleep(0.05)

@@ -1,5 +1,6 @@
-"""Several nodes over a good bus, a lossy bus and a real broker: all nodes have the same lobby, and
-each node knows the presence on the others until they end.
+"""Several nodes over a bus in memory, which tests can cut, and over a real broker.
+
+All nodes have the same lobby, and each knows the presence on the others until they end.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from tests.support.fake_server import (
     FaultyBus,
     FaultyStore,
     Message,
-    settle,
+    run_ready_tasks,
     virtual,
 )
 
@@ -122,7 +123,7 @@ async def test_a_lobby_without_the_bus_reads_the_store() -> None:
         await ben.ack(ben.sit(aborted, 1))
         await ben.ack(ben.plain(wire.Abort, aborted))
         await asyncio.sleep(COMPARE_S + DELIVERY_S)
-        assert {room: one["state"] for room, one in watcher.lobby.items()} == {
+        assert {room: entry["state"] for room, entry in watcher.lobby.items()} == {
             open_room: "playing",
             new: "open",
         }
@@ -164,16 +165,16 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
 
 
 class SlowListStore(FaultyStore):
-    """A store that reads the list of rooms at once and returns it when `go` is set."""
+    """A store that reads the list of rooms at once and returns it when `may_return` is set."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.read, self.go = asyncio.Event(), asyncio.Event()
+        self.read, self.may_return = asyncio.Event(), asyncio.Event()
 
     async def rooms(self, limit: int) -> list[StoredRoom]:
         rooms = await super().rooms(limit)
         self.read.set()
-        await self.go.wait()
+        await self.may_return.wait()
         return rooms
 
 
@@ -187,7 +188,7 @@ async def test_a_lobby_change_while_the_list_is_read() -> None:
         await store.read.wait()
         room = await Client(first, "ada").create("tic-tac-toe")
         await asyncio.sleep(DELIVERY_S)
-        store.go.set()
+        store.may_return.set()
         await watching
         assert room in watcher.lobby
 
@@ -206,7 +207,7 @@ async def join_three_people(first: Hub, second: Hub) -> tuple[Client, Client, Cl
 
 
 @virtual
-async def test_presence_is_of_all_nodes() -> None:
+async def test_presence_counts_the_clients_of_all_nodes() -> None:
     """Clients that join and leave on other nodes change the presence here."""
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada, ben, cyd, _ = await join_three_people(first, second)
@@ -287,7 +288,7 @@ async def test_lost_presence_is_repeated() -> None:
 
 
 @virtual
-async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
+async def test_heads_are_compared_every_second_while_the_bus_is_down() -> None:
     """While the bus is down, events of other nodes arrive within a second.
 
     Otherwise heads are polled every 30 s.
@@ -296,7 +297,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
     bus = fake.bus = FaultyBus()
     async with hubs(fake, "n1", "n2") as (first, second):
         ada, ben, _, room = await join_three_people(first, second)
-        await settle()
+        await run_ready_tasks()
         bus.cut, bus.is_up = True, False
         bus._inner._gap_handlers[1](None)
         await asyncio.sleep(0.5)
@@ -304,7 +305,7 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
             v = await ada.ack(ada.chat(room, "?"))
             assert v is not None
             async with asyncio.timeout(1.1):
-                await ben.at_v(v)
+                await ben.wait_for_v(v)
             await asyncio.sleep(0.3)
         bus.cut, bus.is_up = False, True
         bus._inner._gap_handlers[1](None)
@@ -317,10 +318,10 @@ async def test_heads_are_compared_every_second_while_nothing_flows() -> None:
         assert v is not None
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(20):
-                await ben.at_v(v)
+                await ben.wait_for_v(v)
         bus._inner.publish(MessagesLost("n1"))
         async with asyncio.timeout(0.5):
-            await ben.at_v(v)
+            await ben.wait_for_v(v)
 
 
 @virtual
@@ -336,7 +337,7 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
 
     fake.engines.answer = never
     async with hubs(fake, "n2") as (second,):
-        await settle()
+        await run_ready_tasks()
         async with fake.hub("n1") as first:
             await Client(first, "ada").create(
                 "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())

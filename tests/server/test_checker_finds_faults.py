@@ -1,7 +1,4 @@
-"""The history checker finds planted faults and reports each under the invariant that it breaks.
-
-This shows that the checker can find such faults.
-"""
+"""The history checker finds planted faults and reports each under the invariant that it breaks."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -35,7 +32,7 @@ from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
 from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
-from tests.support.room_log import altered
+from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
 
@@ -235,7 +232,9 @@ def wrong_rule(patch: Patch) -> FakeServer:
     def find(game_id: str) -> Game:
         if game_id != "sticks":
             return load_game(game_id)
-        return altered(game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING})
+        return altered_game(
+            game_id, {"status": lambda s: WON if real.status(s) == LOST else ONGOING}
+        )
 
     return FakeServer(find_game=find)
 
@@ -335,7 +334,7 @@ def any_ai_answer_is_accepted(patch: Patch) -> None:
     ) -> Any:
         return rules._playable_position(room, match)
 
-    patch.setattr(rules, "_ai_turn", replacement)
+    patch.setattr(rules, "_check_ai_turn", replacement)
 
 
 def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:

@@ -85,8 +85,8 @@ class WorkerHandle:
         self._tasks = tasks
 
     async def kill(self) -> None:
-        """Ends the worker as SIGKILL would: its connection ends without a goodbye message."""
-        self.worker.link._is_up = False  # no goodbye message
+        """Ends the worker as SIGKILL would: its connection ends without a DISCONNECT."""
+        self.worker.link._is_up = False  # otherwise it clears its status
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)

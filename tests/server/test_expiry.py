@@ -197,7 +197,7 @@ class SessionStub:
     """The part of a session that `Sessions` uses."""
 
     identity: str
-    last_heard_s: float = math.inf
+    last_received_s: float = math.inf
 
 
 async def expire_guests_after(fake: FakeServer, days: int = GUEST_DAYS + 1) -> tuple[str, ...]:

@@ -19,20 +19,20 @@ from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
-from tests.support.room_log import ADA, AI, BEN, ME, Played, chat, plain, seated
+from tests.support.room_log import ADA, AI, BEN, ME, LoggedRoom, chat, plain, seated
 
 #: Moves of Othello after which Black, the first side, has no move and White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
 
 
-def before_a_pass() -> Played:
+def before_a_pass() -> LoggedRoom:
     """A match of Othello in which the side to move must pass."""
     played = seated(game="othello")
     played.moves(TO_A_PASS)
     return played
 
 
-def forced_pass_of(played: Played) -> ForcedPass:
+def forced_pass_of(played: LoggedRoom) -> ForcedPass:
     """The pass that the server would make now."""
     command = played.room.forced_pass()
     assert command is not None

@@ -18,7 +18,7 @@ from server.net.listener import ConnectionSlots, ProtocolDetector
 from server.protocol.codes import Code
 from server.web.connection import LINGER_BYTES, PIECE_BYTES, HttpConnections
 from tests.server.test_listener import SECURITY, UPGRADE
-from tests.support.fake_server import FakeServer, settle
+from tests.support.fake_server import FakeServer, run_ready_tasks
 from tests.support.node import WAIT_S, Http, Node, serve
 
 #: One megabyte of zeros in one kilobyte.
@@ -175,7 +175,7 @@ async def test_bytes_after_a_refused_request_are_not_served() -> None:
         http.writer.write(head("/api/guest", **ENCODED) + BOMB + head("/api/guest") * 5)
         assert (await http.response()).status == 415
         assert await http.ended() == b""
-        assert node.world.store._identities == {}
+        assert node.fake.store._identities == {}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ async def test_requests_after_an_upgrade_are_not_served(first: bytes, status: in
         )
         assert (await http.response()).status == status
         assert await http.ended() == b""
-        assert node.world.store._identities == {}
+        assert node.fake.store._identities == {}
 
 
 async def test_a_refused_body_without_end_is_cut_off() -> None:
@@ -393,7 +393,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     http.sweep()
     await reader.readexactly(2**23)  # continues to read
     http.sweep()
-    await settle()
+    await run_ready_tasks()
     assert len(http) == 1
     while len(http):
         http.sweep()
@@ -403,7 +403,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
     writer.close()
 
 
-class AdjustableClock(FakeServer):
+class AdjustableServer(FakeServer):
     """A fake server whose clock the test sets."""
 
     ahead_ms = 0
@@ -417,7 +417,7 @@ class AdjustableClock(FakeServer):
 
 async def test_requests_are_limited_by_address() -> None:
     """Requests beyond an address's limit get 429 with Retry-After, also behind a trusted proxy."""
-    fake = AdjustableClock()
+    fake = AdjustableServer()
     settings: dict[str, Any] = {
         "proxies": ("127.0.0.1",),
         "limit_requests_burst": 3,

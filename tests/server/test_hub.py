@@ -16,8 +16,8 @@ from server.rooms.model import CommandRejected
 from server.runtime.hub import Hub, open_hub
 from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable
-from tests.support.fake_server import Client, FakeServer, Fault, Message, settle, virtual
-from tests.support.room_log import altered, raises
+from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
+from tests.support.room_log import altered_game, raises
 
 ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
@@ -143,7 +143,7 @@ async def test_a_game_that_fails_at_the_start(
     def find(game_id: str) -> Any:
         if changes is None:
             raise SyntaxError("the plug-in does not even load")
-        return altered(game_id, changes)
+        return altered_game(game_id, changes)
 
     fake = FakeServer(find_game=find)
     async with fake.hub() as hub:
@@ -242,7 +242,7 @@ async def test_a_hub_that_ends_leaves_no_task() -> None:
         ada = Client(hub, "ada")
         room = await ada.create(seats=(AI1, ME))
         await ada.ack(ada.join(room))
-        await settle()
+        await run_ready_tasks()
         fake.store.hold("append")
         for _ in range(5):
             ada.say(ada.chat(room, "x"))
@@ -274,7 +274,7 @@ async def leave_due_rooms(fake: FakeServer, count: int = 3) -> list[str]:
     answer, fake.engines.answer = fake.engines.answer, never
     async with fake.hub("gone") as hub:
         rooms = [await Client(hub, f"ada{n}").create(seats=(AI1, ME)) for n in range(count)]
-        await settle()
+        await run_ready_tasks()
         fake.store.down = True
     fake.store.down = False
     fake.engines.answer = answer
@@ -436,8 +436,8 @@ async def test_the_lobby_lists_public_rooms_and_their_changes() -> None:
         await asyncio.sleep(1)
         assert listed(eve)[room]["state"] == "playing"
         late = await watch(hub, "late")
-        assert {key: {**one, "watching": 0} for key, one in listed(late).items()} == {
-            key: {**one, "watching": 0} for key, one in listed(eve).items()
+        assert {key: {**summary, "watching": 0} for key, summary in listed(late).items()} == {
+            key: {**summary, "watching": 0} for key, summary in listed(eve).items()
         }
 
 
@@ -472,13 +472,13 @@ async def test_a_change_while_the_list_is_read_is_not_lost() -> None:
             """A store that returns the list two seconds after reading it."""
 
             async def rooms(self, limit: int) -> list[Any]:
-                found = await fake.store.rooms(limit)
+                rooms = await fake.store.rooms(limit)
                 await asyncio.sleep(2)
-                return found
+                return rooms
 
         hub.lobby._ports = replace(hub.ports, store=SlowListStore())  # type: ignore[arg-type]
         watching = asyncio.create_task(watch(hub))
-        await settle()
+        await run_ready_tasks()
         room = await ada.create()
         eve = await watching
         await asyncio.sleep(1)

@@ -106,8 +106,8 @@ def test_addresses_with_full_buckets_are_forgotten() -> None:
     rates = RateLimit("guests", 2, 60)
     for number in range(100):
         rates.take(f"198.51.{number}", 0.0)
-    for _ in range(60):
-        rates.take(ADDRESS, 60.0 + _)
+    for second in range(60):
+        rates.take(ADDRESS, 60.0 + second)
     assert len(rates) == 1
 
 
@@ -200,7 +200,7 @@ async def test_an_ipv6_network_counts_as_one_address() -> None:
 async def test_a_school_class_and_a_club_can_connect(people: int) -> None:
     """With default settings, 30 or 200 people behind one address become guests and join a room."""
 
-    async def come(node: Node, stack: AsyncExitStack, room: str) -> None:
+    async def connect_and_join(node: Node, stack: AsyncExitStack, room: str) -> None:
         async with node.http() as http:
             cookie = (await make_guest(http)).cookies["plyroom"].value
         headers = forwarded_for(ADDRESS) | {"Cookie": f"plyroom={cookie}"}
@@ -211,7 +211,7 @@ async def test_a_school_class_and_a_club_can_connect(people: int) -> None:
     async with serve(proxies=PROXIES) as node, AsyncExitStack() as stack:
         teacher = Client(node.hub, "teacher")
         room = await teacher.create("tic-tac-toe")
-        await asyncio.gather(*(come(node, stack, room) for _ in range(people)))
+        await asyncio.gather(*(connect_and_join(node, stack, room) for _ in range(people)))
         assert len(node.running.sessions) == people
 
 

@@ -84,7 +84,7 @@ async def test_a_websocket_on_another_path_is_not_found() -> None:
     async with serve() as node, node.http() as http:
         assert (await http.request("/other", headers=UPGRADE)).status == 404
     async with serve() as node, node.http() as http:
-        assert (await http.request("/ws")).status == 404, "/ws is no page"
+        assert (await http.request("/ws")).status == 404, "/ws is not a page"
 
 
 async def test_a_full_server_refuses_connections() -> None:
@@ -440,7 +440,7 @@ async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) 
     async with serve() as node, node.http() as http:
         answer = await guest(http, body)
         assert (answer.status, answer.json["code"]) == (status, code)
-        assert node.world.store._identities == {}
+        assert node.fake.store._identities == {}
 
 
 async def test_foreign_pages_make_no_guests() -> None:
@@ -578,7 +578,7 @@ async def test_health() -> None:
     async with serve() as node:
         assert (await node.get("/livez")).status == 200
         assert (await node.get("/readyz")).json == {"status": "ok"}
-        node.world.store.fail("check")
+        node.fake.store.fail("check")
         answer = await node.get("/readyz")
         assert (answer.status, answer.json["status"]) == (503, "not ready")
         assert (await node.get("/livez")).status == 200

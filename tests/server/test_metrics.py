@@ -59,7 +59,7 @@ async def sit_down(ada: Socket, ben: Socket) -> str:
     return room
 
 
-async def test_metrics_count_what_happened() -> None:
+async def test_metrics_count_rooms_sockets_moves_and_commands() -> None:
     """The metrics count rooms, sockets, moves, commands, refusals, repeats and append times."""
     async with serve(metrics_port=0) as node, node.guest() as ada, node.guest() as ben:
         before = await scrape(node)

@@ -55,9 +55,9 @@ ADDED: dict[str, dict[str, Any]] = {
     "rooms": {"seen_day": None},
 }
 #: The revision before the newest one.
-BEFORE = "0002"
+PREVIOUS = "0002"
 #: The statement with which versions of that revision add a guest.
-ADD_GUEST_BEFORE = (
+ADD_GUEST_PREVIOUS = (
     "INSERT INTO identities (id, name, token_hash, created_ms) VALUES (:id, 'Ada', :token_hash, 5)"
 )
 
@@ -76,8 +76,8 @@ def fill(connection: Connection) -> None:
         connection.execute(insert(tables.tables[name]).values(row))
 
 
-async def test_the_migrations_make_the_tables(database: Database) -> None:
-    """The migrations make the schema of server/store/tables.py and report what they did."""
+async def test_the_migrations_create_the_tables(database: Database) -> None:
+    """The migrations create the schema of server/store/tables.py and return both revisions."""
 
     def differences(connection: Connection) -> Any:
         options = {"compare_type": True, "compare_server_default": True}
@@ -114,16 +114,16 @@ async def test_data_of_every_earlier_revision_is_migrated(
         assert [event.body for event in await store.events("r1", 0)] == [b'{"kind":"said"}']
 
 
-async def test_guests_of_earlier_revisions_who_gave_commands_are_kept(database: Database) -> None:
-    """0003: a guest who gave a command in a room or created one counts as having sat; others do
+async def test_guests_of_earlier_revisions_who_sent_commands_are_kept(database: Database) -> None:
+    """0003: a guest who sent a command to a room or created one counts as having sat; others do
     not.
     """
-    await database.run(lambda connection: schema.upgrade(connection, BEFORE))
+    await database.run(lambda connection: schema.upgrade(connection, PREVIOUS))
     await database.run(fill)
 
     def add_guests(connection: Connection) -> None:
         for name in ("ada", "passer-by"):
-            connection.execute(text(ADD_GUEST_BEFORE), {"id": name, "token_hash": name.encode()})
+            connection.execute(text(ADD_GUEST_PREVIOUS), {"id": name, "token_hash": name.encode()})
         connection.execute(text("UPDATE rooms SET host = 'i'"))
 
     await database.run(add_guests)
@@ -172,7 +172,7 @@ def set_revision(revision: str, needs: str | None) -> Callable[[Connection], Non
     """A change that sets the revision, and the oldest compatible one, as a later version would."""
 
     def change(connection: Connection) -> None:
-        connection.execute(text("UPDATE alembic_version SET version_num = :one"), {"one": revision})
+        connection.execute(text("UPDATE alembic_version SET version_num = :new"), {"new": revision})
         if needs is not None:
             connection.execute(update(meta).where(meta.c.key == schema.NEEDS).values(value=needs))
 
@@ -217,19 +217,19 @@ async def test_an_older_program_runs_beside_the_migration(
 
     def add_guest(name: str) -> Callable[[Connection], None]:
         def add(connection: Connection) -> None:
-            connection.execute(text(ADD_GUEST_BEFORE), {"id": name, "token_hash": name.encode()})
+            connection.execute(text(ADD_GUEST_PREVIOUS), {"id": name, "token_hash": name.encode()})
 
         return add
 
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        await in_transaction(url, lambda connection: schema.upgrade(connection, BEFORE))
-        monkeypatch.setattr(schema, "MIN_REVISION", BEFORE)
+        await in_transaction(url, lambda connection: schema.upgrade(connection, PREVIOUS))
+        monkeypatch.setattr(schema, "MIN_REVISION", PREVIOUS)
         async with open_postgres(url) as older:
             monkeypatch.undo()
             await older.create_room(new_room("r1"))
             await in_transaction(url, add_guest("ada"))
-            assert await in_transaction(url, migrate) == (BEFORE, schema.HEAD)
+            assert await in_transaction(url, migrate) == (PREVIOUS, schema.HEAD)
             await older.create_room(new_room("r2"))
             await in_transaction(url, add_guest("ben"))
             async with open_postgres(url) as newer:

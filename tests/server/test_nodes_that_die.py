@@ -26,7 +26,7 @@ from server.runtime.hub import RESERVED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
 from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
-from tests.server.test_runner_nodes import LateStore
+from tests.server.test_runner_nodes import SharedStore
 from tests.support.fake_server import (
     Client,
     FakeServer,
@@ -34,10 +34,11 @@ from tests.support.fake_server import (
     FaultyBus,
     FaultyStore,
     first_legal,
-    settle,
+    run_ready_tasks,
     virtual,
 )
 
+#: The period of the poll, in seconds: longer than the tests.
 HOUR_S = 3600.0
 #: Time limit within which a dead node's last events reach the followers, in seconds.
 DELIVERY_LIMIT_S = 2.0
@@ -95,7 +96,7 @@ class NodeHandle:
 async def open_node(
     fake: FakeServer, name: str, now_ms: Callable[[], int] | None = None
 ) -> AsyncIterator[NodeHandle]:
-    connection, store = BusConnection(fake), LateStore(fake)
+    connection, store = BusConnection(fake), SharedStore(fake)
     async with fake.hub(name, bus=connection, store=store, now_ms=now_ms or fake.now_ms) as hub:
         yield NodeHandle(hub, connection, store)
 
@@ -112,7 +113,7 @@ async def two_nodes(
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
-        await ada.at_v(4)
+        await ada.wait_for_v(4)
         await asyncio.sleep(10)
         yield first, second, room, ada, ben
 
@@ -153,7 +154,7 @@ async def test_a_move_that_a_dying_node_committed_reaches_the_others(
         await ada.ack(ada.move(room, 0, "b2"))
         first.die(is_reported)
         died_s = now_s()
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert now_s() - died_s <= within_s
         assert second.polls == 0
 
@@ -179,7 +180,7 @@ async def test_a_commit_that_lands_after_its_node_was_reported_dead(
         assert ben.events()[-1]["v"] == 4
         append_gate.set()
         landed_s = now_s()
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert now_s() - landed_s <= STALLED_POLL_S
         assert second.polls == 0
 
@@ -192,7 +193,7 @@ async def test_heads_are_compared_again_after_the_store_failed() -> None:
         await ada.ack(ada.move(room, 0, "b2"))
         second.store.fail("heads", Fault(), Fault(), Fault())
         first.die(is_reported=True)
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert not second.store.faults["heads"]
         assert second.polls == 0
 
@@ -205,7 +206,7 @@ async def test_heads_are_compared_again_if_the_store_fails_after_a_gap() -> None
         await ada.ack(ada.move(room, 0, "b2"))
         second.store.fail("heads", Fault(), Fault())
         second.hub.on_gap(frozenset({room}))
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert second.polls == 0
 
 
@@ -222,12 +223,12 @@ async def test_comparisons_end_when_a_dead_node_can_commit_nothing() -> None:
 
 
 @virtual
-async def test_nodes_that_hear_each_other_do_not_compare_heads() -> None:
-    """Nodes that hear each other compare heads by the poll only."""
+async def test_nodes_that_receive_heartbeats_do_not_compare_heads() -> None:
+    """Nodes that receive each other's messages compare heads by the poll only."""
     async with two_nodes() as (first, second, room, ada, ben):
         before = (first.store.calls["heads"], second.store.calls["heads"])
         await ada.ack(ada.move(room, 0, "b2"))
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         await asyncio.sleep(HOUR_S / 2)
         assert (first.store.calls["heads"], second.store.calls["heads"]) == before
 
@@ -246,20 +247,20 @@ async def test_events_of_a_node_without_its_broker_arrive() -> None:
             v = await ada.ack(ada.chat(room, f"line {n}"))
             assert v is not None
             acked_s = now_s()
-            await ben.at_v(v)
+            await ben.wait_for_v(v)
             assert now_s() - acked_s <= STALLED_POLL_S
         first.connection.cut, first.connection.is_up = False, True
         await asyncio.sleep(10)
         comparisons = second.store.calls["heads"]
         await ada.ack(ada.chat(room, "back"))
-        await ben.at_v(25)
+        await ben.wait_for_v(25)
         await asyncio.sleep(60)
         assert (second.store.calls["heads"], second.polls) == (comparisons, 0)
 
 
 @virtual
-async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
-    """A node with a heartbeat in the store that was never heard on the bus counts as in doubt."""
+async def test_a_node_without_a_message_on_the_bus_is_in_doubt() -> None:
+    """A node with a heartbeat in the store but none on the bus counts as in doubt."""
     fake = server_with_rare_polls()
     async with open_node(fake, "n1") as first:
         first.connection.cut = True
@@ -270,7 +271,7 @@ async def test_a_node_that_was_never_heard_on_the_bus_is_in_doubt() -> None:
             await asyncio.sleep(30)
             v = await ada.ack(ada.chat(room, "can you hear me?"))
             assert v is not None
-            await ben.at_v(v)
+            await ben.wait_for_v(v)
             assert second.polls == 0
 
 
@@ -281,10 +282,10 @@ async def test_commits_that_a_node_discovers_are_published() -> None:
         first.store.fail("append", Fault(after=True))
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.STORE_RETRY
         failed_s = now_s()
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert now_s() - failed_s <= RESYNC_S + 0.1
         assert (first.polls, second.polls) == (0, 0)
-        await ada.at_v(5)
+        await ada.wait_for_v(5)
         assert [m["v"] for m in ben.events()] == [3, 4, 5]
 
 
@@ -303,7 +304,7 @@ async def test_events_of_others_are_not_published_again() -> None:
         first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
         second.hub.on_gap(None)
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         await asyncio.sleep(5)
         assert published == []
 
@@ -323,7 +324,7 @@ async def test_a_resync_that_a_full_mailbox_refuses_is_repeated() -> None:
         assert runner is not None
         assert not runner.submit(Resync())
         gate.set()
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
 
 
 @virtual
@@ -332,7 +333,7 @@ async def test_the_poll_finds_events_of_lost_messages() -> None:
     async with two_nodes(server_with_rare_polls(poll_s=30.0)) as (first, second, room, ada, ben):
         first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert second.polls >= 1
 
 
@@ -340,13 +341,13 @@ async def test_the_poll_finds_events_of_lost_messages() -> None:
 async def test_a_bus_that_reports_lost_messages_causes_a_comparison() -> None:
     """A bus that reports lost messages, as the MQTT bus does, makes the others compare heads."""
     fake = server_with_rare_polls()
-    async with two_nodes(fake) as (_one, two, room, ada, ben):
+    async with two_nodes(fake) as (_first, second, room, ada, ben):
         assert isinstance(fake.bus, FaultyBus)
         fake.bus.faults = 1.0
         await ada.ack(ada.move(room, 0, "b2"))
         fake.bus.faults = 0.0
-        await ben.at_v(5)
-        assert two.polls == 0
+        await ben.wait_for_v(5)
+        assert second.polls == 0
 
 
 # --- taking over ----------------------------------------------------------------------------------
@@ -375,7 +376,7 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
             first.connection.drops = has_events
         v = await ada.ack(ada.move(room, 0, "b2"))
         assert v is not None
-        await settle()
+        await run_ready_tasks()
         assert len(fake.engines.jobs) == 1
         runner = second.hub.runner(room)
         assert runner is not None
@@ -383,7 +384,7 @@ async def test_an_open_room_is_taken_over(is_reported: bool, is_behind: bool) ->
         assert runner.room.v == (v - 1 if is_behind else v)
         fake.engines.answer = first_legal
         first.die(is_reported)
-        await ben.at_v(v + 1)
+        await ben.wait_for_v(v + 1)
         assert [m["v"] for m in ben.events()] == [v, v + 1]
         assert second.hub.runner(room) is runner, "the room stayed open"
         head = await fake.store.head(room)
@@ -418,7 +419,7 @@ async def test_a_late_message_does_not_take_a_room_back() -> None:
         fake.bus.publish(EventsAppended(room, "n1", tuple(log)))
         await asyncio.sleep(1)
         may_answer.set()
-        await ben.at_v(v + 1)
+        await ben.wait_for_v(v + 1)
         assert fake.engines.cancelled == []
 
 
@@ -469,7 +470,7 @@ async def test_rooms_that_are_due_do_not_wait_for_a_clock_that_was_set_back(is_s
             await Client(before.hub, f"ada{n}").create(seats=(AiSeat(1), MySeat()))
             for n in range(3)
         ]
-        await settle()
+        await run_ready_tasks()
         before.die(is_reported=False)
     fake.engines.answer = first_legal
 
@@ -509,5 +510,5 @@ async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
         second.hub.on_node(Heartbeat("n1"))
         await asyncio.sleep(1.4)
         append_gate.set()
-        await ben.at_v(5)
+        await ben.wait_for_v(5)
         assert second.polls == 0

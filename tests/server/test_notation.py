@@ -1,6 +1,6 @@
 """server/rooms/notation.py: an event stores its number and notation.
 
-Moves of older logs, which have none, are shown with the same ones.
+Moves of older logs, which store neither, are shown with the same number and notation.
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.server.test_api import get
 from tests.server.test_runner_ai import against_ai
 from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
-from tests.support.room_log import ADA, BEN, Played, altered, raises, seated
+from tests.support.room_log import ADA, BEN, LoggedRoom, altered_game, raises, seated
 
 CHESS_MOVES = ("e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "g8f6")
 NOTATIONS = [
@@ -43,16 +43,16 @@ def without_notation(body: bytes) -> bytes:
     return format_event_body(msgspec.structs.replace(event, text=None, number=None))
 
 
-def with_old_log(played: Played) -> Played:
+def with_old_log(played: LoggedRoom) -> LoggedRoom:
     """The same room with a log of the time before notations."""
-    old = Played(played.find_game)
+    old = LoggedRoom(played.find_game)
     old.log = [(at_ms, without_notation(body)) for at_ms, body in played.log]
     return old
 
 
 def notations(moves: Any) -> list[tuple[str | None, str | None]]:
     """The number and notation of each move."""
-    return [(one.number, one.text) for one in moves]
+    return [(move.number, move.text) for move in moves]
 
 
 def test_a_move_has_the_notation_of_players() -> None:
@@ -69,7 +69,7 @@ def test_a_move_has_the_notation_of_players() -> None:
 
 @pytest.mark.parametrize("game", game_ids())
 def test_old_logs_are_shown_like_new_ones(game: str) -> None:
-    """In every game, clients receive the same of an old log as of a new one."""
+    """In every game, clients receive the same messages from an old log as from a new one."""
     chance, new = random.Random(1), seated(game=game)
     for ply in range(12):
         if new.match.over is not None:
@@ -97,7 +97,7 @@ def test_a_log_of_a_missing_or_broken_game_loads() -> None:
     old = with_old_log(new)
     assert notations(new.fold(missing).match.moves) == NOTATIONS  # type: ignore[union-attr]
     assert notations(old.fold(missing).match.moves) == [(None, None)] * len(CHESS_MOVES)  # type: ignore[union-attr]
-    broken = altered("chess", {"notation": raises}, digest=load_game("chess").digest)
+    broken = altered_game("chess", {"notation": raises}, digest=load_game("chess").digest)
     match = old.fold(lambda _: broken).match
     assert match is not None
     assert notations(match.moves) == [(number, None) for number, _ in NOTATIONS]

@@ -13,13 +13,13 @@ def test_client_and_server_have_the_same_pages() -> None:
     router, and vice versa, for ids up to the longest possible.
     """
     text = (client_folder() / "app.js").read_text("utf-8")
-    routes = [re.compile(found.replace(r"\/", "/")) for found in ROUTE.findall(text)]
+    routes = [re.compile(pattern.replace(r"\/", "/")) for pattern in ROUTE.findall(text)]
     assert len(routes) == text.split("const ROUTES = [")[1].split("];")[0].count("=> new")
     for length, expected in ((1, 1), (24, 1), (25, 0)):
         for page in PAGES:
             address = re.sub(r"\{\w+\}", "a" * length, page)
-            found = [route for route in routes if route.fullmatch(address)]
-            assert len(found) == (1 if "{" not in page else expected), page
+            matching = [route for route in routes if route.fullmatch(address)]
+            assert len(matching) == (1 if "{" not in page else expected), page
     for route in routes:
         addresses = [re.sub(r"\{\w+\}", "x-_9", page) for page in PAGES]
         assert [address for address in addresses if route.fullmatch(address)], route.pattern

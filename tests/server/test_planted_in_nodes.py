@@ -136,7 +136,7 @@ CLOCK_SET_BACK = partial(
         (heads_are_compared_once, LATE_COMMIT),
         (
             heartbeats_in_the_store_are_ignored,
-            dying_nodes.test_a_node_that_was_never_heard_on_the_bus_is_in_doubt,
+            dying_nodes.test_a_node_without_a_message_on_the_bus_is_in_doubt,
         ),
         (
             failed_comparisons_are_not_repeated,

@@ -1,7 +1,4 @@
-"""Planted faults in limits and expiry: the test listed with each one fails.
-
-This shows that those tests can find the faults.
-"""
+"""Planted faults in limits and expiry: the test listed with each one fails."""
 
 import asyncio
 import inspect

@@ -92,8 +92,8 @@ async def test_an_existing_folder_is_left_alone(
     assert stat.S_IMODE((data / "kept").stat().st_mode) == 0o644
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    """A file instead of a folder raises OSError, and StoreUnavailable from the server."""
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    """A file where the data folder or its parent should be raises OSError."""
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(OSError, match="file"):

@@ -53,7 +53,7 @@ def code_of(frame: str | bytes) -> Code:
         '{"t":"pi\ud800ng"}',
     ],
 )  # fmt: skip
-def test_frames_that_are_no_json(frame: str | bytes) -> None:
+def test_frames_that_are_not_json(frame: str | bytes) -> None:
     """Broken or empty JSON, NaN, lone surrogates and other encodings are frame.malformed."""
     assert code_of(frame) is Code.FRAME_MALFORMED
 
@@ -73,7 +73,7 @@ def test_frames_that_are_no_json(frame: str | bytes) -> None:
         '{"id":"1"}',
     ],
 )
-def test_json_that_is_no_message(frame: str) -> None:
+def test_json_that_is_not_a_message(frame: str) -> None:
     """JSON that is not an object, or whose `t` is not a text, is message.malformed."""
     assert code_of(frame) is Code.MESSAGE_MALFORMED
 
@@ -234,7 +234,7 @@ def test_a_frame_that_is_too_deep_is_refused() -> None:
 @given(st.text(alphabet='[]{}"\\a', max_size=60))
 @settings(max_examples=300)
 def test_depth_is_counted_outside_strings(text: str) -> None:
-    """The depth equals its definition: strip the texts, then count."""
+    """The depth is that of the brackets outside texts."""
     plain = re.sub(r'"(?:[^"\\]|\\.)*(?:"|\\?$)', "", text)
     depth = deepest = 0
     for c in plain:
@@ -409,8 +409,8 @@ def test_events_are_read_back(event: wire.RoomEvent) -> None:
     "body",
     [b"", b"{}", b"[]", b'{"kind":"hidden"}', b'{"kind":"invented"}', b'{"kind":"moved"}', b"\xff"],
 )
-def test_a_body_that_is_no_event(body: bytes) -> None:
-    """A body that is not an event raises msgspec.DecodeError."""
+def test_a_body_that_is_not_an_event(body: bytes) -> None:
+    """A body that is not an event raises msgspec.DecodeError or UnicodeDecodeError."""
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
         parse_event_body(body)
 

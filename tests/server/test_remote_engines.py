@@ -123,7 +123,7 @@ def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
     return lambda command: [work.Refused(command.id, command.attempt, reason, "because")]  # type: ignore[arg-type]
 
 
-class Pool(ScriptedEngines):
+class LocalPool(ScriptedEngines):
     """A local pool that always answers g at once; `times` are the time limits in ms."""
 
     def __init__(self) -> None:
@@ -186,7 +186,7 @@ class BrokerNetwork(Network):
 
 @asynccontextmanager
 async def open_broker_network(
-    folder: Path, local: Pool | None = None
+    folder: Path, local: LocalPool | None = None
 ) -> AsyncIterator[BrokerNetwork]:
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(folder))
@@ -205,7 +205,7 @@ async def open_broker_network(
 
 @asynccontextmanager
 async def open_memory_network(
-    broker: MemoryBroker, local: Pool | None = None
+    broker: MemoryBroker, local: LocalPool | None = None
 ) -> AsyncIterator[Network]:
     """A Network in virtual time, in which messages arrive at once."""
 
@@ -303,9 +303,8 @@ async def test_late_doubled_and_foreign_answers_are_dropped(tmp_path: Path) -> N
         await other.until(lambda: bool(other.commands))
         second_command = other.commands[0]
         assert (second_command.id, second_command.attempt) == (command.id, 2)
-        lost.send(
-            command, work.Answered(command.id, 1, Result("a", info("a")))
-        )  # it was still alive
+        # The worker that was given up was still alive.
+        lost.send(command, work.Answered(command.id, 1, Result("a", info("a"))))
         other.send(second_command, work.Answered(second_command.id, 3, Result("b", info("b"))))
         other.send(second_command, work.Answered("another search", 2, Result("c", info("c"))))
         for _ in range(2):
@@ -372,7 +371,7 @@ async def test_after_three_attempts_the_local_pool_plays(
     search fails.
     """
     monkeypatch.setattr(remote, "ACCEPT_S", 0.15)
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         workers = [await network.add_worker() for _ in range(4)]
         assert (await network.search()).move == "g"
         assert sorted(len(worker.commands) for worker in workers) == [0, 1, 1, 1]
@@ -387,13 +386,13 @@ async def test_after_three_attempts_the_local_pool_plays(
 @virtual
 async def test_without_a_broker_the_local_pool_continues() -> None:
     """The local pool takes over a remote search as soon as the broker is known to be down."""
-    async with open_memory_network(broker := MemoryBroker(), Pool()) as network:
+    async with open_memory_network(broker := MemoryBroker(), LocalPool()) as network:
         worker = await network.add_worker()
         worker.script = accepted
         searching = asyncio.create_task(network.search())
         await worker.until(lambda: bool(worker.commands))
         down_s = now_s()
-        broker.go()
+        broker.disconnect_all()
         assert (await searching).move == "g"
         assert now_s() == down_s
 
@@ -417,7 +416,7 @@ async def test_the_choice_of_a_worker(tmp_path: Path) -> None:
 
     The local pool comes before a worker with a queue.
     """
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         big, small = await network.add_worker(cores=4), await network.add_worker()
         big.script, small.script = answers("b"), answers("c")
         big.advertise(running=1)
@@ -522,7 +521,7 @@ async def test_a_worker_whose_advert_grows_old_is_not_asked(
     async with open_broker_network(tmp_path) as network:
         await network.add_worker()
         network.workers.clear()
-        monkeypatch.setattr(remote, "ADVERT_S", 0.1)
+        monkeypatch.setattr(remote, "ADVERT_EXPIRY_S", 0.1)
         await network.until(lambda: not network.engines.is_warm(GAME.id))
         with pytest.raises(EngineUnavailable):
             await network.search()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import Result
-from engine.search.report import level_for
+from engine.search.report import level_of_job
 from server.bus import work
 from server.bus.work import CompilingGame, ReadyGame
 from server.ports import EngineUnavailable
@@ -19,8 +19,8 @@ from server.seats import remote
 from server.worker import EngineWorker
 from tests.server.test_remote_engines import (
     GAME,
+    LocalPool,
     Network,
-    Pool,
     ScriptedWorker,
     answers,
     info,
@@ -66,7 +66,7 @@ async def test_the_local_pool_comes_before_an_uncompiled_worker(tmp_path: Path) 
 
     A busy worker with the game compiled comes before the pool, unless the pool has compiled it too.
     """
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         pool.warm = False
         uncompiled = await add_uncompiled_worker(network)
         assert (await network.search()).move == "g"
@@ -84,7 +84,7 @@ async def test_the_local_pool_comes_before_an_uncompiled_worker(tmp_path: Path) 
 
 async def test_how_far_the_game_is_compiled(tmp_path: Path) -> None:
     """The progress is that of the most advanced engine, and 100 only when one is ready."""
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         pool.warm, pool.percent = False, 10
         assert network.engines.warm_percent(GAME.id) == 10
         await add_uncompiled_worker(network, percent=30)
@@ -98,7 +98,7 @@ async def test_a_rooms_game_is_compiled_first_everywhere(tmp_path: Path) -> None
 
     Workers that have compiled the game receive no message.
     """
-    async with open_broker_network(tmp_path, pool := Pool()) as network:
+    async with open_broker_network(tmp_path, pool := LocalPool()) as network:
         warm, uncompiled = await network.add_worker(), await add_uncompiled_worker(network)
         network.engines.expect(GAME.id)
         await uncompiled.until(lambda: uncompiled.expected == [GAME.id])
@@ -113,7 +113,7 @@ async def test_an_uncompiled_search_may_exceed_its_time(tmp_path: Path, is_compi
         now_s = asyncio.get_running_loop().time()
         search = replace(job(), level=1)
         pending = remote._PendingSearch(
-            "t", search, GAME, level_for(search, GAME), lambda info: None, begun_s=now_s - 60
+            "t", search, GAME, level_of_job(search, GAME), lambda info: None, begun_s=now_s - 60
         )
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         answer.set_result(Result("d", info("d")))
@@ -125,7 +125,7 @@ async def test_an_uncompiled_search_may_exceed_its_time(tmp_path: Path, is_compi
             assert (await network.engines._await_answer(attempt, now_s - 60)).move == "d"
 
 
-class Link:
+class LinkStub:
     """The part of a link that a worker needs for its advert."""
 
     name = "w1"
@@ -134,7 +134,7 @@ class Link:
         pass
 
 
-class States(Pool):
+class PoolWithStates(LocalPool):
     """A pool in which a test sets the state of each game."""
 
     def __init__(self, states: dict[str, str]) -> None:
@@ -157,8 +157,8 @@ def test_an_advert_lists_what_is_compiled() -> None:
     With all compiled, it has the format of earlier versions.
     """
     games = ("chess", "hex", "gomoku", "sticks")
-    pool = States(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))
-    worker = EngineWorker(Link(), pool, 2, games)  # type: ignore[arg-type]
+    pool = PoolWithStates(dict(zip(games, ("warm", "warming", "cold", "failed"), strict=True)))
+    worker = EngineWorker(LinkStub(), pool, 2, games)  # type: ignore[arg-type]
     advert = worker.advert()
     assert advert.games == {"chess": ReadyGame(load_game("chess").digest)}
     hex_digest, gomoku_digest = load_game("hex").digest, load_game("gomoku").digest
@@ -168,6 +168,6 @@ def test_an_advert_lists_what_is_compiled() -> None:
     }
     pool.states = dict.fromkeys(game_ids(), "warm")
     assert b"warming" not in work.encode(worker.advert())
-    worker._on_order("", work.encode(work.Expect("hex")))
-    worker._on_order("", work.encode(work.Expect("tic-tac-toe")))
+    worker._on_command("", work.encode(work.Expect("hex")))
+    worker._on_command("", work.encode(work.Expect("tic-tac-toe")))
     assert pool.expected == ["hex"], "it does not offer other games"

@@ -13,7 +13,7 @@ from server.limits.by_address import LimitExceeded
 from server.protocol.codes import Code
 from server.web.replays import Replays
 from tests.server.test_api import get, matches
-from tests.server.test_http_attacks import AdjustableClock
+from tests.server.test_http_attacks import AdjustableServer
 from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
 
@@ -67,11 +67,11 @@ async def page(
     first: int = 0,
     last: int = 5,
     moves: Any = MOVES,
-    **ask: Any,
+    **options: Any,
 ) -> bytes:
     """Requests a page of views."""
-    ask = {"charge": lambda: None, "has_left": lambda: False} | ask
-    return await replays.page(match, start(), moves, first, last, **ask)
+    options = {"charge": lambda: None, "has_left": lambda: False} | options
+    return await replays.page(match, start(), moves, first, last, **options)
 
 
 async def test_one_view_per_iteration_of_the_loop(drawing: DrawingCounter) -> None:
@@ -189,7 +189,7 @@ async def test_drawing_is_charged_per_hundred_plies(last: int, charged: int) -> 
 def record_reads(node: Node) -> list[str]:
     """Records the rooms whose logs are read from the store."""
     rooms: list[str] = []
-    store = node.world.store
+    store = node.fake.store
     real = store.events
 
     async def events(room: str, after_v: int, limit: int = 1000) -> Any:
@@ -214,8 +214,8 @@ async def test_a_finished_match_is_read_once(drawing: DrawingCounter) -> None:
 
 async def test_drawing_is_limited_by_address() -> None:
     """Views beyond an address's limit get 429 with Retry-After; cached views are free."""
-    fake: FakeServer = AdjustableClock()
-    assert isinstance(fake, AdjustableClock)
+    fake: FakeServer = AdjustableServer()
+    assert isinstance(fake, AdjustableServer)
     limits = {"limit_replays_burst": 2, "limit_replays_per_minute": 6}
     async with matches(4, fake, settings=limits) as (node, _, ids):
         for match in (*ids[:2], *ids[:2]):

@@ -12,14 +12,14 @@ from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.model import CommandRejected
 from tests.support.fake_server import Client, FakeServer, Message, virtual
-from tests.support.room_log import ADA, BEN, CYD, Played, attempt
+from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt
 from tests.support.two_players import playing
 
-#: Time that passes with each command of `Played`.
+#: Time that passes with each command of `LoggedRoom`.
 STEP_MS = 7
 
 
-def say_at(played: Played, *times_ms: int) -> None:
+def say_at(played: LoggedRoom, *times_ms: int) -> None:
     """Sends a chat line of Ada at each of the times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
@@ -27,7 +27,7 @@ def say_at(played: Played, *times_ms: int) -> None:
 
 
 def refusal_at(
-    played: Played, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
+    played: LoggedRoom, now_ms: int, lines: int = 4, room_lines: int = 20, identity: str = "ada"
 ) -> str | None:
     """The message that refuses a line at that time; None if the line is accepted."""
     refusal = attempt(lambda: chat.check_pace(played.room, identity, now_ms, lines, room_lines))
@@ -39,13 +39,13 @@ def refusal_at(
 
 
 @pytest.fixture
-def played() -> Played:
-    played = Played()
+def played() -> LoggedRoom:
+    played = LoggedRoom()
     played.create()
     return played
 
 
-def test_four_lines_in_ten_seconds(played: Played) -> None:
+def test_four_lines_in_ten_seconds(played: LoggedRoom) -> None:
     """A fifth line within ten seconds is refused, with the time to wait."""
     say_at(played, 20_000, 22_000, 24_000)
     assert refusal_at(played, 25_000) is None
@@ -56,7 +56,7 @@ def test_four_lines_in_ten_seconds(played: Played) -> None:
     assert refusal_at(played, 25_000, identity="ben") is None
 
 
-def test_a_room_has_a_limit_for_all_speakers(played: Played) -> None:
+def test_a_room_has_a_limit_for_all_speakers(played: LoggedRoom) -> None:
     """The room has a limit for all speakers together."""
     say_at(played, *range(20_000, 20_020))
     assert (
@@ -66,14 +66,14 @@ def test_a_room_has_a_limit_for_all_speakers(played: Played) -> None:
     assert refusal_at(played, 30_000, identity="ben") is None
 
 
-def test_zero_is_no_limit_of_the_chat(played: Played) -> None:
+def test_zero_switches_the_chat_limits_off(played: LoggedRoom) -> None:
     """0 switches off each limit."""
     say_at(played, *range(20_000, 20_064))
     assert refusal_at(played, 21_000, lines=0, room_lines=0) is None
     assert refusal_at(played, 21_000, lines=64, room_lines=0) is not None
 
 
-def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
+def test_a_clock_that_is_set_back_mutes_nobody(played: LoggedRoom) -> None:
     """A clock set back by an hour mutes nobody.
 
     A clock that is a second behind only lengthens the wait.
@@ -83,7 +83,7 @@ def test_a_clock_that_is_set_back_mutes_nobody(played: Played) -> None:
     assert refusal_at(played, 9_999_000) == "you may say 4 lines in 10 s; say it again in 11 s"
 
 
-def test_the_fold_keeps_the_last_64(played: Played) -> None:
+def test_the_fold_keeps_the_last_64(played: LoggedRoom) -> None:
     """The room keeps time and identity of the last 64 lines; clients do not receive them."""
     say_at(played, *range(20_000, 20_100))
     assert [said.at_ms for said in played.room.chat_stamps] == list(range(20_036, 20_100))
@@ -91,7 +91,7 @@ def test_the_fold_keeps_the_last_64(played: Played) -> None:
     assert "identity" not in played.room.chat[0].__struct_fields__
 
 
-def test_each_speaker_has_a_separate_limit(played: Played) -> None:
+def test_each_speaker_has_a_separate_limit(played: LoggedRoom) -> None:
     """Lines to spectators count too, each for its sender only."""
     played.now_ms = 20_000
     for actor in (BEN, CYD):
@@ -160,9 +160,9 @@ async def test_a_crowd_is_refused() -> None:
 
 
 @virtual
-async def test_the_settings_hold() -> None:
+async def test_the_settings_change_the_chat_limits() -> None:
     """The settings change the limits or switch them off."""
     fake = FakeServer().unlimited()
-    async with playing(world=fake) as (_, _, room, ada, _):
+    async with playing(fake=fake) as (_, _, room, ada, _):
         for _ in range(70):
             assert await refusal(ada, room) is None

@@ -32,7 +32,18 @@ from server.rooms.model import (
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
-from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, Played, altered, attempt, raises, sit
+from tests.support.room_log import (
+    ADA,
+    AI,
+    BEN,
+    CYD,
+    ROOM,
+    LoggedRoom,
+    altered_game,
+    attempt,
+    raises,
+    sit,
+)
 
 PEOPLE = [ADA, BEN, CYD]
 TOKENS = [
@@ -83,7 +94,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.played = Played()
+        self.played = LoggedRoom()
         self.folded: Room | None = None
         self.referee: Referee | None = None
         self.sent_commands: list[tuple[Actor, Command]] = []
@@ -461,7 +472,7 @@ def test_any_log_loads(
     """
 
     def find(game_id: str) -> Game:
-        return load_game(game_id) if hook == "none" else altered(game_id, {hook: raises})
+        return load_game(game_id) if hook == "none" else altered_game(game_id, {hook: raises})
 
     room = rules.initial_room(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
@@ -490,9 +501,9 @@ def decide_for_everyone(room: Room, command: wire.RoomCommand) -> None:
         rules.decide(room, actor, command, lambda: "new")
 
 
-def test_hidden_events_count() -> None:
+def test_hidden_events_increase_v() -> None:
     """A hidden event increases the v of a player who may not see its content."""
-    played = Played()
+    played = LoggedRoom()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)
     (event,) = played.do(CYD, wire.Chat(id="t", room=ROOM, text="psst", to="spectators"))

@@ -23,9 +23,9 @@ from tests.support.room_log import (
     ME,
     OPEN,
     ROOM,
-    Played,
+    LoggedRoom,
     add_ai,
-    altered,
+    altered_game,
     chat,
     created,
     finished,
@@ -43,7 +43,7 @@ def test_create_makes_a_room_with_its_host() -> None:
 
     The creator's seat is taken, the other is open, and no match has started.
     """
-    played = Played()
+    played = LoggedRoom()
     events = played.create(ADA, "sticks", visibility="unlisted")
     assert events == [
         wire.Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
@@ -63,7 +63,7 @@ def test_create_makes_a_room_with_its_host() -> None:
 )  # fmt: skip
 def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: bool) -> None:
     """The match starts at once when both seats are filled."""
-    events = Played().create(ADA, seats=seats)
+    events = LoggedRoom().create(ADA, seats=seats)
     assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
     assert [isinstance(event, wire.Started) for event in events].count(True) == starts
 
@@ -83,7 +83,7 @@ def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: 
 def test_create_refuses_invalid_fields(fields: dict[str, Any], code: Code) -> None:
     """Two own seats, unknown options or values, and invalid levels of an AI are refused."""
     with pytest.raises(CommandRejected) as rejected:
-        Played().create(ADA, **fields)
+        LoggedRoom().create(ADA, **fields)
     assert rejected.value.code is code
 
 
@@ -228,7 +228,7 @@ def test_moves_that_are_refused() -> None:
 @pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
 def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
     """I13: spectators, including a host without a seat, cannot end a match between people."""
-    played = Played()
+    played = LoggedRoom()
     played.create(CYD, seats=(OPEN, OPEN))
     assert played.refuse(ADA, plain(end)) in (Code.SEAT_NONE, Code.MATCH_NONE)
     played.do(ADA, sit(0))
@@ -331,7 +331,7 @@ def test_a_room_with_an_ai_to_move_is_due() -> None:
 @cache
 def claimable(game_id: str) -> Any:
     """Tic-tac-toe in which a draw may be claimed once b2 is taken."""
-    return altered(
+    return altered_game(
         game_id, {"claim": lambda s: "b2 is taken" if int(s[0] | s[1]) >> 4 & 1 else None}
     )
 
@@ -397,7 +397,7 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
 
     The opponent's offers do not count.
     """
-    played = Played()
+    played = LoggedRoom()
     played.create(ADA, "connect-four")
     played.do(BEN, sit(1))
     played.do(ADA, plain(wire.OfferDraw))
@@ -559,7 +559,7 @@ def test_players_do_not_receive_spectators_lines() -> None:
 # --- every command and code -----------------------------------------------------------------------
 
 
-def test_a_message_that_changes_no_room_is_no_command() -> None:
+def test_a_message_that_changes_no_room_is_not_a_command() -> None:
     """`join` and similar messages are not commands of a room."""
     assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
 

@@ -6,7 +6,7 @@ from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.runtime.log import MAX_KEYS, TAIL
 from server.runtime.room_runner import MAILBOX_CAPACITY
-from tests.support.fake_server import Client, FakeServer, settle, virtual
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- commit, then send ----------------------------------------------------------------------------
@@ -64,7 +64,7 @@ async def test_only_its_sender_receives_a_refusal() -> None:
     async with playing() as (fake, _, room, ada, ben):
         received = len(ada.messages)
         assert await ben.refused(ben.move(room, 0, "b2")) == Code.MOVE_NOT_YOUR_TURN
-        await settle()
+        await run_ready_tasks()
         assert [m for m in ada.messages[received:] if m["t"] != "presence"] == []
         assert await fake.store.heads([room]) == {room: 4}
 
@@ -117,7 +117,7 @@ async def test_a_command_sent_again_gets_the_same_ack() -> None:
 async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
     """I1: the key is found after a restart, even if the command would be refused now."""
     fake = FakeServer()
-    async with playing(world=fake) as (_, _, room, ada, ben):
+    async with playing(fake=fake) as (_, _, room, ada, ben):
         await ada.ack(ada.move(room, 0, "b2", key="m"))
         await ben.ack(ben.move(room, 1, "a1"))
         await ada.ack(ada.chat(room, "hello", key="c"))
@@ -178,7 +178,7 @@ async def test_a_refused_command_does_not_use_up_its_id() -> None:
 @virtual
 async def test_old_ids_are_looked_up_in_the_store() -> None:
     """A key that the runner no longer remembers is looked up in the store before the decision."""
-    async with playing(world=FakeServer().unlimited()) as (fake, _, room, ada, _):
+    async with playing(fake=FakeServer().unlimited()) as (fake, _, room, ada, _):
         assert await ada.ack(ada.chat(room, "first", key="old")) == 5
         for number in range(MAX_KEYS + 5):
             await ada.ack(ada.chat(room, f"line {number}"))
@@ -215,7 +215,7 @@ async def test_a_mailbox_has_a_capacity() -> None:
 @virtual
 async def test_memory_of_a_room_is_bounded() -> None:
     """I20: keys, tail and chat stay within their limits however long a room lives."""
-    async with playing(world=FakeServer().unlimited()) as (_, hub, room, ada, _):
+    async with playing(fake=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(3 * MAX_KEYS):
             await ada.ack(ada.chat(room, f"line {number}"))
         runner = hub.runner(room)

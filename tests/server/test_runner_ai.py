@@ -16,7 +16,14 @@ from server.rooms.model import AI_IDENTITY
 from server.runtime.hub import Hub
 from server.seats import ai
 from server.store.base import CommandKey
-from tests.support.fake_server import Client, FakeServer, Fault, first_legal, settle, virtual
+from tests.support.fake_server import (
+    Client,
+    FakeServer,
+    Fault,
+    first_legal,
+    run_ready_tasks,
+    virtual,
+)
 from tests.support.two_players import AI1, ME
 
 # --- the AI's seat --------------------------------------------------------------------------------
@@ -102,7 +109,7 @@ async def test_an_ai_answers_an_offer_although_the_store_failed() -> None:
                 ben = Client(hub, "ben")
                 await ben.ack(ben.join(room))
                 assert v is not None
-                await ben.at_v(v + 1)
+                await ben.wait_for_v(v + 1)
                 await ben.until(
                     lambda m: (
                         m.get("kind") == "declined" or (m["t"] == "snapshot" and "offers" not in m)
@@ -218,7 +225,7 @@ async def test_a_resignation_cancels_the_search() -> None:
         await ada.ack(ada.chat(room, "hm"))
         assert fake.engines.cancelled == []
         await ada.ack(ada.plain(wire.Resign, room))
-        await settle()
+        await run_ready_tasks()
         assert len(fake.engines.cancelled) == 1
         ada.close()
         assert runner.is_idle

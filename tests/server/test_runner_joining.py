@@ -11,7 +11,7 @@ from server.protocol.codes import Code
 from server.runtime.hub import Hub
 from server.runtime.log import TAIL
 from server.runtime.room_runner import RESUME_LIMIT
-from tests.support.fake_server import Client, FakeServer, settle, virtual
+from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.two_players import OPEN, playing
 
 # --- joining --------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ async def test_a_client_far_behind_receives_a_snapshot() -> None:
     """A client more than 500 events behind, at since 0, or above the head (a restored backup)
     receives a snapshot.
     """
-    async with playing(world=FakeServer().unlimited()) as (_, hub, room, ada, _):
+    async with playing(fake=FakeServer().unlimited()) as (_, hub, room, ada, _):
         for number in range(RESUME_LIMIT):
             await ada.ack(ada.chat(room, f"line {number}"))
         head = 4 + RESUME_LIMIT
@@ -132,7 +132,7 @@ async def test_a_client_far_behind_receives_a_snapshot() -> None:
 @virtual
 async def test_events_before_the_tail_are_read_from_the_store() -> None:
     """Events that memory no longer has come from the store."""
-    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, _):
+    async with playing(fake=FakeServer().unlimited()) as (fake, hub, room, ada, _):
         for number in range(3 * TAIL):
             await ada.ack(ada.chat(room, f"line {number}"))
         client = Client(hub, "cyd")
@@ -166,7 +166,7 @@ async def test_a_join_above_what_a_node_knows_reads_the_store() -> None:
         await moved.ack(moved.join(room, since=5))
         assert moved.of("joined")[0]["v"] == 5
         assert moved.of("snapshot") == []
-        await cyd.at_v(5)
+        await cyd.wait_for_v(5)
 
 
 @virtual
@@ -202,7 +202,7 @@ async def test_a_client_that_joins_twice_gets_events_once() -> None:
 @virtual
 async def test_leaving() -> None:
     """After the ack of `leave` nothing of the room arrives, and the seat stays taken."""
-    async with playing() as (_world, _hub, room, ada, ben):
+    async with playing() as (_fake, _hub, room, ada, ben):
         await ada.ack(ada.plain(wire.Leave, room))
         received = len(ada.messages)
         await ben.ack(ben.chat(room, "where are you?"))
@@ -224,14 +224,14 @@ async def test_an_unknown_room() -> None:
             ada.plain(wire.Leave, "nowhere"),
         ):
             assert await ada.refused(command) == Code.ROOM_UNKNOWN
-        await settle()
+        await run_ready_tasks()
         assert hub.runner("nowhere") is None
 
 
 @virtual
 async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
     """I20: a connection that closes while it joins is not a follower, so the room can be closed."""
-    async with playing(world=FakeServer().unlimited()) as (fake, hub, room, ada, ben):
+    async with playing(fake=FakeServer().unlimited()) as (fake, hub, room, ada, ben):
         for _ in range(2 * TAIL + 5):
             await ada.ack(ada.chat(room, "x"))
         cyd = Client(hub, "cyd")

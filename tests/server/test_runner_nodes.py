@@ -12,7 +12,7 @@ from server.runtime import room_machine as machine_module
 from server.runtime.room_runner import MAILBOX_CAPACITY
 from server.store.base import Append, Conflict, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyStore, virtual
-from tests.support.room_log import altered, raises
+from tests.support.room_log import altered_game, raises
 from tests.support.two_players import playing
 
 # --- other nodes ----------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ async def test_a_lagging_node_does_not_refuse_wrongly() -> None:
         assert await late.refused(late.move(room, 1, "a2")) == Code.MOVE_STALE
 
 
-class LateStore(FaultyStore):
+class SharedStore(FaultyStore):
     """A second node's access to the same store, with faults and gates of its own."""
 
     def __init__(self, fake: FakeServer) -> None:
@@ -46,7 +46,7 @@ class LateStore(FaultyStore):
 async def test_two_nodes_acknowledge_the_same_command() -> None:
     """I1: two nodes that receive the same command give the same ack and log it once."""
     async with playing() as (fake, _, room, ada, ben):
-        late = LateStore(fake)
+        late = SharedStore(fake)
         async with fake.hub("n2", store=late) as other:
             again = Client(other, "ben")
             await again.ack(again.join(room))
@@ -65,19 +65,19 @@ async def test_one_of_two_concurrent_nodes_wins() -> None:
     """Of two nodes that decide at the same version, the loser reads the winner's events and
     decides again. No version is missing.
     """
-    async with playing(world=FakeServer().unlimited()) as (fake, _, room, ada, _):
+    async with playing(fake=FakeServer().unlimited()) as (fake, _, room, ada, _):
         fake.bus.cut = True  # type: ignore[attr-defined]
         async with fake.hub("n2") as other:
             cyd = Client(other, "cyd")
             await cyd.ack(cyd.join(room))
             for number in range(10):
-                one, two = ada.chat(room, f"a{number}"), cyd.chat(room, f"c{number}")
-                answers = await asyncio.gather(ada.ask(one), cyd.ask(two))
+                line, other_line = ada.chat(room, f"a{number}"), cyd.chat(room, f"c{number}")
+                answers = await asyncio.gather(ada.ask(line), cyd.ask(other_line))
                 assert [m["t"] for m in answers] == ["ack", "ack"]
                 assert {m["v"] for m in answers} == {5 + 2 * number, 6 + 2 * number}
             log = await fake.store.events(room, 4)
             assert [event.v for event in log] == list(range(5, 25))
-            await cyd.at_v(24)
+            await cyd.wait_for_v(24)
             assert [m["v"] for m in cyd.events()] == list(range(5, 25))
 
 
@@ -101,11 +101,11 @@ async def test_events_of_a_lost_message_are_read_from_the_log() -> None:
         await ben.ack(ben.move(room, 1, "a1"))
         fake.bus.cut = False  # type: ignore[attr-defined]
         await ada.ack(ada.move(room, 2, "c3"))
-        await cyd.at_v(7)
+        await cyd.wait_for_v(7)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7]
         fake.bus.cut = True  # type: ignore[attr-defined]
         await ben.ack(ben.move(room, 3, "a2"))
-        await cyd.at_v(8)
+        await cyd.wait_for_v(8)
         assert [m["v"] for m in cyd.events()] == [5, 6, 7, 8]
 
 
@@ -135,7 +135,7 @@ async def test_double_late_and_forged_messages_of_the_bus() -> None:
 async def test_a_full_mailbox_loses_no_events() -> None:
     """A bus message that finds the mailbox full makes the room read the log."""
     async with (
-        playing(world=FakeServer().unlimited()) as (fake, _hub, room, ada, _),
+        playing(fake=FakeServer().unlimited()) as (fake, _hub, room, ada, _),
         fake.hub("n2") as other,
     ):
         cyd = Client(other, "cyd")
@@ -149,16 +149,16 @@ async def test_a_full_mailbox_loses_no_events() -> None:
         assert runner is not None
         runner.receive(EventsAppended(room, "n1", (StoredEvent(5, 0, 0, b"{}"),)))
         gate.set()
-        await cyd.at_v(5 + MAILBOX_CAPACITY)
+        await cyd.wait_for_v(5 + MAILBOX_CAPACITY)
         assert [m["v"] for m in cyd.events()] == list(range(5, 6 + MAILBOX_CAPACITY))
-        await ada.at_v(5 + MAILBOX_CAPACITY)
+        await ada.wait_for_v(5 + MAILBOX_CAPACITY)
 
 
 # --- store failures -------------------------------------------------------------------------------
 
 
 @virtual
-async def test_a_failed_write_is_store_retry() -> None:
+async def test_a_failed_write_gets_store_retry() -> None:
     """A failure before the write is store.retry with nothing logged, and the same id works
     later.
     """
@@ -253,8 +253,8 @@ async def test_an_unreadable_log_affects_its_room_only() -> None:
             cyd = Client(other, "cyd")
             for _ in range(3):
                 assert await cyd.refused(cyd.join(room)) == Code.SERVER_FAULT
-            fine = await cyd.create()
-            await cyd.ack(cyd.join(fine))
+            readable_room = await cyd.create()
+            await cyd.ack(cyd.join(readable_room))
         assert await ada.refused(ada.chat(room, "hello")) == Code.SERVER_FAULT
         assert hub.runner(room) is not None
 
@@ -265,12 +265,12 @@ async def test_a_game_that_fails_affects_the_command_only() -> None:
     broken = False
 
     def find(game_id: str) -> Any:
-        return altered(
+        return altered_game(
             game_id,
             {"play": lambda s, m: raises() if broken else load_game(game_id).rules.play(s, m)},
         )
 
-    async with playing(world=FakeServer(find_game=find)) as (_world, _, room, ada, _):
+    async with playing(fake=FakeServer(find_game=find)) as (_fake, _, room, ada, _):
         broken = True
         assert await ada.refused(ada.move(room, 0, "b2")) == Code.GAME_FAULT
         assert await ada.ack(ada.chat(room, "what a pity")) == 5
@@ -283,9 +283,9 @@ async def test_a_game_without_a_working_view_can_be_played() -> None:
     """If the view fails, moves are still acknowledged and sent, without a view."""
 
     def find(game_id: str) -> Any:
-        return altered(game_id, {"view": raises, "move_view": raises, "board": raises})
+        return altered_game(game_id, {"view": raises, "move_view": raises, "board": raises})
 
-    async with playing(world=FakeServer(find_game=find)) as (_, _, room, ada, ben):
+    async with playing(fake=FakeServer(find_game=find)) as (_, _, room, ada, ben):
         assert await ada.ack(ada.move(room, 0, "b2")) == 5
         await ben.event("moved")
         assert ben.of("view") == ben.of("turn") == []

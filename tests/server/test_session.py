@@ -41,7 +41,7 @@ async def test_hello_makes_a_guest() -> None:
     async with serve() as node, node.socket() as client:
         welcome = await client.hello(name="  Ada\u202e ")
         assert welcome["name"] == "Ada"
-        assert welcome["epoch"] == node.world.store.epoch
+        assert welcome["epoch"] == node.fake.store.epoch
         assert welcome["protocol"] == wire.PROTOCOL
         assert len(welcome["token"]) >= 40
         async with node.socket() as other:
@@ -62,7 +62,7 @@ async def test_a_token_gives_the_identity_back() -> None:
                 welcome = await other.hello(client.token, name)
                 assert (welcome["identity"], welcome["name"]) == (client.identity, shown)
                 assert "token" not in welcome
-        assert client.token not in str(vars(node.world.store))
+        assert client.token not in str(vars(node.fake.store))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_a_hello_that_is_refused(first: str | bytes, code: Code) -> None:
         await client.send(first)
         assert (await client.expect("error"))["code"] == code
         assert (await client.closed())[0] == Close.POLICY
-        assert node.world.store._identities == {}
+        assert node.fake.store._identities == {}
 
 
 async def test_a_connection_without_hello_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,10 +141,10 @@ async def test_a_bad_message_is_answered(frame: str | bytes, code: Code, key: st
         assert (error["t"], error["code"], error["id"]) == ("error", code, key)
         await client.send(wire.Ping(id="p"))
         await client.expect("pong", id="p")
-        assert node.world.store._rooms == {}
+        assert node.fake.store._rooms == {}
 
 
-async def test_a_frame_that_is_too_big_closes() -> None:
+async def test_a_frame_that_is_too_big_closes_the_connection() -> None:
     """A frame that is too big closes the connection with 1009 before it is read completely."""
     async with serve() as node, node.guest() as client:
         await client.send('{"t":"ping","x":"' + "x" * wire.MAX_FRAME_BYTES + '"}')
@@ -226,7 +226,7 @@ async def test_the_lobby_by_socket() -> None:
         await eve.ack("watch_lobby", on=False)
         received = len(eve.messages)
         await ada.ack("create", game="sticks")
-        node.world.store.fail("rooms")
+        node.fake.store.fail("rooms")
         assert await eve.refused("watch_lobby") == Code.STORE_RETRY
         await eve.ack("watch_lobby")
         assert hidden not in json.dumps(eve.messages)
@@ -320,7 +320,7 @@ async def client_that_does_not_read(node: Node) -> AsyncIterator[Session]:
         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
     )
     await reader.readuntil(b"\r\n\r\n")
-    hello = format_message(wire.Hello(protocol=1, name="Deaf"))
+    hello = format_message(wire.Hello(protocol=1, name="Slow"))
     writer.write(bytes((0x81, 0x80 | len(hello), 0, 0, 0, 0)) + hello)
     welcome = await reader.readuntil(b"}")
     writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -338,7 +338,7 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     """Ephemeral frames are skipped above 64 KiB unsent and the client is cut off above 256
     KiB. Others notice nothing.
     """
-    async with serve() as node, node.guest() as fine, client_that_does_not_read(node) as session:
+    async with serve() as node, node.guest() as healthy, client_that_does_not_read(node) as session:
         transport, frame = session._transport, wire_frame("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
@@ -354,8 +354,8 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
         session.send(frame)
         session.send_ephemeral(frame)
         while len(node.running.sessions) > 1:
-            await fine.send(wire.Ping(id="p"))
-            await fine.expect("pong", id="p")
+            await healthy.send(wire.Ping(id="p"))
+            await healthy.expect("pong", id="p")
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])

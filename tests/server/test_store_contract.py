@@ -244,7 +244,7 @@ async def test_a_used_key_fails_alone(store: Store) -> None:
     results = await asyncio.gather(*(result_of(store.append(operation)) for operation in appends))
     assert isinstance(results[4], Duplicate)
     assert (results[4].first_v, results[4].last_v) == (3, 3)
-    assert [one for n, one in enumerate(results) if n != 4] == [None] * 9
+    assert [result for n, result in enumerate(results) if n != 4] == [None] * 9
     assert set((await store.heads([f"r{n}" for n in range(10)])).values()) == {3}
 
 
@@ -273,7 +273,7 @@ async def test_the_bus_key_is_made_once(store: Store) -> None:
 # --- creating -------------------------------------------------------------------------------------
 
 
-async def test_a_room_is_made_once(store: Store) -> None:
+async def test_a_room_is_created_once(store: Store) -> None:
     """A repeated (host, create_id) returns the existing room; concurrent calls create one room."""
     assert await store.created_room("ada", "c1") is None
     results = await asyncio.gather(
@@ -362,7 +362,7 @@ async def test_an_append_is_all_or_nothing(store: Store) -> None:
 
 
 async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
-    """`rooms` returns at most `limit` listed rooms, the last changed first; a move is no change."""
+    """`rooms` returns at most `limit` listed rooms, last changed first; a move is not a change."""
     for n in range(4):
         await store.create_room(
             new_room(f"r{n}", at_ms=NOW_MS + n, projections=[listing(str(n), listed=n != 2)])
@@ -395,7 +395,7 @@ async def test_matches_are_paged_by_cursor(store: Store) -> None:
         page = await store.matches(3, before)
         if not page:
             break
-        seen += [one.match for one in page]
+        seen += [row.match for row in page]
         assert page[-1].finished_ms is not None
         before = (page[-1].finished_ms, page[-1].match)
         newer: list[Projection] = [started(f"x{extra}"), finished(f"x{extra}", at_ms=NOW_MS + 99)]

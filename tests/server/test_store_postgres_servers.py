@@ -19,7 +19,15 @@ from server.store.base import CommandKey, StoreUnavailable
 from server.store.postgres import open_postgres
 from server.store.postgres_link import Limits
 from tests.support.clock import stopped_clock
-from tests.support.log_entries import QUICK_TIMING, append, entries, insist, log, new_room, outcome
+from tests.support.log_entries import (
+    QUICK_LIMITS,
+    append,
+    append_until_committed,
+    entries,
+    log,
+    new_room,
+    outcome,
+)
 
 # --- servers that fail ----------------------------------------------------------------------------
 
@@ -39,7 +47,11 @@ async def test_a_server_that_ends_under_load_loses_nothing(durable: Postgres, en
             n = 0
             while not stop.is_set():
                 written[room].append(
-                    (await insist(store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n))[1]
+                    (
+                        await append_until_committed(
+                            store, room, CommandKey("ada", str(n)), b'{"n":%d}' % n
+                        )
+                    )[1]
                 )
                 n += 1
                 if n == 10:
@@ -87,7 +99,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
                 async with stopped_clock() as clock:
                     writes = asyncio.gather(*writing)
                     await clock.until(writes.done, within_s=2)
-                    assert {type(write_) for write_ in await writes} <= {
+                    assert {type(result) for result in await writes} <= {
                         StoreUnavailable,
                         type(None),
                     }
@@ -97,7 +109,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
             finally:
                 durable.resume()
             results = await asyncio.gather(
-                *(insist(store, room, key, b'{"kind":"danced"}') for room in rooms)
+                *(append_until_committed(store, room, key, b'{"kind":"danced"}') for room in rooms)
             )
             assert [v for _, v in results] == [turn + 2] * len(rooms)
         assert set((await store.heads(rooms)).values()) == {turns + 1}
@@ -106,7 +118,7 @@ async def test_a_frozen_server_times_out_and_commits_once(durable: Postgres, tur
 # --- servers that cannot be used ------------------------------------------------------------------
 
 
-async def refusal(address: str, limits: Limits = QUICK_TIMING) -> str:
+async def refusal(address: str, limits: Limits = QUICK_LIMITS) -> str:
     """The message of a store that cannot be opened; asserts that no error contains a password."""
     with pytest.raises(StoreUnavailable) as caught:
         async with open_postgres(address, limits):
@@ -139,7 +151,7 @@ async def test_an_unusable_database_is_reported(postgres: Postgres, database: st
 async def test_the_writable_one_of_several_hosts_is_used(postgres: Postgres, database: str) -> None:
     """The address may name several hosts and the state that it needs, as in libpq."""
     address = postgres.url(database).replace("@127.0.0.1:", "@127.0.0.1:1,127.0.0.1:")
-    async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_TIMING) as store:
+    async with open_postgres(f"{address}?target_session_attrs=read-write", QUICK_LIMITS) as store:
         await store.create_room(new_room("r1"))
         assert await store.events("r1", 0) == list(entries(1, 2))
 
@@ -163,7 +175,7 @@ async def test_tls_follows_the_sslmode_of_the_address(tmp_path: Path) -> None:
                 plain = server.url(database)
                 strict = f"{plain}?sslmode=verify-full&sslrootcert={tmp_path}/server.crt"
                 async with (
-                    open_postgres(strict, QUICK_TIMING) as store,
+                    open_postgres(strict, QUICK_LIMITS) as store,
                     server.session(database) as session,
                 ):
                     await store.create_room(new_room("r1"))
@@ -202,7 +214,7 @@ async def test_too_many_connections_are_reported(postgres: Postgres, database: s
                 .replace("plyroom:", "few:")
                 .replace(postgres.url(database).split(":")[2].split("@")[0], "few")
             )
-            async with open_postgres(address, QUICK_TIMING) as store:
+            async with open_postgres(address, QUICK_LIMITS) as store:
                 with pytest.raises(StoreUnavailable, match="too many connections"):
                     await store.head("r1")
                 assert "too many connections" in await refusal(address)
@@ -218,7 +230,7 @@ async def test_a_read_only_server_is_refused(postgres: Postgres) -> None:
     """
     async with postgres.database() as database, postgres.session() as other:
         url = postgres.url(database)
-        async with open_postgres(url, QUICK_TIMING) as store:
+        async with open_postgres(url, QUICK_LIMITS) as store:
             await store.create_room(new_room("r1"))
             await other.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
             try:

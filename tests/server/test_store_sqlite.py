@@ -108,9 +108,9 @@ async def test_two_stores_share_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"This is no database at all, but a letter to a friend. " * 40, b"SQLite format 3\0" * 9],
+    [b"This is not a database but a letter to a friend. " * 40, b"SQLite format 3\0" * 9],
 )
-async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+async def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, content: bytes) -> None:
     """Opening another file is refused with its path, and the file is unchanged."""
     path = tmp_path / "store.sqlite3"
     path.write_bytes(content)
@@ -330,9 +330,7 @@ async def running_writer(gate: Gate) -> AsyncIterator[GroupWriter]:
 
 
 async def test_a_group_never_holds_a_room_twice() -> None:
-    """Operations of one room keep their order and fall into different groups, at most 500 in
-    each.
-    """
+    """Operations of one room keep their order and are in different groups of at most 500."""
     gate = Gate()
     gate.open.set()
     ops: list[Op] = [append(f"r{n % 600}", n // 600) for n in range(1300)]
@@ -388,9 +386,9 @@ async def test_closing_fails_queued_writes() -> None:
     async with running_writer(gate) as writer:
         writes = [asyncio.create_task(writer.write(append("r1", n))) for n in range(3)]
         await gate.entered.wait()
-    for one in writes:
+    for task in writes:
         with pytest.raises(StoreUnavailable, match="closing"):
-            await one
+            await task
     with pytest.raises(StoreUnavailable, match="closed"):
         await writer.write(append("r1", 0))
 
@@ -453,7 +451,7 @@ async def test_a_closed_store_reports_that_it_is_closed(tmp_path: Path) -> None:
 # --- the schema -----------------------------------------------------------------------------------
 
 
-def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
+def test_the_migrations_create_the_tables(tmp_path: Path) -> None:
     """The migrations create the schema of server/store/tables.py: tables, columns, types, indexes,
     and the tables without rowid.
     """
@@ -476,8 +474,10 @@ def test_the_migrations_make_the_tables(tmp_path: Path) -> None:
     fresh.dispose()
 
 
+#: The tables, each with whether it is without rowid.
 TABLES = """SELECT name, wr FROM pragma_table_list
             WHERE name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"""
+#: The partial indexes.
 PARTIAL = (
     "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%WHERE%' ORDER BY name"
 )

@@ -106,7 +106,7 @@ async def play(
         playing = [asyncio.create_task(client.play(commands)) for client in clients]
         if restart:
             while min(client.commands for client in clients) < commands // 2 and not any(
-                one.done() for one in playing
+                task.done() for task in playing
             ):
                 await asyncio.sleep(0.02)
             await stacks[1].aclose()
@@ -130,8 +130,8 @@ async def make_rooms(clients: list[LoadClient]) -> list[str]:
     """
     rooms: list[str] = []
     pairs: list[tuple[LoadClient, LoadClient | None]] = [
-        *((one, other) for one in clients for other in clients if one is not other),
-        *((one, None) for one in clients),
+        *((host, guest) for host in clients for guest in clients if host is not guest),
+        *((host, None) for host in clients),
     ]  # fmt: skip
     for number, (host, guest) in enumerate(pairs):
         game, options = GAMES[number % len(GAMES)]
@@ -182,7 +182,7 @@ async def until_all_caught_up(history: History, clients: list[LoadClient]) -> No
         for entry in history.entries:
             if entry.direction == "in" and entry.message["t"] in ("event", "joined", "snapshot"):
                 heads[entry.message["room"]] = max(heads[entry.message["room"]], entry.message["v"])
-        if not any(client.behind(heads) for client in clients):
+        if not any(client.lagging_rooms(heads) for client in clients):
             return
         await asyncio.sleep(0.1)
 
@@ -205,7 +205,7 @@ class ManyStores(FakeServer):
         pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )  # fmt: skip
-async def test_four_clients_with_a_thousand_commands_each(
+async def test_four_clients_on_two_nodes(
     backend: str, commands: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Moves, repeated commands, broken connections, clients that change nodes, a

@@ -18,7 +18,7 @@ async def check(database: Database) -> Report:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRequest) -> None:
-    """Finished, repeated, AI, private, running and waiting matches have no problem."""
+    """Rooms with finished, running, AI and unlisted matches, or without one, have no problem."""
     async with empty_database(kind, request) as database:
         async with database.open() as store:
             rooms = await play_matches(store)

@@ -35,9 +35,8 @@ async def test_a_game_that_blocks_the_loop_is_named(monkeypatch: pytest.MonkeyPa
     rules: dict[str, Any] = {}
     exec(compile(BLOCKING_RULES, "sleepy.py", "exec"), rules)
     with watchdog.watch_loop(limit_s=0.05):
-        rules["status"](
-            threading.Event(), reported
-        )  # blocks this loop until the watchdog reports it
+        # Blocks this loop until the watchdog reports it.
+        rules["status"](threading.Event(), reported)
     assert [(line["event"], line["game"]) for line in lines] == [("event loop blocked", "sleepy")]
 
 

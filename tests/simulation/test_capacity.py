@@ -41,21 +41,21 @@ def test_the_simulation_predicts_the_measurements(predictions: list[Predicted]) 
     """Unit costs from fewer pairs on one and two nodes predict 200 pairs on one and three nodes:
     moves per second, and the costs per move.
     """
-    assert [one.measured.nodes for one in predictions] == [1, 3]
-    for one in predictions:
-        for figure, unit, measured, predicted in one.pairs():
+    assert [prediction.measured.nodes for prediction in predictions] == [1, 3]
+    for prediction in predictions:
+        for figure, unit, measured, predicted in prediction.comparisons():
             assert predicted == pytest.approx(measured, rel=TOLERANCE), (
                 f"{figure}: {measured} {unit}"
             )
 
 
-def test_the_document_says_what_the_simulation_does(
+def test_the_document_shows_the_results_of_the_simulation(
     measured: Capacity, predictions: list[Predicted], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every table of docs/explanation/scaling.md is what `python -m server.bench.capacity.planning
     --write` would write.
     """
-    known = {one.measured.nodes: one for one in predictions}
+    known = {prediction.measured.nodes: prediction for prediction in predictions}
     monkeypatch.setattr(planning, "predict", lambda capacity, figures: known[figures.nodes])
     text = DOCUMENT.read_text("utf-8")
     assert with_tables(text, planning.tables(measured)) == text
@@ -72,22 +72,22 @@ def test_cpu_time_is_the_sum_of_the_unit_costs(measured: Capacity, nodes: int) -
     assert ops == pytest.approx(seen.moves * 11 / 9, rel=0.05)
     assert ops / MAX_GROUP < groups <= ops + nodes
 
-    def spent(kind: str, wakes: float, rest_s: float) -> float:
+    def cpu_s(kind: str, waking_s: float, rest_s: float) -> float:
         return (
-            wakes
+            waking_s
             + rest_s
             + measured.costs.background.get(kind, 0.0) * 5.0 * (nodes if kind == "node" else 1)
         )
 
     wakes_s = sum(node.wakes for node in model.nodes) * costs.node_wake_s
     op_s = costs.node_here_op_s if nodes == 1 else max(costs.node_here_op_s, costs.node_away_op_s)
-    expected_s = spent("node", wakes_s, ops * op_s + groups * costs.node_group_s)
+    expected_s = cpu_s("node", wakes_s, ops * op_s + groups * costs.node_group_s)
     assert sum(node.used_s for node in model.nodes) == pytest.approx(expected_s, rel=0.15)
-    wakes_s = sum(one.wakes for one in model.backends) * costs.database_wake_s
-    database_s = spent(
+    wakes_s = sum(backend.wakes for backend in model.backends) * costs.database_wake_s
+    database_s = cpu_s(
         "database", wakes_s, ops * costs.database_op_s + groups * costs.database_group_s
     )
-    assert sum(one.used_s for one in model.backends) == pytest.approx(database_s, rel=0.15)
+    assert sum(backend.used_s for backend in model.backends) == pytest.approx(database_s, rel=0.15)
 
 
 def test_more_pairs_never_make_fewer_moves(measured: Capacity) -> None:
@@ -118,28 +118,34 @@ def test_a_fit_finds_the_factors() -> None:
 @pytest.mark.parametrize("players", [1_000, 100_000, 3_000_000])
 def test_demand_adds_up(players: int) -> None:
     """Demand is proportional to the players; there are 5 % more operations than moves; AIs move as
-    often as their opponents.
+    often as the people who play against them.
     """
     habits = Habits()
-    one, ten = demand(players, habits), demand(10 * players, habits)
+    base, tenfold = demand(players, habits), demand(10 * players, habits)
     for name in Demand.__dataclass_fields__:
-        share = name in ("pair_share", "spectators_per_match")
-        assert getattr(ten, name) == pytest.approx(getattr(one, name) * (1 if share else 10))
-    assert one.ops == pytest.approx(one.moves * 1.05)
-    assert one.matches * one.spectators_per_match == pytest.approx(0.2 * players)
-    people = one.moves - one.ai_moves
+        is_ratio = name in ("pair_share", "spectators_per_match")
+        assert getattr(tenfold, name) == pytest.approx(
+            getattr(base, name) * (1 if is_ratio else 10)
+        )
+    assert base.ops == pytest.approx(base.moves * 1.05)
+    assert base.matches * base.spectators_per_match == pytest.approx(0.2 * players)
+    people = base.moves - base.ai_moves
     assert people == pytest.approx(0.7 * players * 6 / 60)
-    assert one.ai_moves == pytest.approx(0.3 * people)
+    assert base.ai_moves == pytest.approx(0.3 * people)
 
 
-def test_a_plan_keeps_within_its_limits(measured: Capacity) -> None:
-    """More players need more of everything, and no node is busier than planned."""
+def test_a_plan_grows_with_the_players(measured: Capacity) -> None:
+    """More players need more of everything; no node is busier than BUSY, but with half the nodes it
+    is.
+    """
     small, large = plan(20_000, measured), plan(40_000, measured)
     for name in ("nodes", "broker_cores", "proxy_cores", "worker_cores", "broker_out_per_s"):
         assert getattr(small, name) < getattr(large, name), name
     wanted = demand(40_000, Habits())
-    assert planning.run(measured, wanted, large.nodes).node_busy <= planning.BUSY * 1.05
-    assert planning.run(measured, wanted, large.nodes // 2).node_busy > planning.BUSY
+    result = planning.simulate(measured, wanted, large.nodes)
+    assert result.node_utilization <= planning.MAX_UTILIZATION * 1.05
+    half = planning.simulate(measured, wanted, large.nodes // 2)
+    assert half.node_utilization > planning.MAX_UTILIZATION
 
 
 def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path: Path) -> None:
@@ -150,7 +156,7 @@ def test_a_measurement_survives_writing_and_reading(measured: Capacity, tmp_path
 
 def test_numbers_are_rounded_to_two_digits() -> None:
     """Numbers have two significant digits and commas between thousands."""
-    assert [number(one) for one in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
+    assert [number(value) for value in (0, 0.0321, 1.0, 27.4, 284, 95_550)] == [
         "0",
         "0.032",
         "1.0",

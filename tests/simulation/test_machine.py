@@ -20,7 +20,7 @@ from server.bench.capacity.machine import (
     quantiles_of,
 )
 
-#: (time, work, process) of each job.
+#: (arrival in s, work in s, index of its process) of each job.
 Jobs = list[tuple[float, float, int]]
 
 jobs = st.lists(
@@ -30,7 +30,7 @@ slices = st.sampled_from([0.01, 0.3, 100.0])
 
 
 class Run:
-    """Runs jobs on a machine; records when each came and was done."""
+    """Runs jobs on a machine; records when each arrived and was done."""
 
     def __init__(
         self,
@@ -43,15 +43,15 @@ class Run:
         self.simulation = Simulation(1)
         self.machine = Machine(self.simulation, cores, slice_s)
         self.processes = [Process(self.machine, wake_s, in_turns) for _ in range(4)]
-        #: (arrival, completion, work) of each job.
+        #: (arrival, completion, work) of each job, in seconds.
         self.done_s: list[tuple[float, float, float]] = []
         for at_s, work_s, which in given_jobs:
             self.simulation.after(at_s, partial(self._give, work_s, which))
 
     def _give(self, work_s: float, which: int) -> None:
-        came_s = self.simulation.now_s
+        arrived_s = self.simulation.now_s
         self.processes[which].give(
-            work_s, lambda: self.done_s.append((came_s, self.simulation.now_s, work_s))
+            work_s, lambda: self.done_s.append((arrived_s, self.simulation.now_s, work_s))
         )
 
     def finish(self) -> "Run":
@@ -68,7 +68,7 @@ def test_no_work_is_lost_or_made(
     """
     run = Run(given_jobs, cores, slice_s, in_turns=in_turns).finish()
     assert len(run.done_s) == len(given_jobs)
-    assert all(done_s - came_s >= work_s - 1e-9 for came_s, done_s, work_s in run.done_s)
+    assert all(done_s - arrived_s >= work_s - 1e-9 for arrived_s, done_s, work_s in run.done_s)
     work_s = sum(work_s for _, work_s, _ in given_jobs)
     assert run.machine.busy_s == pytest.approx(work_s)
     assert sum(process.used_s for process in run.processes) == pytest.approx(work_s)
@@ -91,7 +91,9 @@ def test_a_process_is_one_thread_with_a_fifo_queue(
     """With one process, more cores change nothing, and jobs end in the order of their arrival."""
     alone = [(at_s, work_s, 0) for at_s, work_s, _ in given_jobs]
     run = Run(alone, cores, slice_s).finish()
-    assert [came_s for came_s, _, _ in run.done_s] == sorted(came_s for came_s, _, _ in run.done_s)
+    assert [arrived_s for arrived_s, _, _ in run.done_s] == sorted(
+        arrived_s for arrived_s, _, _ in run.done_s
+    )
     again = Run(alone, 1, 100.0).finish()
     assert [done_s for _, done_s, _ in run.done_s] == pytest.approx(
         [done_s for _, done_s, _ in again.done_s]
@@ -118,12 +120,13 @@ def open_queue(
     seconds: float,
     own: bool,
 ) -> tuple[float, float, float]:
-    """Random jobs, each for its own process or all for one: the mean time in the system, the mean
-    number in it at regular times, and the utilization.
+    """Simulates random jobs for one shared process, or with `own` each for a process of its own.
+
+    Returns the mean time in the system, the mean number of jobs in it, and the utilization.
     """
     simulation = Simulation(7)
     machine = Machine(simulation, cores, slice_s)
-    one = Process(machine)
+    shared = Process(machine)
     times: list[float] = []
     inside = 0
     seen: list[int] = []
@@ -138,7 +141,7 @@ def open_queue(
             inside -= 1
             times.append(simulation.now_s - begun_s)
 
-        (Process(machine) if own else one).give(work_s(simulation.rng), leave)
+        (Process(machine) if own else shared).give(work_s(simulation.rng), leave)
         simulation.after(simulation.rng.expovariate(per_s), arrive)
 
     def sample() -> None:
@@ -155,7 +158,7 @@ def test_one_queue_is_md1() -> None:
     """Pollaczek and Khinchine: with fixed work a job waits rho / (2 (1 - rho)) times its work."""
     mean_s, number, used = open_queue(0.7, lambda rng: 1.0, 1, 100.0, 60_000, own=False)
     assert mean_s == pytest.approx(1 + 0.7 / (2 * 0.3), rel=0.05)
-    assert used == pytest.approx(0.7, rel=0.03), "the utilisation law"
+    assert used == pytest.approx(0.7, rel=0.03), "the utilization law"
     assert number == pytest.approx(0.7 * mean_s, rel=0.03), "Little's law"
 
 
@@ -224,13 +227,13 @@ def test_a_closed_network_is_as_fast_as_mean_value_analysis_says() -> None:
     assert rounds / 60_000 == pytest.approx(throughput, rel=0.02)
 
 
-def note(simulation: Simulation, ends: list[float]) -> None:
+def append_time(simulation: Simulation, ends: list[float]) -> None:
     ends.append(simulation.now_s)
 
 
 def test_a_woken_process_waits_for_a_slice_at_most() -> None:
-    """A process that wakes up waits for a slice at most and goes before one that used more; a
-    running process keeps its core for its slice, however little the others used.
+    """A process that wakes up runs before one that has used more CPU time, and waits for one
+    slice at most: the running process keeps its core for its slice.
     """
     simulation = Simulation(1)
     machine = Machine(simulation, 1, 0.01)
@@ -239,20 +242,20 @@ def test_a_woken_process_waits_for_a_slice_at_most() -> None:
         begun_s = 0.1003 + number * 0.0137
         ends: list[float] = []
         simulation.run(begun_s)
-        Process(machine).give(0.001, partial(note, simulation, ends))
+        Process(machine).give(0.001, partial(append_time, simulation, ends))
         simulation.run(begun_s + 0.0137)
         assert begun_s + 0.001 < ends[0] <= begun_s + 0.011 + 1e-9
 
 
 def test_an_event_loop_sends_at_the_end_of_its_turn() -> None:
-    """Items that arrive during the first one belong to the same turn, and all results are sent at
-    its end.
+    """Items that arrive while the first is processed share the next turn, and their results are
+    sent at its end.
     """
     simulation = Simulation(1)
     process = Process(Machine(simulation, 1, 100.0), in_turns=True)
     ends: list[float] = []
     for _ in range(10):
-        process.give(1.0, partial(note, simulation, ends))
+        process.give(1.0, partial(append_time, simulation, ends))
     simulation.run(20)
     assert ends == [1.0] + [10.0] * 9
 

@@ -1,14 +1,14 @@
-"""Players for any game by its legal moves: in a browser by clicks, in a terminal by typing."""
+"""Play of any game by its legal moves: by clicks in a browser, by typing in a terminal."""
 
 from playwright.async_api import expect
 
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
-# This script runs in the page and uses only what every board has. A move is its path of cells; the
-# script presses each where it is drawn, then answers the choice that the page may ask for. Labels
-# without cells are buttons.
-DRIVER = """async ([seed, most, patience]) => {
+# This script runs in the page and uses only what every board has. It presses each cell on the path
+# of a move, and answers if the page then asks which move is meant. Labels without cells are
+# buttons.
+DRIVER = """async ([seed, max_moves, timeout_ms]) => {
     const board = document.querySelector("ply-board");
     board.setPointerCapture = () => {}; // scripted events have no pointer to capture
     const chance = () => {
@@ -33,7 +33,7 @@ DRIVER = """async ([seed, most, patience]) => {
         else buttons().find((one) => one.dataset.label === element).click();
     };
     const until = async (holds, what) => {
-        const end = performance.now() + patience;
+        const end = performance.now() + timeout_ms;
         while (!holds()) {
             if (performance.now() > end) throw new Error(`${what} did not come`);
             await new Promise((resolve) => setTimeout(resolve, 4));
@@ -41,7 +41,7 @@ DRIVER = """async ([seed, most, patience]) => {
     };
     const over = () => document.querySelector(".state.over") !== null;
     let played = 0;
-    while (played < most) {
+    while (played < max_moves) {
         const mine = () => board.scene.moves.length > 0 && !board.scene.pending;
         await until(() => over() || mine(), "my turn");
         if (over()) break;
@@ -61,15 +61,15 @@ DRIVER = """async ([seed, most, patience]) => {
 }"""
 
 
-async def play_by_clicks(person: Person, most: int, seed: int = 1) -> int:
-    """Plays up to `most` legal moves by clicks, or until the match ends; returns their number."""
-    return int(await person.page.evaluate(DRIVER, [seed, most, 60_000]))
+async def play_by_clicks(person: Person, max_moves: int, seed: int = 1) -> int:
+    """Plays up to `max_moves` legal moves by clicks, or to the end; returns their number."""
+    return int(await person.page.evaluate(DRIVER, [seed, max_moves, 60_000]))
 
 
 async def play_with_pointer(person: Person, moves: int) -> None:
-    """Plays the first moves with a real mouse or finger, or until the match ends.
+    """Plays `moves` moves with a real mouse or finger, fewer if the match ends.
 
-    It clicks any clickable cells until they make a move.
+    For each it clicks cells that can be clicked, until a move is played.
     """
     over = person.page.locator(".state.over")
     tap = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
@@ -96,10 +96,10 @@ async def play_with_pointer(person: Person, moves: int) -> None:
         await expect(person.page.locator(".moves .move").nth(before)).to_be_visible()
 
 
-def play_by_typing(screen: Screen, most: int) -> int:
-    """Types moves that the terminal lists, up to `most` or to the end; returns their number."""
+def play_by_typing(screen: Screen, max_moves: int) -> int:
+    """Types up to `max_moves` moves that the terminal lists; returns their number."""
     played = 0
-    while played < most:
+    while played < max_moves:
         asked = screen.expect_one("Your move (or help)", "rematch or quit")
         if asked == "rematch or quit":
             break

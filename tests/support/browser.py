@@ -13,7 +13,11 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
+#: The programs to look for.
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+#: The kinds of console messages that count as faults.
+FAULTS = ("error", "warning", "assert")
+#: The content type of a file by its suffix.
 MIME = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -26,12 +30,12 @@ FILES = "http://files.test"
 
 @asynccontextmanager
 async def open_chromium() -> AsyncIterator[Browser]:
-    """Opens this system's Chromium; the RuntimeError for a missing one says how to install it."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
+    """Opens this system's Chromium; raises RuntimeError if it is missing."""
+    program = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if program is None:
         raise RuntimeError("there is no Chromium here; `make system` installs it")
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        browser = await playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         try:
             yield browser
         finally:
@@ -44,12 +48,9 @@ def watch_faults(page: Page) -> list[str]:
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
     page.on(
         "console",
-        lambda line: faults.append(f"{line.type}: {line.text}") if line.type in BAD else None,
+        lambda line: faults.append(f"{line.type}: {line.text}") if line.type in FAULTS else None,
     )
     return faults
-
-
-BAD = ("error", "warning", "assert")
 
 
 async def open_files(browser: Browser, **context: Any) -> Page:

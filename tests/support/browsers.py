@@ -9,10 +9,10 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.support.browser import watch_faults
 
-#: The title of a page whose player is on turn.
+#: The page's title while its player is on turn.
 TURN = re.compile(r"^Your turn")
-#: Milliseconds to wait for the page; only a test that hangs needs more.
-PATIENCE_MS = 60_000
+#: Milliseconds to wait for the page; only a test that hangs reaches this limit.
+TIMEOUT_MS = 60_000
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
@@ -20,7 +20,7 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
 }
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 class Person:
@@ -54,7 +54,7 @@ class Person:
         return self.page.locator(".banner")
 
     @property
-    def said(self) -> Locator:
+    def announcement(self) -> Locator:
         """What the page last announced to screen readers."""
         return self.page.locator("#announcer")
 
@@ -100,13 +100,13 @@ class Person:
             .first.click()
         )
 
-    async def turn(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Waits for their turn."""
         await expect(self.page).to_have_title(TURN)
 
     async def play(self, cell: str) -> None:
         """Waits for their turn, clicks a cell and waits until the move is listed."""
-        await self.turn()
+        await self.wait_for_turn()
         before = len(await self.moves())
         await self.cell(cell).click()
         await expect(self.page.locator(".moves .move").nth(before)).to_be_visible()
@@ -115,7 +115,7 @@ class Person:
         await self.page.get_by_label("Say something").fill(text)
         await self.page.keyboard.press("Enter")
 
-    async def heard(self, text: str) -> None:
+    async def wait_for_chat(self, text: str) -> None:
         """Waits until a line of chat appears."""
         await expect(self.page.locator(".chat .said", has_text=text)).to_have_count(1)
 
@@ -128,7 +128,7 @@ async def people(
     opened = [await browser.new_context(**context) for context in contexts]
     group = [Person(await context.new_page(), url) for context in opened]
     for person in group:
-        person.page.set_default_timeout(PATIENCE_MS)
+        person.page.set_default_timeout(TIMEOUT_MS)
     yield group
     assert [person.faults for person in group] == [[] for _ in group]
     for context in opened:

@@ -13,11 +13,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-#: A moment of real time, in seconds.
+#: The real time that `moment` waits, in seconds.
 MOMENT_S = 0.002
-#: Consecutive moments without a timer after which the process counts as idle: it then waits for a
-#: timer or for other processes.
-SETTLE = 5
+#: Moments after which the process counts as idle, waiting for a timer or for other processes.
+IDLE_MOMENTS = 5
 
 
 class StoppedClock:
@@ -31,7 +30,7 @@ class StoppedClock:
         self.now_s: float = loop.time()
         self._loop = loop
 
-    def turn(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Advances the time at once; timers that become due run when the test next waits."""
         self.now_s += seconds
 
@@ -42,7 +41,7 @@ class StoppedClock:
         depend on this process only: the clock does not wait for other processes.
         """
         begun_s, end_s = self.now_s, self.now_s + within_s
-        while not await self._settles(holds):
+        while not await self._holds_when_idle(holds):
             coming = [timer.when() for timer in self._loop._scheduled if not timer.cancelled()]
             next_s = max(self.now_s, min(coming, default=end_s + 1))
             if next_s > end_s:
@@ -56,11 +55,11 @@ class StoppedClock:
         passed = self._loop.call_at(end_s, lambda: None)
         await self.until(lambda: self.now_s >= end_s, seconds)
         passed.cancel()
-        await self._settles(lambda: False)
+        await self._holds_when_idle(lambda: False)
 
-    async def _settles(self, holds: Callable[[], bool]) -> bool:
+    async def _holds_when_idle(self, holds: Callable[[], bool]) -> bool:
         """Whether `holds` is true after everything has run that can run now."""
-        for _ in range(SETTLE):
+        for _ in range(IDLE_MOMENTS):
             if holds():
                 return True
             await moment()

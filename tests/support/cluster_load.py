@@ -21,7 +21,7 @@ NAMES = ["ada", "ben", "cyd", "dan"]
 RECOVERED_ACKS = 50
 #: Commands of each client in a chapter. Each chapter has its own rooms and its own check.
 CHAPTER_COMMANDS = 300
-#: Messages that the checker does not need and that would fill the memory.
+#: The types of messages that the checker does not need and that would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
 #: Longest time in which a node returns on a busy machine, in seconds.
 CONNECT_S = 300.0
@@ -65,7 +65,7 @@ class ClusterLoad:
         self._seed = seed
         self._urls = [f"{url.replace('http', 'ws', 1)}/ws" for url in cluster.urls]
         self._history = Recording()
-        self._earlier = self._earlier_acks = 0
+        self._earlier_moves = self._earlier_acks = 0
         self._chapters = 0
         self._silence_s = silence_s
         self._checking_s = 0.0
@@ -74,7 +74,7 @@ class ClusterLoad:
 
     @property
     def moves(self) -> int:
-        return self._earlier + self._history.moves
+        return self._earlier_moves + self._history.moves
 
     @property
     def acks(self) -> int:
@@ -82,12 +82,13 @@ class ClusterLoad:
         return self._earlier_acks + self._history.acks
 
     async def play(self, faults_are_over: Callable[[], bool]) -> None:
-        """Plays one chapter; AssertionError with the checker's findings.
+        """Plays one chapter; raises AssertionError with the checker's findings.
 
         Once the faults are over, every client must catch up.
         """
         self._chapters += 1
-        self._earlier, self._earlier_acks, self._history = self.moves, self.acks, Recording()
+        self._earlier_moves, self._earlier_acks = self.moves, self.acks
+        self._history = Recording()
         seed = f"{self._seed}, chapter {self._chapters}"
         clients = [
             LoadClient(
@@ -110,9 +111,9 @@ class ClusterLoad:
                     await link.close()
         await self._read(rooms)
         begun_s = time.perf_counter()
-        found = await asyncio.to_thread(check, self._history)  # the other loads continue
+        findings = await asyncio.to_thread(check, self._history)  # the other loads continue
         self._checking_s += time.perf_counter() - begun_s
-        assert found == [], "\n".join([f"seed {seed}", *found[:20]])
+        assert findings == [], "\n".join([f"seed {seed}", *findings[:20]])
 
     async def play_while(
         self, needs_moves: Callable[[], bool], faults_are_over: Callable[[], bool]
@@ -122,7 +123,9 @@ class ClusterLoad:
             await self.play(faults_are_over)
 
     async def wait_for_progress(self) -> None:
-        """Waits until more commands are acknowledged; records the time without that of checks."""
+        """Waits until more commands are acknowledged; records how long that took without the
+        checks.
+        """
         loop = asyncio.get_running_loop()
         before, begun_s = self.acks, loop.time() - self._checking_s
         async with asyncio.timeout(CATCH_UP_S):
@@ -138,9 +141,10 @@ class ClusterLoad:
         """
         url = self.rng.choice(self._urls)
         highest = Counter[str]()
-        for one in self._history.entries:
-            if one.direction == "in" and one.message["t"] == "event":
-                highest[one.message["room"]] = max(highest[one.message["room"]], one.message["v"])
+        for entry in self._history.entries:
+            if entry.direction == "in" and entry.message["t"] == "event":
+                room, v = entry.message["room"], entry.message["v"]
+                highest[room] = max(highest[room], v)
         scout = LoadClient("scout", [url], self._history, 0)
         link = await scout.link(0)
         for room in rooms:
@@ -158,14 +162,14 @@ async def play_during(
     faults: Faults,
     moves: int,
     seed: int,
-    crowds: int = 1,
+    load_count: int = 1,
     silence_s: float | None = None,
 ) -> None:
     """Runs loads until the faults are over and `moves` moves are acknowledged.
 
-    The first load plays during the faults, the other `crowds` - 1 after them.
+    The first load plays during the faults, the other `load_count` - 1 after them.
     """
-    loads = [ClusterLoad(cluster, seed + 1000 * number, silence_s) for number in range(crowds)]
+    loads = [ClusterLoad(cluster, seed + 1000 * number, silence_s) for number in range(load_count)]
     async with asyncio.TaskGroup() as tasks:
         fault_task = tasks.create_task(faults(loads[0]))
 
@@ -178,15 +182,15 @@ async def play_during(
             tasks.create_task(load.play_while(needs_moves, fault_task.done))
     played, longest_wait_s = sum(load.moves for load in loads), loads[0].longest_wait_s
     print(
-        f"seed {seed}: {played} moves acknowledged, all kept;"
+        f"seed {seed}: {played} moves acknowledged, none lost;"
         f" longest wait for progress {longest_wait_s:.1f} s"
     )
 
 
 async def kill_at_failpoint(member: Member, place: str, rng: random.Random, kills: int) -> None:
-    """Lets a node die at a failpoint `kills` times, and restarts it each time.
+    """Makes a node die at a failpoint `kills` times, and restarts it each time.
 
-    A start may fail because the database is busy; it does not count.
+    A start may fail because the database is busy; that does not count.
     """
     deaths = 0
     for _ in range(2 * kills):

@@ -1,4 +1,4 @@
-"""Databases of both kinds behind one interface, and a store full of real matches in them."""
+"""SQLite and PostgreSQL databases behind one interface, and matches to fill a store with."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -74,8 +74,8 @@ async def bare_database(
         yield SqliteDatabase(folder / f"{name}.sqlite3")
     else:
         postgres: Postgres = request.getfixturevalue("postgres")
-        async with postgres.bare_database() as made:
-            yield PostgresDatabase(postgres.url(made))
+        async with postgres.bare_database() as database:
+            yield PostgresDatabase(postgres.url(database))
 
 
 @asynccontextmanager
@@ -85,12 +85,12 @@ async def empty_database(
     """A database of this kind with our tables and no rows."""
     if kind == "sqlite":
         folder: Path = request.getfixturevalue("tmp_path")
-        made = new_database(folder)
-        yield SqliteDatabase(made.rename(folder / f"{name}.sqlite3"))
+        path = new_database(folder)
+        yield SqliteDatabase(path.rename(folder / f"{name}.sqlite3"))
     else:
         postgres: Postgres = request.getfixturevalue("postgres")
-        async with postgres.database() as taken:
-            yield PostgresDatabase(postgres.url(taken))
+        async with postgres.database() as database:
+            yield PostgresDatabase(postgres.url(database))
 
 
 def migrate(connection: Connection) -> tuple[str | None, str]:
@@ -103,28 +103,28 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
     return {
         name: sorted(
             (dict(row._mapping) for row in connection.execute(select(table))),
-            key=lambda row: [str(row[one.name]) for one in table.primary_key.columns],
+            key=lambda row: [str(row[column.name]) for column in table.primary_key.columns],
         )
         for name, table in metadata.tables.items()
     }
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Plays rooms of every sort and returns their ids.
+    """Plays matches in five rooms and returns the ids of the rooms.
 
-    They are: a finished match and its rematch, a match against the AI, an unlisted room with chat
-    among spectators, a match in progress, and a room that waits for an opponent.
+    They are: a finished match and its rematch, an unlisted room with chat among spectators, a match
+    in progress, a room that waits for an opponent, and a match against the AI.
     """
-    world = FakeServer(store=store)
-    async with world.hub() as hub:
+    fake = FakeServer(store=store)
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         open_seat = (wire.MySeat(), wire.OpenSeat())
         full = await ada.create("tic-tac-toe", seats=open_seat)
         await ben.ack(ben.sit(full, 1))
         for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
             await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(full, ply, move))
-        for one in (ada, ben):
-            await one.ack(one.plain(wire.Rematch, full))
+        for client in (ada, ben):
+            await client.ack(client.plain(wire.Rematch, full))
         private = await ada.create(
             "sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"}
         )

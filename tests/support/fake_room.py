@@ -31,7 +31,7 @@ ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")
 Logged = tuple[int, RoomEvent]
 
 
-class House:
+class FakeRoom:
     """One room. `serve` is a script for Ada's connection; `act` executes another actor's command.
 
     After committing a command whose type is in `cut_before_ack` the room cuts the connection, once,

@@ -53,15 +53,15 @@ from tests.support.virtual_time import run_virtual
 P = ParamSpec("P")
 T = TypeVar("T")
 Message = dict[str, Any]
-#: The time of the test server at the start of a loop, in ms since 1970.
+#: The time of the fake server at the start of a loop, in ms since 1970.
 START_MS = 1_700_000_000_000
-COMMANDS = itertools.count(1)
+COMMAND_IDS = itertools.count(1)
 
 
 def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     """Runs an async test on virtual time.
 
-    An exception that nothing caught, in a timer or a forgotten task, fails the test too.
+    An exception that nothing caught, in a timer or in a task that nothing awaits, fails it too.
     """
 
     async def main(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -80,7 +80,7 @@ def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def loop_ms() -> int:
-    """The test server's time in milliseconds: the event loop's, from a fixed past day."""
+    """The fake server's time in milliseconds: START_MS plus the event loop's time."""
     return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
@@ -96,7 +96,7 @@ class Fault:
 
 
 class FaultyStore(MemoryStore):
-    """The in-memory store, with calls that fail or wait as a test commands. `calls` counts them."""
+    """The in-memory store; a test can make its calls fail or wait. `calls` counts them."""
 
     def __init__(self) -> None:
         super().__init__(loop_ms)
@@ -116,7 +116,7 @@ class FaultyStore(MemoryStore):
         self.gates[call] = asyncio.Event()
         return self.gates[call]
 
-    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+    async def _run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
         self.calls[call] = self.calls.get(call, 0) + 1
         fault = self.faults[call].pop(0) if self.faults.get(call) else None
         if self.down or (fault is not None and not fault.after):
@@ -135,62 +135,62 @@ class FaultyStore(MemoryStore):
         return result
 
     async def append(self, append: Append) -> None:
-        await self._through("append", super().append(append))
+        await self._run("append", super().append(append))
 
     async def create_room(self, new: NewRoom) -> str | None:
-        return await self._through("create_room", super().create_room(new))
+        return await self._run("create_room", super().create_room(new))
 
     async def created_room(self, host: str, create_id: str) -> str | None:
-        return await self._through("created_room", super().created_room(host, create_id))
+        return await self._run("created_room", super().created_room(host, create_id))
 
     async def head(self, room: str) -> RoomHead | None:
-        return await self._through("head", super().head(room))
+        return await self._run("head", super().head(room))
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
-        return await self._through("heads", super().heads(rooms))
+        return await self._run("heads", super().heads(rooms))
 
     async def due_rooms(
         self, now_ms: int, node: str, all_nodes: bool, limit: int = 500
     ) -> list[str]:
-        return await self._through("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
+        return await self._run("due_rooms", super().due_rooms(now_ms, node, all_nodes, limit))
 
     async def alive_nodes(self) -> frozenset[str]:
-        return await self._through("alive_nodes", super().alive_nodes())
+        return await self._run("alive_nodes", super().alive_nodes())
 
     async def thoughts(self, match: str) -> list[Thought]:
-        return await self._through("thoughts", super().thoughts(match))
+        return await self._run("thoughts", super().thoughts(match))
 
     async def events(self, room: str, after_v: int, limit: int = 1000) -> list[StoredEvent]:
-        return await self._through("events", super().events(room, after_v, limit))
+        return await self._run("events", super().events(room, after_v, limit))
 
     async def find_command(self, room: str, key: CommandKey) -> tuple[int, int] | None:
-        return await self._through("find_command", super().find_command(room, key))
+        return await self._run("find_command", super().find_command(room, key))
 
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
-        await self._through("add_identity", super().add_identity(identity, token_hash, created_ms))
+        await self._run("add_identity", super().add_identity(identity, token_hash, created_ms))
 
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
-        return await self._through(
+        return await self._run(
             "mark_identities_seen", super().mark_identities_seen(identities, day)
         )
 
     async def mark_rooms_seen(self, rooms: Sequence[str], day: int) -> frozenset[str]:
-        return await self._through("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
+        return await self._run("mark_rooms_seen", super().mark_rooms_seen(rooms, day))
 
     async def mark_permanent(self, identity: str) -> None:
-        await self._through("mark_permanent", super().mark_permanent(identity))
+        await self._run("mark_permanent", super().mark_permanent(identity))
 
     async def expire_rooms(self, after: str, span: DaySpan, limit: int) -> Page:
-        return await self._through("expire_rooms", super().expire_rooms(after, span, limit))
+        return await self._run("expire_rooms", super().expire_rooms(after, span, limit))
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
-        return await self._through("heartbeat", super().heartbeat(node, alive_for_ms))
+        return await self._run("heartbeat", super().heartbeat(node, alive_for_ms))
 
     async def rooms(self, limit: int) -> list[Any]:
-        return await self._through("rooms", super().rooms(limit))
+        return await self._run("rooms", super().rooms(limit))
 
     async def check(self) -> None:
-        await self._through("check", super().check())
+        await self._run("check", super().check())
 
 
 class UnreliableStore(FaultyStore):
@@ -202,10 +202,10 @@ class UnreliableStore(FaultyStore):
         self._rate = rate
         self._after = after
 
-    async def _through(self, call: str, work: Coroutine[Any, Any, T]) -> T:
+    async def _run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
         if call not in ("add_identity", "heartbeat") and self._rng.random() < self._rate:
             self.fail(call, Fault(after=self._after and self._rng.random() < 0.5))
-        return await super()._through(call, work)
+        return await super()._run(call, work)
 
 
 # --- the bus
@@ -335,7 +335,7 @@ def parse_frames(data: bytes) -> list[Message]:
 
 
 class Client:
-    """A client connected to a hub, as a room sees it (`server.ports.Follower`)."""
+    """A client in memory, connected to a hub: a `server.ports.Follower`."""
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
         self.actor = Actor(identity, name or identity.title())
@@ -343,7 +343,7 @@ class Client:
         self.closed = False
         self.messages: list[Message] = []
         self._read = 0
-        self._heard = asyncio.Event()
+        self._received = asyncio.Event()
         self._rooms: set[str] = set()
 
     @property
@@ -352,7 +352,7 @@ class Client:
 
     def send(self, frames: bytes) -> None:
         self.messages += parse_frames(frames)
-        self._heard.set()
+        self._received.set()
 
     def send_ephemeral(self, frames: bytes) -> None:
         self.send(frames)
@@ -395,7 +395,7 @@ class Client:
         return ack.room
 
     def new_id(self) -> str:
-        return f"{self.identity}-{next(COMMANDS)}"
+        return f"{self.identity}-{next(COMMAND_IDS)}"
 
     def join(self, room: str, since: int = 0, epoch: str | None = None) -> wire.Join:
         return wire.Join(id=self.new_id(), room=room, since=since, epoch=epoch)
@@ -412,6 +412,7 @@ class Client:
         return wire.Chat(id=key or self.new_id(), room=room, text=text, to=to)
 
     def plain(self, kind: type[wire.RoomCommand], room: str) -> wire.RoomCommand:
+        """A command of a kind that has no fields of its own."""
         return kind(id=self.new_id(), room=room)
 
     # --- receiving
@@ -425,8 +426,8 @@ class Client:
                     if wanted(self.messages[at]):
                         return self.messages[at]
                     at += 1
-                self._heard.clear()
-                await self._heard.wait()
+                self._received.clear()
+                await self._received.wait()
 
     async def answer(self, key: str) -> Message:
         """Returns the first answer to a command."""
@@ -436,7 +437,7 @@ class Client:
         """Returns the first event of this kind."""
         return await self.until(lambda m: m["t"] == "event" and m["kind"] == kind, since)
 
-    async def at_v(self, v: int) -> None:
+    async def wait_for_v(self, v: int) -> None:
         """Waits for event v, or for a snapshot at or beyond it."""
         await self.until(lambda m: m["t"] in ("event", "snapshot") and m["v"] >= v)
 
@@ -501,7 +502,7 @@ class FakeServer:
             yield hub
 
 
-async def settle() -> None:
-    """Lets everything run that can run now, without time passing."""
+async def run_ready_tasks() -> None:
+    """Runs the tasks that can run now, without time passing."""
     for _ in range(100):
         await asyncio.sleep(0)

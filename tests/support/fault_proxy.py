@@ -33,9 +33,9 @@ class FaultProxy:
         #: True drops new connections at once.
         self.refusing = False
         #: The number of connections accepted so far.
-        self.made = 0
+        self.accepted = 0
         #: Bytes forwarded so far, by direction.
-        self.passed = dict.fromkeys(Toward, 0)
+        self.forwarded = dict.fromkeys(Toward, 0)
         self._upstream_port = upstream_port
         self._links: set[_Link] = set()
         self._cut: tuple[Toward, int, asyncio.Event] | None = None
@@ -47,8 +47,8 @@ class FaultProxy:
     def cut_after(self, toward: Toward, count: int) -> asyncio.Event:
         """Forwards exactly `count` more bytes in one direction, then closes all connections.
 
-        The returned event is set afterwards. The receiver of the last byte sees them all and then
-        an orderly end; nothing arrives after that.
+        The returned event is set afterwards. The receiver gets these bytes and then an orderly
+        end of the connection, and nothing more.
         """
         done = asyncio.Event()
         self._cut = (toward, count, done)
@@ -81,7 +81,7 @@ class FaultProxy:
             link.reset()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.made += 1
+        self.accepted += 1
         if self.refusing:
             writer.transport.abort()
             return
@@ -112,20 +112,20 @@ class FaultProxy:
                 await link.flowing[toward].wait()
                 if link.closed:
                     return
-                self._pass(toward, data, writer)
+                self._forward(toward, data, writer)
                 await writer.drain()
         except OSError:
-            pass  # a side that disappears ends the link; nothing more is to be done
+            pass  # a side that disappears only ends the link
         finally:
             link.close()
 
-    def _pass(self, toward: Toward, data: bytes, writer: asyncio.StreamWriter) -> None:
+    def _forward(self, toward: Toward, data: bytes, writer: asyncio.StreamWriter) -> None:
         if self._cut is None or self._cut[0] is not toward:
-            self.passed[toward] += len(data)
+            self.forwarded[toward] += len(data)
             writer.write(data)
             return
         _, left, done = self._cut
-        self.passed[toward] += min(left, len(data))
+        self.forwarded[toward] += min(left, len(data))
         writer.write(data[:left])
         if len(data) >= left:
             self._cut_now(done)

@@ -51,13 +51,13 @@ class KnownRoom:
                 )
             case "snapshot":
                 self.v = message["v"]
-                self.seats = [one["identity"] if one else None for one in message["seats"]]
+                self.seats = [seat["identity"] if seat else None for seat in message["seats"]]
                 self.offers = list(message.get("offers", ()))
                 match = message["match"]
                 if match is not None:
                     self._start(match["id"])
-                    for one in match["moves"]:
-                        self._move(one["move"])
+                    for played in match["moves"]:
+                        self._move(played["move"])
                     self.over = "over" in match
             case "event" if message["v"] == self.v + 1:
                 self.v += 1
@@ -70,7 +70,7 @@ class KnownRoom:
             case "seat_left":
                 self.seats[event["seat"]] = None
             case "started":
-                self.seats = [one["identity"] for one in event["seats"]]
+                self.seats = [seat["identity"] for seat in event["seats"]]
                 self.offers = []
                 self._start(event["match"])
             case "moved":
@@ -94,7 +94,7 @@ class KnownRoom:
             with suppress(Exception):
                 self.referee.play(token)
 
-    def my_turn(self, identity: str) -> bool:
+    def is_my_turn(self, identity: str) -> bool:
         referee = self.referee
         return (
             not self.over
@@ -119,9 +119,9 @@ class Link:
         self._record("open")
         self._reading = asyncio.create_task(self._read())
 
-    def _record(self, way: str, message: Message | None = None) -> None:
+    def _record(self, direction: str, message: Message | None = None) -> None:
         now_s = asyncio.get_running_loop().time()
-        self._client.history.add(now_s, self._client.name, self.session, way, message)  # type: ignore[arg-type]
+        self._client.history.add(now_s, self._client.name, self.session, direction, message)  # type: ignore[arg-type]
 
     async def _read(self) -> None:
         with suppress(ConnectionClosed):
@@ -129,7 +129,7 @@ class Link:
                 message: Message = json.loads(await self._connection.recv())
                 self._record("in", message)
                 self._on_message(message)
-        self._ended()
+        self._on_end()
 
     def _on_message(self, message: Message) -> None:
         if message["t"] == "welcome":
@@ -148,7 +148,7 @@ class Link:
             if not future.done():
                 future.set_result(message)
 
-    def _ended(self) -> None:
+    def _on_end(self) -> None:
         if self.open:
             self.open = False
             self._record("close")
@@ -163,13 +163,15 @@ class Link:
             future.set_result(None)
             return future
         self._answers.setdefault(str(message.get("id", "hello")), []).append(future)
-        if self._client.gives_up_s is not None:
-            asyncio.get_running_loop().call_later(self._client.gives_up_s, self._give_up, future)
+        if self._client.answer_timeout_s is not None:
+            asyncio.get_running_loop().call_later(
+                self._client.answer_timeout_s, self._give_up, future
+            )
         self._record("out", message)
         try:
             await self._connection.send(json.dumps(message))
         except ConnectionClosed:
-            self._ended()
+            self._on_end()
         return future
 
     def _give_up(self, answer: "asyncio.Future[Message | None]") -> None:
@@ -182,7 +184,7 @@ class Link:
         return await answer_or_none(await self.send(message))
 
     async def close(self) -> None:
-        """Aborts the connection, whatever is in progress."""
+        """Aborts the connection, even in the middle of a message."""
         self._connection.transport.abort()
         await self._reading
 
@@ -202,8 +204,9 @@ async def answer_or_none(answer: "asyncio.Future[Message | None]") -> Message | 
 class LoadClient:
     """A client with one identity and a connection to each node at `urls`.
 
-    A connection must open within `linked_s`. The client aborts one whose answer takes longer than
-    `gives_up_s`, if that is set; the checker then cannot see that an answer is missing.
+    A connection must open within `connect_timeout_s`. If `answer_timeout_s` is set, the client
+    aborts a connection when an answer takes longer, and the checker cannot see that the answer is
+    missing.
     """
 
     def __init__(
@@ -212,8 +215,8 @@ class LoadClient:
         urls: list[str],
         history: History,
         seed: int,
-        linked_s: float = WAIT_S,
-        gives_up_s: float | None = None,
+        connect_timeout_s: float = WAIT_S,
+        answer_timeout_s: float | None = None,
     ) -> None:
         self.name = name
         self.identity = ""
@@ -224,8 +227,8 @@ class LoadClient:
         self.links: list[Link | None] = [None] * len(urls)
         self.sent: list[Message] = []
         self.commands = 0
-        self.gives_up_s = gives_up_s
-        self._linked_s = linked_s
+        self.answer_timeout_s = answer_timeout_s
+        self._connect_timeout_s = connect_timeout_s
         self._urls = urls
         self._ids = itertools.count(1)
         self._seen: dict[str, int] = {}
@@ -235,7 +238,7 @@ class LoadClient:
     async def link(self, number: int) -> Link:
         """The connection to a node, opened if necessary; it resumes all rooms."""
         link = self.links[number]
-        async with asyncio.timeout(self._linked_s):
+        async with asyncio.timeout(self._connect_timeout_s):
             while link is None or not link.open:
                 link = await self._connect(number)
         return link
@@ -272,7 +275,7 @@ class LoadClient:
         return link if link.open else None
 
     async def join(self, link: Link, room: str, since: int) -> None:
-        """Joins a room from a v, again until it is acknowledged or the connection closes."""
+        """Joins a room from a v; repeats that until it is acknowledged or the connection closes."""
         while link.open:
             answer = await link.ask(
                 {"t": "join", "id": self.new_id(), "room": room, "since": since}
@@ -287,9 +290,9 @@ class LoadClient:
 
     async def command(self, link: Link, t: str, room: str, **fields: object) -> Message | None:
         """Sends a new command and returns its answer."""
-        return await self.again(link, {"t": t, "id": self.new_id(), "room": room, **fields})
+        return await self.ask(link, {"t": t, "id": self.new_id(), "room": room, **fields})
 
-    async def again(self, link: Link, message: Message) -> Message | None:
+    async def ask(self, link: Link, message: Message) -> Message | None:
         """Sends a command, new or not, and returns its answer."""
         self.commands += 1
         self.sent.append(message)
@@ -299,12 +302,12 @@ class LoadClient:
         """Sends commands, legal and illegal ones, until the client has sent `commands` in all."""
         while self.commands < commands:
             link = await self.link(self.rng.randrange(len(self.links)))
-            known = [(room, one) for room, one in link.rooms.items() if one.v < MAX_EVENTS]
-            mine = [(room, one) for room, one in known if one.my_turn(self.identity)]
-            if mine and self.rng.random() < 0.75:
-                await self._move(link, *self.rng.choice(mine))
-            elif known:
-                await self._other_command(link, *self.rng.choice(known))
+            open_rooms = [(r, known) for r, known in link.rooms.items() if known.v < MAX_EVENTS]
+            my_turns = [(r, known) for r, known in open_rooms if known.is_my_turn(self.identity)]
+            if my_turns and self.rng.random() < 0.75:
+                await self._move(link, *self.rng.choice(my_turns))
+            elif open_rooms:
+                await self._other_command(link, *self.rng.choice(open_rooms))
             await asyncio.sleep(0)
 
     async def _move(self, link: Link, room: str, known: KnownRoom) -> None:
@@ -323,7 +326,7 @@ class LoadClient:
         }
         roll = self.rng.random()
         if roll < 0.88:
-            await self.again(link, message)
+            await self.ask(link, message)
         elif roll < 0.92:
             self.commands += 1
             for future in [await link.send(message), await link.send(message)]:
@@ -331,12 +334,12 @@ class LoadClient:
         elif roll < 0.96:
             self.commands += 1
             links = [await self.link(number) for number in range(len(self.links))]
-            for future in [await one.send(message) for one in links]:
+            for future in [await each.send(message) for each in links]:
                 await answer_or_none(future)
         else:
             self.commands += 1
             await link.cut(message)
-            await self.again(await self.link(self.rng.randrange(len(self.links))), message)
+            await self.ask(await self.link(self.rng.randrange(len(self.links))), message)
 
     async def _other_command(self, link: Link, room: str, known: KnownRoom) -> None:
         rng, seated = self.rng, self.identity in known.seats
@@ -349,7 +352,7 @@ class LoadClient:
         if known.over and seated and rng.random() < 0.2:
             await self.command(link, rng.choice(["resign", "abort"]), room)
             return
-        noise: list[Callable[[], object]] = [
+        commands: list[Callable[[], object]] = [
             lambda: self.command(
                 link, "chat", room, text=f"{self.name} {len(self.sent)}", to=rng.choice(AUDIENCES)
             ),
@@ -366,7 +369,7 @@ class LoadClient:
                 link, rng.choice(["decline", "offer_draw", "accept", "claim"]), room
             ),
             lambda: self.command(link, "add_ai", room, seat=rng.randrange(2), level=1),
-            lambda: self.again(
+            lambda: self.ask(
                 link, rng.choice(self.sent[-60:] or [{"t": "abort", "id": "x", "room": room}])
             ),
             lambda: self.command(link, rng.choice(["resign", "abort", "stand"]), room),
@@ -374,16 +377,16 @@ class LoadClient:
             link.close,
         ]
         weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
-        await rng.choices(noise, weights)[0]()  # type: ignore[misc]
+        await rng.choices(commands, weights)[0]()  # type: ignore[misc]
 
     def _token(self, known: KnownRoom) -> str:
-        """A first move of this game, legal now or not."""
+        """A legal first move of this game, which may be illegal now."""
         fresh = new_referee(known.game, known.options)
         return self.rng.choice(fresh.moves())
 
     # --- the end
 
-    def behind(self, heads: dict[str, int]) -> list[str]:
+    def lagging_rooms(self, heads: dict[str, int]) -> list[str]:
         """The rooms in which an open connection has not received every event yet."""
         open_links = [link for link in self.links if link is not None and link.open]
         return [
@@ -395,7 +398,7 @@ class LoadClient:
 
 
 async def read_everything(url: str, rooms: list[str], history: History) -> None:
-    """Records the final logs: joins every room from its first event on a fresh node."""
+    """Records the final logs: joins every room from its first event, as the reader."""
     reader = LoadClient(READER, [url], history, 0)
     link = await reader.link(0)
     for room in rooms:

@@ -1,4 +1,4 @@
-"""Log entries and rooms of no particular game, and new databases, for store and bus tests."""
+"""Log entries, rooms without a real game, and new databases, for tests of stores and the bus."""
 
 import asyncio
 import tempfile
@@ -26,6 +26,7 @@ from server.store.base import (
 from server.store.postgres_link import Limits
 from server.store.schema import upgrade_sqlite
 
+#: The time of all entries by default, in ms since 1970.
 NOW_MS = 1_700_000_000_000
 TODAY = day_of(NOW_MS)
 
@@ -103,7 +104,7 @@ def listing(text: str, listed: bool = True) -> Listing:
 
 
 #: Short limits, for tests that wait until the store gives PostgreSQL up.
-QUICK_TIMING = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
+QUICK_LIMITS = Limits(connect_s=2.0, statement_s=2.0, lock_s=0.2)
 
 
 async def outcome(work: Awaitable[object]) -> object:
@@ -114,7 +115,7 @@ async def outcome(work: Awaitable[object]) -> object:
         return error
 
 
-async def insist(
+async def append_until_committed(
     store: Store, room: str, key: CommandKey, body: bytes, within_s: float = 30.0
 ) -> tuple[int, int]:
     """Writes an event as a node does; returns the number of conflicts and the event's v.
@@ -133,15 +134,15 @@ async def insist(
                 return conflicts, head.v + 1
             except Conflict:
                 conflicts += 1
-            except Duplicate as made:
-                return conflicts, made.last_v
+            except Duplicate as duplicate:
+                return conflicts, duplicate.last_v
             except StoreUnavailable:
                 await asyncio.sleep(0.02)
 
 
 async def log(store: Store, room: str) -> list[StoredEvent]:
     """The whole log of a room."""
-    found: list[StoredEvent] = []
-    while page := await store.events(room, len(found)):
-        found += page
-    return found
+    events: list[StoredEvent] = []
+    while page := await store.events(room, len(events)):
+        events += page
+    return events

@@ -22,7 +22,7 @@ STRANGE: tuple[Any, ...] = (
     [], [[]], [None], {}, {"t": "move"}, {"": ""}, [1, [2, [3, [4, [5, [6, [7, [8]]]]]]]],
 )  # fmt: skip
 
-#: Text in the place of a JSON value that is invalid or unusual.
+#: Bytes to put in the place of a JSON value: invalid or unusual JSON.
 RAW = (
     b"NaN",
     b"-Infinity",
@@ -52,7 +52,7 @@ class MalformedInput:
         rng = self._random
         room = rng.choice([*self._rooms, *self._rooms, "abcdefghijkm", "x"])
         sits = rng.randrange(2)
-        made: wire.Incoming = rng.choice(
+        command: wire.Incoming = rng.choice(
             [
                 wire.Hello(protocol=1),
                 wire.Hello(protocol=1, token="x" * 43, name="Eve"),
@@ -77,29 +77,29 @@ class MalformedInput:
                 wire.WatchLobby(id="w"),
             ]
         )
-        made_json = msgspec.to_builtins(made)
-        assert isinstance(made_json, dict)
-        return made_json
+        command_json = msgspec.to_builtins(command)
+        assert isinstance(command_json, dict)
+        return command_json
 
     def message(self) -> bytes:
-        """A text frame's payload: an inappropriate or a broken command."""
+        """The payload of a text frame: a command, unchanged or mutated."""
         rng = self._random
-        breaks = (
-            self._as_it_is,
-            self._field,
-            self._bytes,
+        mutations = (
+            self._unchanged,
+            self._mutated_fields,
+            self._mutated_bytes,
             self._raw_value,
-            self._depth,
-            self._no_object,
-            self._keys,
+            self._nested,
+            self._not_an_object,
+            self._extra_keys,
         )
-        payload = rng.choices(breaks, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
+        payload = rng.choices(mutations, (2, 6, 4, 2, 1, 1, 1))[0](self.command())
         return self._harmless(payload) if len(payload) <= wire.MAX_FRAME_BYTES else self.message()
 
-    def _as_it_is(self, command: Json) -> bytes:
+    def _unchanged(self, command: Json) -> bytes:
         return _encode(command)
 
-    def _field(self, command: Json) -> bytes:
+    def _mutated_fields(self, command: Json) -> bytes:
         """Removes fields, or gives them strange values or those of other commands."""
         rng = self._random
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -112,7 +112,7 @@ class MalformedInput:
                 command[name] = rng.choice(STRANGE)
         return _encode(command)
 
-    def _bytes(self, command: Json) -> bytes:
+    def _mutated_bytes(self, command: Json) -> bytes:
         """Changes, removes or adds bytes; the result is UTF-8 (`bad_frames` has invalid UTF-8)."""
         rng = self._random
         data = bytearray(_encode(command))
@@ -134,7 +134,7 @@ class MalformedInput:
         command[name] = msgspec.Raw(self._random.choice(RAW))
         return _encode(command)
 
-    def _depth(self, command: Json) -> bytes:
+    def _nested(self, command: Json) -> bytes:
         """Nests values deeper than any message needs, sometimes without closing them."""
         rng = self._random
         depth = rng.choice((7, 8, 9, 10, 100, 1000, 4000))
@@ -145,14 +145,14 @@ class MalformedInput:
             return nested
         return _encode(command)[:-1] + b',"x":' + nested + b"}"
 
-    def _no_object(self, command: Json) -> bytes:
+    def _not_an_object(self, command: Json) -> bytes:
         rng = self._random
         whole = _encode(command)
         return rng.choice(
             (b"", b" ", b"null", b"0", b'"hello"', b"[" + whole + b"]", whole + whole, *RAW)
         )
 
-    def _keys(self, command: Json) -> bytes:
+    def _extra_keys(self, command: Json) -> bytes:
         """Adds a second copy of a key, a thousand keys, or unknown keys."""
         whole = _encode(command)
         more = self._random.choice(
@@ -167,13 +167,13 @@ class MalformedInput:
         return whole[:-1] + b"," + more + b"}"
 
     def _harmless(self, payload: bytes) -> bytes:
-        """The message, unless anybody may send it in these rooms: chat becomes an empty line."""
+        """The message; chat in these rooms, which anyone may send, becomes an empty line."""
         try:
-            found = parse_message(payload)
+            message = parse_message(payload)
         except ProtocolError:
             return payload
-        if isinstance(found, wire.Chat) and found.room in self._rooms:
-            return _encode({"t": "chat", "id": "c", "room": found.room, "text": ""})
+        if isinstance(message, wire.Chat) and message.room in self._rooms:
+            return _encode({"t": "chat", "id": "c", "room": message.room, "text": ""})
         return payload
 
     # --- frames

@@ -12,7 +12,7 @@ from server.bus.link import Link, Receive, _matching_filters
 
 
 class MemoryBroker:
-    """Delivers each message to all links, in order. Retains statuses; a dead link's is cleared."""
+    """Delivers each message to all links, in order; retains a link's status until it ends."""
 
     def __init__(self) -> None:
         self.links: list[MemoryLink] = []
@@ -29,17 +29,17 @@ class MemoryBroker:
         for link in self.links:
             asyncio.get_running_loop().call_soon(link.deliver, topic, payload)
 
-    def show(self, topic: str, payload: bytes) -> None:
+    def set_status(self, topic: str, payload: bytes) -> None:
         self.statuses[topic] = payload
         self.send(topic, payload)
 
     def end(self, link: "MemoryLink") -> None:
-        """Ends a link without a goodbye; its will clears its status."""
+        """Ends a link without a DISCONNECT; its will clears its status."""
         self.links.remove(link)
-        self.show(link._status_topic, b"")
+        self.set_status(link._status_topic, b"")
 
-    def go(self) -> None:
-        """Disconnects the broker; every link notices."""
+    def disconnect_all(self) -> None:
+        """Disconnects every link, as if the broker had ended."""
         for link in self.links:
             link._set_is_up(False)
 
@@ -56,7 +56,7 @@ class MemoryLink(Link):
             self._memory.send(topic, payload)
 
     def set_status(self, payload: bytes) -> None:
-        self._memory.show(self._status_topic, payload)
+        self._memory.set_status(self._status_topic, payload)
 
     def subscribe(self, topic_filter: str, receive: Receive, *, include_own: bool = False) -> Any:
         for topic, payload in self._memory.statuses.items():

@@ -20,14 +20,18 @@ HOLD_S = 0.02
 class MqttProxy:
     """The proxy that `mqtt_proxy` opens."""
 
-    def __init__(self, upstream_port: int, seed: int, doubled: float, reordered: float) -> None:
+    def __init__(
+        self, upstream_port: int, seed: int, double_rate: float, reorder_rate: float
+    ) -> None:
         self.port = 0
+        #: The number of messages that were sent twice so far.
         self.doubled = 0
+        #: The number of messages that were reordered so far.
         self.reordered = 0
         self._upstream_port = upstream_port
         self._rng = random.Random(seed)
-        self._double_rate = doubled
-        self._reorder_rate = reordered
+        self._double_rate = double_rate
+        self._reorder_rate = reorder_rate
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one client."""
@@ -42,6 +46,7 @@ class MqttProxy:
         writer: asyncio.StreamWriter,
         up_writer: asyncio.StreamWriter,
     ) -> None:
+        """Forwards the broker's packets to a client, with faults."""
         held: list[bytes] = []
         waiting: asyncio.Task[bytes] | None = None
         with suppress(OSError, asyncio.IncompleteReadError), closing(writer), closing(up_writer):
@@ -111,10 +116,10 @@ def without_id(packet: bytes) -> bytes:
 
 @asynccontextmanager
 async def mqtt_proxy(
-    upstream_port: int, seed: int, doubled: float = 0.2, reordered: float = 0.5
+    upstream_port: int, seed: int, double_rate: float = 0.2, reorder_rate: float = 0.5
 ) -> AsyncIterator[MqttProxy]:
-    """Opens a proxy on a free port of 127.0.0.1."""
-    proxy = MqttProxy(upstream_port, seed, doubled, reordered)
+    """Opens a proxy on a free port of 127.0.0.1; the rates are shares of the broker's messages."""
+    proxy = MqttProxy(upstream_port, seed, double_rate, reorder_rate)
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from server.app import Running, open_node
+from server.app import RunningServer, open_node
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.web.pages import client_folder
@@ -25,7 +25,7 @@ WAIT_S = 60.0
 class Socket:
     """A client's WebSocket.
 
-    `expect` takes messages in their order; `messages` keeps all of them.
+    `expect` reads messages in their order; `messages` holds all that were read.
     """
 
     def __init__(self, connection: ClientConnection) -> None:
@@ -164,10 +164,10 @@ class Http:
 
 
 class Node:
-    """A running server, and clients for it."""
+    """A running node, and clients for it."""
 
-    def __init__(self, world: FakeServer, running: Running) -> None:
-        self.world = world
+    def __init__(self, fake: FakeServer, running: RunningServer) -> None:
+        self.fake = fake
         self.running = running
         self.hub = running.hub
         self.host = f"127.0.0.1:{running.port}"
@@ -185,8 +185,8 @@ class Node:
             close_timeout=1,
             proxy=None,
             **options,
-        ) as one:
-            yield Socket(one)
+        ) as connection:
+            yield Socket(connection)
 
     @asynccontextmanager
     async def guest(
@@ -214,10 +214,10 @@ class Node:
 
 @asynccontextmanager
 async def serve(
-    world: FakeServer | None = None, node: str = "n1", **settings: Any
+    fake: FakeServer | None = None, node: str = "n1", **settings: Any
 ) -> AsyncIterator[Node]:
-    """Runs a node on the stores of a `FakeServer`, with the test's settings."""
-    world = world or FakeServer()
-    world.settings = replace(world.settings, host="127.0.0.1", port=0, **settings)
-    async with open_node(world.ports(node), client_folder()) as running:
-        yield Node(world, running)
+    """Runs a node on the store, bus and engines of a `FakeServer`, with the test's settings."""
+    fake = fake or FakeServer()
+    fake.settings = replace(fake.settings, host="127.0.0.1", port=0, **settings)
+    async with open_node(fake.ports(node), client_folder()) as running:
+        yield Node(fake, running)

@@ -1,4 +1,4 @@
-"""Simple players over real sockets: they play seeded legal moves and record it all in a journal."""
+"""Players over real sockets: they play random legal moves and record the answers in a journal."""
 
 import asyncio
 import random
@@ -24,13 +24,13 @@ from server.protocol.messages import (
 )
 from tests.oracle.journal import Journal
 
-#: The timing of a client that reconnects sooner than people's, so that tests need not wait for it.
+#: The timing of a client that reconnects sooner than by default, so that tests need not wait.
 QUICK_TIMING = Timing(ping_s=0.5, silence_s=3, retry_s=0.1, retry_max_s=0.4)
 
 #: The timing of a client that repeats a command for as long as a database takes to recover.
 PATIENT_TIMING = Timing(ping_s=2.5, silence_s=30, retry_s=4, retry_max_s=4)
 
-#: Options for cheap matches of some twenty moves.
+#: Options for matches of sticks with about twenty moves.
 LONG_STICKS = {"rows": "9-9-9-9"}
 
 
@@ -56,7 +56,7 @@ class Player:
         self._random = random.Random(seed)
         self._stop = stop
         self._host = host
-        self._answered = ("", -1)
+        self._last_turn = ("", -1)
         self._changed = asyncio.Condition()
 
     async def run(self) -> None:
@@ -73,7 +73,7 @@ class Player:
             if isinstance(message, Snapshot | LoggedEvent) and self._is_over:
                 if self._host and self._stop.is_set() and not self.model.offers:
                     return
-                await self._go_on()
+                await self._ask_for_rematch()
             await self._move()
 
     async def until(self, holds: Callable[[Model], bool]) -> Model:
@@ -86,7 +86,7 @@ class Player:
     def _is_over(self) -> bool:
         return self.model.match is not None and self.model.match.over is not None
 
-    async def _go_on(self) -> None:
+    async def _ask_for_rematch(self) -> None:
         offers, seat = self.model.offers, self.model.my_seat
         if (self._host and not offers) or (
             not self._host and seat is not None and (1 - seat) in offers
@@ -95,9 +95,9 @@ class Player:
 
     async def _move(self) -> None:
         model = self.model
-        if not model.moves or model.match is None or self._answered == (model.match.id, model.ply):
+        if not model.moves or model.match is None or self._last_turn == (model.match.id, model.ply):
             return
-        self._answered = (model.match.id, model.ply)
+        self._last_turn = (model.match.id, model.ply)
         move = self._random.choice(model.moves)
         await self._say(
             Move(id=self._connection.new_id(), room=model.room, ply=model.ply, move=move.id)
@@ -107,9 +107,8 @@ class Player:
         try:
             ack = await self._connection.command(command)
         except Refused as refusal:
-            if (
-                refusal.code == Code.STORE_RETRY
-            ):  # whether it was executed is unknown; the same command again settles that
+            # Whether the command was executed is unknown; sending it again finds out.
+            if refusal.code == Code.STORE_RETRY:
                 await self._say(command)
                 return
             self._journal.refused.append((self._connection.identity, command, refusal.code))
@@ -151,7 +150,7 @@ async def two_people(
             await host.run()
             await guest.until(lambda model: model.v >= host.model.v)
             guests.cancel()
-        assert guest.model.match == host.model.match, "both saw the same"
+        assert guest.model.match == host.model.match, "both clients saw the same match"
         return host.model
 
 

@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal or on pipes: tests type lines and wait for words."""
+"""A program on a pseudo-terminal or on pipes: tests type lines and wait for output."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds to wait for output; only a test that hangs needs more.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 class Screen:
@@ -29,10 +29,10 @@ class Screen:
 
     def expect(self, words: str) -> str:
         """Waits for words after the previous match; returns the output up to and including them."""
-        end_s = time.monotonic() + PATIENCE_S
+        end_s = time.monotonic() + TIMEOUT_S
         while (at := self.text.find(words, self._seen)) < 0:
             left_s = end_s - time.monotonic()
-            more = self._more(left_s) if left_s > 0 else None
+            more = self._read(left_s) if left_s > 0 else None
             if more is None:
                 raise AssertionError(
                     f"{words!r} did not come. Since the last words:\n{self.text[self._seen :]}"
@@ -44,18 +44,20 @@ class Screen:
 
     def expect_one(self, *words: str) -> str:
         """Waits for the first of several texts after the previous match; returns that text."""
-        end_s = time.monotonic() + PATIENCE_S
+        end_s = time.monotonic() + TIMEOUT_S
         while not (
-            found := [(at, one) for one in words if (at := self.text.find(one, self._seen)) >= 0]
+            matches := [
+                (at, text) for text in words if (at := self.text.find(text, self._seen)) >= 0
+            ]
         ):
             left_s = end_s - time.monotonic()
-            more = self._more(left_s) if left_s > 0 else None
+            more = self._read(left_s) if left_s > 0 else None
             if more is None:
                 raise AssertionError(
                     f"none of {words} came. Since the last words:\n{self.text[self._seen :]}"
                 )
             self.text += more
-        at, first = min(found)
+        at, first = min(matches)
         self._seen = at + len(first)
         return first
 
@@ -69,11 +71,11 @@ class Screen:
 
     def end(self) -> int:
         """Waits for the program's end; returns its exit code."""
-        while (more := self._more(PATIENCE_S)) is not None:
+        while (more := self._read(TIMEOUT_S)) is not None:
             self.text += more
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(TIMEOUT_S)
 
-    def _more(self, timeout_s: float) -> str | None:
+    def _read(self, timeout_s: float) -> str | None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._reading, selectors.EVENT_READ)
             if not selector.select(timeout_s):
@@ -86,23 +88,23 @@ class Screen:
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
-    """An environment of the program's own, with its state in `folder`.
+    """The environment of the program, which has its state in `folder`.
 
-    It takes over nothing from the server and terminal in use here. A server that the program starts
-    has one search worker, because each takes a while to start.
+    It does not inherit the variables about a server or the terminal. A server that the program
+    starts has one search worker, because each takes a while to start.
     """
-    ours = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in ("PLYROOM_URL", "NO_COLOR", "TERM")
     }
-    own = {
+    changed = {
         "PYTHONPATH": str(ROOT),
         "XDG_STATE_HOME": str(folder / "state"),
         "PLYROOM_WORKERS": "1",
         "TERM": "xterm",
     }
-    return {**ours, **own, **more}
+    return {**inherited, **changed, **more}
 
 
 def plyroom(*arguments: str) -> list[str]:
@@ -158,7 +160,7 @@ def on_pipes(command: list[str], env: Mapping[str, str]) -> Iterator[Screen]:
 
 @contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Makes sure that the program has ended, whatever happened."""
+    """Ends the program at the end of the block, if it still runs."""
     try:
         yield
     finally:

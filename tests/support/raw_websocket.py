@@ -14,7 +14,9 @@ import msgspec
 
 from server.protocol.messages import PROTOCOL, Hello, Incoming
 
+#: Opcodes (RFC 6455, section 5.2).
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+#: Close codes that no frame carries (RFC 6455, section 7.4.1).
 CLOSE_WITHOUT_CODE, NO_CLOSE_FRAME = 1005, 1006
 
 
@@ -39,10 +41,10 @@ def frame(
     if not mask:
         return head + payload
     key = os.urandom(4)
-    covered = int.from_bytes(payload, "big") ^ int.from_bytes(
+    masked = int.from_bytes(payload, "big") ^ int.from_bytes(
         (key * (len(payload) // 4 + 1))[: len(payload)], "big"
     )
-    return head + key + covered.to_bytes(len(payload), "big")
+    return head + key + masked.to_bytes(len(payload), "big")
 
 
 def handshake(host: str, *headers: str, path: str = "/ws") -> bytes:
@@ -63,7 +65,7 @@ class RawSocket:
         self.writer = writer
 
     async def upgrade(self, *headers: str, name: str | None = None) -> str:
-        """Sends the opening handshake to the server under `name`; returns the status line."""
+        """Sends the opening handshake, to the host `name` if given; returns the status line."""
         host, port = self.writer.get_extra_info("peername")[:2]
         self.writer.write(handshake(f"{name or host}:{port}", *headers))
         answer = await self.reader.readuntil(b"\r\n\r\n")
@@ -83,9 +85,9 @@ class RawSocket:
         while True:
             opcode, payload = await self.frame()
             if opcode == TEXT:
-                found = msgspec.json.decode(payload)
-                assert isinstance(found, dict)
-                return found
+                message = msgspec.json.decode(payload)
+                assert isinstance(message, dict)
+                return message
             assert opcode != CLOSE, payload
 
     async def frame(self) -> tuple[int, bytes]:

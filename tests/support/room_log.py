@@ -30,7 +30,7 @@ def attempt(work: Callable[[], T]) -> T | CommandRejected | GameFault:
         return error
 
 
-def altered(
+def altered_game(
     game_id: str, changes: dict[str, object] | None = None, digest: str | None = None
 ) -> Game:
     """A game whose rules file differs from the real one in the names of `changes`."""
@@ -43,7 +43,7 @@ def raises(*_arguments: object) -> Any:
     raise ZeroDivisionError("a defect of this game")
 
 
-class Played:
+class LoggedRoom:
     """A room with its log. `do` and `refuse` give it commands; each has its own id."""
 
     def __init__(self, find_game: Callable[[str], Game] = load_game) -> None:
@@ -73,14 +73,14 @@ class Played:
         """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
         command = wire.Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
-        self._happen(events)
+        self._append_all(events)
         return events
 
     def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         """Executes a command; returns its events."""
         events = rules.decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
-        self._happen(events)
+        self._append_all(events)
         return events
 
     def refuse(self, actor: Actor, command: Command) -> Code:
@@ -93,13 +93,13 @@ class Played:
         assert rejected.value.message
         return rejected.value.code
 
-    def _happen(self, events: list[wire.RoomEvent]) -> None:
+    def _append_all(self, events: list[wire.RoomEvent]) -> None:
         self.now_ms += 7
         for event in events:
             self.append(event)
 
     def append(self, event: wire.RoomEvent) -> None:
-        """Appends an event to the log, whatever its origin."""
+        """Appends an event to the log without a command."""
         if self._room is None:
             self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
         else:
@@ -107,7 +107,7 @@ class Played:
         self.log.append((self.now_ms, format_event_body(event)))
 
     def fold(self, find_game: Callable[[str], Game] | None = None) -> Room:
-        """The room as a server reads it from the log."""
+        """The room as a server folds it from the log."""
         room: Room | None = None
         for at_ms, body in self.log:
             event = parse_event_body(body)
@@ -177,9 +177,9 @@ def remove_ai(seat: int) -> wire.RemoveAi:
 
 def seated(
     find_game: Callable[[str], Game] = load_game, game: str = "tic-tac-toe", **fields: Any
-) -> Played:
+) -> LoggedRoom:
     """Ada against Ben, before the first move."""
-    played = Played(find_game)
+    played = LoggedRoom(find_game)
     played.create(ADA, game, **fields)
     played.do(BEN, sit(1))
     return played
@@ -189,13 +189,13 @@ AI_SEAT = wire.AiSeat(level=2)
 ME, OPEN = wire.MySeat(), wire.OpenSeat()
 
 
-def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> Played:
-    played = Played()
+def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> LoggedRoom:
+    played = LoggedRoom()
     played.create(actor, game, **fields)
     return played
 
 
-def finished(tokens: str = "a1 b1 a2 b2 a3") -> Played:
+def finished(tokens: str = "a1 b1 a2 b2 a3") -> LoggedRoom:
     """A match that Ada has won, unless the moves say otherwise."""
     played = seated()
     played.moves(tokens)

@@ -136,7 +136,7 @@ class Close(Exception):
 
 
 class Backend(Protocol):
-    """Runs scripts, one connection each in sequence, and refuses further connections."""
+    """Runs scripts, one for each connection in sequence, and refuses further connections."""
 
     def __call__(self, *scripts: Script, **settings: Any) -> Any: ...
 
@@ -163,7 +163,7 @@ class MemorySocket:
 
 
 def memory_dial(scripts: list[Script]) -> Dial:
-    """Dials scripts: call n reaches script n."""
+    """A dial whose n-th connection runs the n-th script."""
     remaining = iter(scripts)
 
     @asynccontextmanager
@@ -239,8 +239,8 @@ def chat(c: Connection, text: str = "hi") -> Chat:
     return Chat(id=c.new_id(), room="r", text=text)
 
 
-def short(messages: list[RoomMessage]) -> list[object]:
-    """Events by their v, other messages by the names of their types."""
+def summarize(messages: list[RoomMessage]) -> list[object]:
+    """The v of each event, and the type's name of each other message."""
     return [m.v if isinstance(m, LoggedEvent) else type(m).__name__ for m in messages]
 
 
@@ -249,7 +249,7 @@ async def take(messages: AsyncIterator[RoomMessage], count: int) -> list[RoomMes
 
 
 async def greet(link: Link) -> None:
-    """A script that only greets."""
+    """A script that greets the client and then only answers pings."""
     await link.hello()
     await link.idle()
 

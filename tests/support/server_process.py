@@ -1,4 +1,4 @@
-"""A Plyroom server in its own process, started as a user starts it, and killed as nobody should.
+"""A Plyroom server in its own process, started as a user starts it, for tests that may kill it.
 
 async with serving(tmp_path / "data", ai_pace_ms=0) as server:
     async with connect(server.url) as client: ...
@@ -19,11 +19,10 @@ import psutil
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
-#: Seconds for a start or a stop; only a server that hangs needs more.
+#: Seconds for a start or a stop; only a server that hangs reaches this limit.
 START_S = STOP_S = 60.0
-#: The traceback of Python's forkserver when its parent is killed while requesting a process.
-#:
-#: It cannot be caught.
+#: The traceback of Python's forkserver when its parent is killed while requesting a process. No
+#: code of ours could catch that exception.
 KILLED_FORKSERVER = re.compile(
     r"Traceback .*\n(  .*\n)*?  .*multiprocessing/forkserver\.py.*\n(  .*\n)*EOFError\n"
 )
@@ -41,9 +40,9 @@ class ServerProcess:
     """A server process on a data folder.
 
     It can be started again after its end, on the same port and data. Settings are those of
-    `server.settings`, passed through the environment. Standard error of all its lives is kept. By
-    default it has no search workers, which only AI seats need; it then starts and ends in half the
-    time.
+    `server.settings`, passed through the environment. `errors` is what it wrote to standard error
+    in all runs. By default it has no search workers, which only AI seats need; it then starts and
+    ends in half the time.
     """
 
     def __init__(
@@ -58,6 +57,7 @@ class ServerProcess:
         self.data = data
         self.host = host
         self.port = port
+        #: The lines that it printed at its last start.
         self.announced: list[str] = []
         self._workers = workers
         self._settings = _variables(settings)
@@ -90,7 +90,8 @@ class ServerProcess:
         """The number of connections that it holds."""
         sockets = psutil.Process(self.pid).net_connections("tcp")
         return sum(
-            one.laddr.port == self.port and one.status != psutil.CONN_LISTEN for one in sockets
+            connection.laddr.port == self.port and connection.status != psutil.CONN_LISTEN
+            for connection in sockets
         )
 
     def descendants(self) -> list[psutil.Process]:
@@ -101,7 +102,7 @@ class ServerProcess:
         """Returns when the server has printed its address.
 
         Raises RuntimeError with its last output when it ends instead. The settings given here are
-        for this life only.
+        for this run only.
         """
         await self._spawn(settings)
         async with asyncio.timeout(START_S):
@@ -116,8 +117,8 @@ class ServerProcess:
             )
         self.port = int(self.announced[0].rstrip("/").rpartition(":")[2])
 
-    async def end(self) -> int:
-        """Starts it, waits for its end and returns the exit code: for starts that must fail."""
+    async def start_and_wait(self) -> int:
+        """Starts it and waits for its end, for starts that must fail; returns the exit code."""
         await self._spawn()
         return await self.wait()
 
@@ -204,7 +205,7 @@ async def eventually(holds: Callable[[], bool], what: str, within_s: float = 60.
 
 
 def assert_no_traceback(server: ServerProcess) -> None:
-    """Asserts that no life of the server logged a traceback or an unexpected exception."""
+    """Asserts that no run of the server logged a traceback or an unexpected exception."""
     errors = KILLED_FORKSERVER.sub("", server.errors)
     assert "Traceback" not in errors, errors[-5000:]
     assert "exception" not in errors.lower(), errors[-5000:]

@@ -12,14 +12,14 @@ ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
 
 @asynccontextmanager
 async def playing(
-    game: str = "tic-tac-toe", world: FakeServer | None = None
+    game: str = "tic-tac-toe", fake: FakeServer | None = None
 ) -> AsyncIterator[tuple[FakeServer, Hub, str, Client, Client]]:
     """Ada against Ben, both following the room, before the first move."""
-    world = world or FakeServer()
-    async with world.hub() as hub:
+    fake = fake or FakeServer()
+    async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
         room = await ada.create(game)
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
-        yield world, hub, room, ada, ben
+        yield fake, hub, room, ada, ben

@@ -18,7 +18,7 @@ class _JumpingSelector(selectors.BaseSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self._inner.select(0)
         if not ready and timeout is None:
-            raise AssertionError("everybody waits, and nothing will ever happen")
+            raise AssertionError("every task waits, and no timer is set")
         if not ready and timeout is not None and timeout > 0:
             self.now_s += timeout
         return ready

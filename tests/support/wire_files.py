@@ -2,7 +2,7 @@
 
     python -m tests.support.wire_files
 
-Run it after any change to the protocol; a test fails when it is due.
+Run it after each change to the protocol; a test fails until then.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _type(info: inspect.Type, structs: dict[str, str]) -> str:
                 structs[cls.__name__] = _interface(info, structs)
             return cls.__name__
         case inspect.UnionType(types=types):
-            return " | ".join(_type(one, structs) for one in types)
+            return " | ".join(_type(member, structs) for member in types)
         case inspect.VarTupleType(item_type=item):
             inner = _type(item, structs)
             return f"({inner})[]" if " " in inner else f"{inner}[]"
@@ -108,7 +108,7 @@ def _fields(info: inspect.StructType, structs: dict[str, str]) -> Iterator[str]:
 
 
 def write() -> None:
-    """Writes all files; touches nothing else."""
+    """Writes all these files."""
     TYPES.write_text(typescript(), "utf-8")
     GOLDEN.mkdir(parents=True, exist_ok=True)
     for name, frame in frames().items():

@@ -1,4 +1,4 @@
-"""One sample of every message; together they tell one short connect-four match in one room."""
+"""A sample of every message; most belong to one short match of connect four in one room."""
 
 from engine.search.job import RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView

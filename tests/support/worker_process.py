@@ -13,11 +13,11 @@ from tests.support.server_process import ROOT, START_S
 
 
 class WorkerProcess:
-    """A worker that can be started again after its end; standard error of all its lives is kept."""
+    """A worker that can be started again after its end."""
 
     def __init__(self, folder: Path, bus: Broker, name: str, games: str, cores: int = 1) -> None:
         self.name = name
-        #: The worker's id at the broker in this life.
+        #: The worker's id at the broker in this run.
         self.id = ""
         user = f"{bus.user}:{bus.password}@" if bus.user else ""
         self._url = f"mqtt://{user}{bus.host}:{bus.port}"
@@ -27,7 +27,7 @@ class WorkerProcess:
 
     @property
     def errors(self) -> str:
-        """Everything it wrote to standard error."""
+        """Everything it wrote to standard error, in all runs."""
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     @property

@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.server_process import ROOT
 
-#: Compiles like `python -m engine.warm`, without the personas, which few tests use: a quarter less.
+#: Compiles as `python -m engine.warm` does, but for the personas: few tests use them, and they take
+#: a quarter of the time.
 WARM = """
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Searcher

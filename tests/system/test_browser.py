@@ -28,15 +28,15 @@ async def chromium() -> AsyncIterator[Browser]:
         yield browser
 
 
-def some_match(game: str, least: int, seed: int = 0) -> list[Position]:
-    """The positions of a match of random moves that a player wins after at least `least` moves."""
+def random_won_match(game: str, min_moves: int, seed: int = 0) -> list[Position]:
+    """The positions of a match of at least `min_moves` random moves that a player wins."""
     while True:
         rng = random.Random(seed)
         positions = [load_game(game).start()]
         while moves := positions[-1].moves():
             positions.append(positions[-1].play(rng.choice(moves)))
         outcome = positions[-1].outcome()
-        if len(positions) > least and outcome is not None and outcome.winner is not None:
+        if len(positions) > min_moves and outcome is not None and outcome.winner is not None:
             return positions
         seed += 1
 
@@ -51,11 +51,11 @@ def last_cell(position: Position) -> str:
     return position.view().last[-1]
 
 
-async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses_nothing(
+async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
     chromium: Browser, tmp_path: Path
 ) -> None:
     """Board, moves, chat and turn survive every reload, and at the end all see the winner."""
-    positions = some_match("connect-four", 20)
+    positions = random_won_match("connect-four", 20)
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
@@ -69,13 +69,13 @@ async def test_two_play_a_whole_match_and_one_watches_and_each_reloads_and_loses
             await (ada, bob)[(ply - 1) % 2].play(last_cell(position))
             if ply == 3:
                 await kim.chat("well played")
-                await bob.heard("well played")
+                await bob.wait_for_chat("well played")
             if ply in (5, 9, 13):
                 person = {5: ada, 9: bob, 13: kim}[ply]
                 await person.reload()
                 assert await person.pieces() == pieces_of(position)
                 assert len(await person.moves()) == ply
-                await person.heard("well played")
+                await person.wait_for_chat("well played")
         outcome = positions[-1].outcome()
         assert outcome is not None
         assert outcome.winner is not None
@@ -106,7 +106,7 @@ async def play_to_the_end(person: Person, columns: str, rng: random.Random) -> N
 async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to_the_end(
     chromium: Browser, tmp_path: Path
 ) -> None:
-    """The panel shows the AI's moves; the match is listed, can be replayed and links to a ply."""
+    """The panel shows the AI's search; the match can be replayed, and each ply has its own link."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim),
@@ -154,16 +154,18 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
 
 WATCH_DEPTHS = """panel => {
     window.seen = new Set();
-    const look = () => {
+    const recordDepth = () => {
         const depth = panel.querySelector(".figure.depth dd");
         if (panel.dataset.state === "searching" && depth) window.seen.add(depth.textContent);
     };
     const all = { subtree: true, childList: true, characterData: true, attributes: true };
-    new MutationObserver(look).observe(panel, all);
+    new MutationObserver(recordDepth).observe(panel, all);
 }"""
 
 
-async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
+async def test_the_panel_shows_growing_depths_while_the_ai_thinks(
+    chromium: Browser, tmp_path: Path
+) -> None:
     """A spectator of a strong AI sees its depth grow before it moves."""
     async with (
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
@@ -174,7 +176,7 @@ async def test_the_panel_moves_while_the_ai_thinks(chromium: Browser, tmp_path: 
         for person in (ada, kim):
             await person.page.locator(".thinking").evaluate(WATCH_DEPTHS)
         await ada.play("h8")
-        await ada.turn()
+        await ada.wait_for_turn()
         for person in (ada, kim):
             await expect(person.page.locator(".moves .move")).to_have_count(2)
             assert len(await person.page.evaluate("[...window.seen]")) >= 3
@@ -206,10 +208,10 @@ async def test_a_match_by_keyboard_only(chromium: Browser, tmp_path: Path) -> No
                 break
             ply = len(await ada.moves())
             await tab_to(ada, "[role=gridcell]")
-            await walk_to_a_free_cell(ada)
+            await focus_a_free_cell(ada)
             await keyboard.press("Enter")
             await expect(ada.page.locator(".moves .move").nth(ply)).to_be_visible()
-        await expect(ada.said).to_have_text(re.compile(r"(played .*(Draw|wins?): )"))
+        await expect(ada.announcement).to_have_text(re.compile(r"(played .*(Draw|wins?): )"))
 
 
 async def tab_to(person: Person, selector: str) -> None:
@@ -223,13 +225,13 @@ async def tab_to(person: Person, selector: str) -> None:
     raise AssertionError(f"Tab never reached {selector}")
 
 
-async def walk_to_a_free_cell(person: Person) -> None:
+async def focus_a_free_cell(person: Person) -> None:
     """Moves the focus over the board, row by row, until the focused cell can be played."""
-    there = "document.activeElement.getAttribute('aria-label').endsWith('can play')"
+    is_playable = "document.activeElement.getAttribute('aria-label').endsWith('can play')"
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "ArrowLeft"):
         await person.page.keyboard.press(key)
     for step in range(9):
-        if await person.page.evaluate(there):
+        if await person.page.evaluate(is_playable):
             return
         if step % 3 == 2:
             await person.page.keyboard.press("ArrowDown")
@@ -240,7 +242,7 @@ async def walk_to_a_free_cell(person: Person) -> None:
 
 async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) -> None:
     """Two people create, join and play by touch; the board is visible without scrolling."""
-    positions = some_match("tic-tac-toe", 5)
+    positions = random_won_match("tic-tac-toe", 5)
     async with (
         serving(tmp_path / "data") as server,
         people(chromium, server.url, PHONE, PHONE) as (ada, bob),
@@ -255,7 +257,7 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, tmp_path: Path) ->
         await bob.board.wait_for()
         for ply, position in enumerate(positions[1:], 1):
             person = (ada, bob)[(ply - 1) % 2]
-            await person.turn()
+            await person.wait_for_turn()
             await expect(person.cell(last_cell(position))).to_be_in_viewport(ratio=1)
             await person.cell(last_cell(position)).tap()
             await expect(person.page.locator(".moves .move")).to_have_count(ply)
@@ -333,7 +335,7 @@ async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reloa
             await person.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         await ada.play("d1")
-        await bob.turn()
+        await bob.wait_for_turn()
         for person in (ada, bob, kim):
             await person.page.evaluate("window.loadedOnce = true")
         await server.kill()
@@ -345,7 +347,7 @@ async def test_a_killed_server_comes_back_and_everybody_plays_on_without_a_reloa
         for person in (ada, bob, kim):
             await expect(person.banner).to_have_count(0)
             await expect(person.page.locator(".moves .move")).to_have_text(["d", "e"])
-            await person.heard("are you there?")
+            await person.wait_for_chat("are you there?")
         await ada.play("d1")
         for person in (ada, bob, kim):
             await expect(person.page.locator(".moves .move")).to_have_text(["d", "e", "d"])

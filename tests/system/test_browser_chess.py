@@ -26,20 +26,20 @@ async def chromium() -> AsyncIterator[Browser]:
 
 async def move(person: Person, path: str, *, touch: bool = False) -> None:
     """Plays a move from cell to cell: "e2e4"."""
-    await person.turn()
+    await person.wait_for_turn()
     for cell in (path[:2], path[2:4]):
         await (person.cell(cell).tap() if touch else person.cell(cell).click())
 
 
 async def has_black_on_top(person: Person) -> bool:
-    """Whether the eighth row is above the first."""
+    """Whether rank 8 is above rank 1."""
     top, bottom = [await person.cell(cell).bounding_box() for cell in ("a8", "a1")]
     assert top is not None
     assert bottom is not None
     return top["y"] < bottom["y"]
 
 
-async def test_a_draw_is_claimed_and_the_moves_are_written_as_players_do(
+async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
     chromium: Browser, tmp_path: Path
 ) -> None:
     """After two knight tours home a draw can be claimed; a late visitor reads the same moves."""

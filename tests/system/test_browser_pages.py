@@ -25,7 +25,7 @@ AUDIT = """async () => {
     const html = (nodes) => nodes.map((node) => node.html).join(" | ").slice(0, 500);
     return violations.map(({ id, nodes }) => `${id}: ${html(nodes)}`);
 }"""
-LOOKS = [
+SCREENS_AND_SCHEMES = [
     pytest.param(screen, scheme, id=f"{name}-{scheme}")
     for name, screen in (("desktop", DESKTOP), ("phone", PHONE))
     for scheme in ("light", "dark")
@@ -54,14 +54,14 @@ async def audit(page: Page) -> list[str]:
     return list(await page.evaluate(AUDIT))
 
 
-async def fits(person: Person, down: bool) -> None:
-    """Asserts that the page is no wider than the window and, with `down`, no longer."""
-    wide, high = await person.page.evaluate(
+async def assert_fits(person: Person, in_height: bool) -> None:
+    """Asserts that the page is no wider than the window and, with `in_height`, no higher."""
+    too_wide_px, too_high_px = await person.page.evaluate(
         "[document.documentElement.scrollWidth - innerWidth,"
         " document.documentElement.scrollHeight - innerHeight]"
     )
-    assert wide <= 0, f"{person.page.url} is {wide} px too wide"
-    assert not down or high <= 0, f"{person.page.url} is {high} px too high"
+    assert too_wide_px <= 0, f"{person.page.url} is {too_wide_px} px too wide"
+    assert not in_height or too_high_px <= 0, f"{person.page.url} is {too_high_px} px too high"
 
 
 async def test_axe_is_installed() -> None:
@@ -70,7 +70,7 @@ async def test_axe_is_installed() -> None:
         pytest.skip("axe-core is not installed in this environment; `make check` does it")
 
 
-@pytest.mark.parametrize(("screen", "scheme"), LOOKS)
+@pytest.mark.parametrize(("screen", "scheme"), SCREENS_AND_SCHEMES)
 async def test_every_page_fits_and_passes_axe(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
@@ -78,18 +78,18 @@ async def test_every_page_fits_and_passes_axe(
     desktop = screen is DESKTOP
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
 
-        async def check(down: bool = False) -> None:
-            await fits(ada, down and desktop)
+        async def check(in_height: bool = False) -> None:
+            await assert_fits(ada, in_height and desktop)
             assert await audit(ada.page) == []
 
         await ada.create("Connect four", "A friend")
-        await check(down=True)
+        await check(in_height=True)
         await ada.create("Connect four", "The AI", level=3, side="Red")
         await ada.play("d1")
-        await ada.turn()
+        await ada.wait_for_turn()
         await ada.chat("a line of chat that is so long that it has to be broken, " * 4 + "a" * 100)
         await ada.page.locator(".chat .said").wait_for()
-        await check(down=True)
+        await check(in_height=True)
         await ada.page.evaluate("scrollTo(0, 0)")
         for part in (
             ada.board,
@@ -101,12 +101,12 @@ async def test_every_page_fits_and_passes_axe(
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
         await ada.page.locator(".state.over").wait_for()
-        await check(down=True)
+        await check(in_height=True)
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
         await ada.page.get_by_label("Ply", exact=True).wait_for()
         await ada.page.keyboard.press("End")
         await expect(ada.page.locator(".thinking tbody tr")).to_have_count(7)
-        await check(down=True)
+        await check(in_height=True)
         await ada.go("/replays")
         await ada.page.locator(".matches li").first.wait_for()
         await check()
@@ -115,42 +115,42 @@ async def test_every_page_fits_and_passes_axe(
         await check()
         for game in ("Tic-tac-toe", "Sticks"):
             await ada.create(game, "The AI", level=1)
-            await check(down=True)
+            await check(in_height=True)
             await expect(ada.board).to_be_in_viewport(ratio=1)
 
 
-async def test_a_chosen_theme_stays_and_the_system_s_own_is_followed(
+async def test_the_chosen_theme_outlives_a_reload_and_a_change_of_the_system_theme(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The choice survives a reload without a flash: it is set before the first paint."""
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    """A theme that the user has chosen stays after a reload and when the system's theme changes."""
+    background = "getComputedStyle(document.documentElement).backgroundColor"
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
         await ada.go("/")
-        light = await ada.page.evaluate(ground)
+        light = await ada.page.evaluate(background)
         await ada.button("Use the dark theme").click()
-        dark = await ada.page.evaluate(ground)
+        dark = await ada.page.evaluate(background)
         assert dark != light
         await ada.page.reload()
-        assert await ada.page.evaluate(ground) == dark
+        assert await ada.page.evaluate(background) == dark
         await ada.button("Use the light theme").click()
         await ada.page.emulate_media(color_scheme="dark")
-        assert await ada.page.evaluate(ground) == dark
+        assert await ada.page.evaluate(background) == dark
 
 
-async def test_pages_are_left_and_come_back_to_with_the_browser_s_own_buttons(
+async def test_the_browser_s_back_button_returns_to_a_room_without_loading_it(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Nothing is loaded again; the room is left and joined again."""
+    """The back button returns to the room and to the lobby, and the page is not loaded again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
         await ada.play("b2")
-        await ada.turn()
+        await ada.wait_for_turn()
         before = await ada.pieces()
         await ada.page.evaluate("window.loadedOnce = true")
         await ada.page.get_by_role("link", name="Replays").click()
         await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
         await ada.page.go_back()
-        await ada.turn()
+        await ada.wait_for_turn()
         assert await ada.pieces() == before
         await ada.page.go_back()
         await expect(ada.button("Create the room")).to_be_visible()
@@ -167,5 +167,7 @@ async def test_no_other_server_receives_a_request(chromium: Browser, server: Ser
         )
         await ada.create("Connect four", "The AI", level=1)
         assert [url for url in requested if not url.startswith(server.url)] == []
-        inside = "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"
-        assert await ada.page.evaluate(inside) == 0
+        inline_count = (
+            "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"
+        )
+        assert await ada.page.evaluate(inline_count) == 0

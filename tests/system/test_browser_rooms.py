@@ -1,4 +1,4 @@
-"""Actions in a room besides moving: seats, names, chat, looking back, resigning, rematches."""
+"""Actions in a room besides moving: seats, names, chat, past positions, resigning, rematches."""
 
 import re
 from collections.abc import AsyncIterator
@@ -34,11 +34,11 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
-    """Ada creates a room, and Bob takes the other seat."""
+    """Ada creates a room and begins; Bob takes the other seat."""
     await ada.create(game, "A friend", side="begins")
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
-    await ada.turn()
+    await ada.wait_for_turn()
 
 
 async def test_a_new_name_is_visible_to_everybody(chromium: Browser, server: ServerProcess) -> None:
@@ -67,7 +67,7 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
         await ada.create("Tic-tac-toe", "A friend")
         await kim.page.goto(ada.page.url)
         await ada.chat(evil)
-        await kim.heard(evil)
+        await kim.wait_for_chat(evil)
         await expect(kim.page.locator(".chat b")).to_have_text("<b>Ada</b><script>")
         await expect(kim.page.locator(".who").filter(has_text="Ada")).to_have_text(
             "<b>Ada</b><script>"
@@ -80,7 +80,7 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
 async def test_players_do_not_see_chat_among_spectators(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The room continues for them without a gap."""
+    """They get everything else that is said, without a gap."""
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (
         ada,
         bob,
@@ -93,21 +93,21 @@ async def test_players_do_not_see_chat_among_spectators(
         await expect(ada.page.locator(".info .watching")).to_contain_text("2 spectators")
         await kim.page.get_by_label("To whom").select_option("to spectators")
         await kim.chat("a1 would be better")
-        await lea.heard("a1 would be better")
+        await lea.wait_for_chat("a1 would be better")
         await kim.page.get_by_label("To whom").select_option("to everybody")
         await kim.chat("hello")
         for person in (ada, bob):
-            await person.heard("hello")
+            await person.wait_for_chat("hello")
             assert await person.page.locator(".chat .said").all_inner_texts() == ["hello"]
             assert await person.page.get_by_label("To whom").count() == 0
         await lea.page.close()
         await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
 
 
-async def test_resigning_asks_twice_and_a_rematch_swaps_sides(
+async def test_resigning_needs_a_confirmation_and_a_rematch_swaps_sides(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """An offer can be declined, repeated and accepted."""
+    """The offer of a rematch can be declined, repeated and accepted."""
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
         await ada.play("b2")
@@ -143,12 +143,12 @@ async def test_a_match_can_be_aborted_before_it_has_begun_and_a_seat_given_up(
         await ada.page.get_by_label("Level or character of the AI").select_option("level 1")
         await ada.button("Add AI").click()
         await ada.play("b2")
-        await ada.turn()
+        await ada.wait_for_turn()
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
         await ada.button("Remove the AI").click()
         await bob.button("Sit here").click()
-        await ada.turn()
+        await ada.wait_for_turn()
 
 
 async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:
@@ -164,17 +164,17 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         ).to_have_text(about)
         await ada.button("Create the room").click()
         await ada.play("a1")
-        await ada.turn()
+        await ada.wait_for_turn()
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI swindler")
         await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute(
             "title", about
         )
 
 
-async def test_looking_back_does_not_lose_the_match(
+async def test_a_player_can_look_at_past_positions_during_the_match(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Old positions remain after a reload; new moves wait until the viewer returns."""
+    """The board keeps showing a past position when a move arrives, until the player returns."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
         await ada.play("b2")
@@ -195,7 +195,7 @@ async def test_looking_back_does_not_lose_the_match(
 async def test_two_ai_seats_play_and_the_host_may_stop_them(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A spectator sees both think in turn, and can flip the board."""
+    """The host sees both think in turn, and can flip the board and abort the match."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.pick("Game", "Connect four")
@@ -228,7 +228,7 @@ async def test_the_link_to_a_room_is_seen_and_copied(
         link = ada.page.get_by_label("Link to this room", exact=True).first
         await expect(link).to_have_value(ada.page.url)
         await ada.page.get_by_role("button", name="Copy: Link to this room").first.click()
-        await expect(ada.said).to_have_text("Link copied")
+        await expect(ada.announcement).to_have_text("Link copied")
         assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
 
 
@@ -283,7 +283,7 @@ async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Pa
 async def test_the_lobby_shows_rooms_as_they_come_and_go(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The lobby shows public rooms only."""
+    """The lobby adds and removes rooms as they change; it shows public ones only."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
         await kim.go("/")
         await kim.page.locator(".rooms h2").first.wait_for()
@@ -308,10 +308,10 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
         await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
 
 
-async def test_sticks_are_taken_by_clicking_the_first_one_to_go(
+async def test_sticks_are_taken_by_clicking_the_first_of_them(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The rows are the host's choice; pointing at a stick shows which sticks would go."""
+    """The rows are the host's choice; pointing at a stick shows which ones would be taken."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.go("/")
         await ada.pick("Game", "Sticks")
@@ -323,7 +323,7 @@ async def test_sticks_are_taken_by_clicking_the_first_one_to_go(
         await ada.page.wait_for_url("**/room/*")
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
-        await ada.turn()
+        await ada.wait_for_turn()
         await ada.cell("2.2").hover()
         await expect(ada.page.locator("ply-board .at.affected")).to_have_count(3)
         await ada.play("2.2")

@@ -64,9 +64,8 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     """
     journal = Journal()
     data = tmp_path / "data"
-    data.symlink_to(
-        small_disk, target_is_directory=True
-    )  # so that the server's log is not on that disk
+    # A link, so that the file of the server's standard error is not on that disk.
+    data.symlink_to(small_disk, target_is_directory=True)
     async with (
         serving(data, workers=1, ai_duel_pace_ms=0, **NO_RATE_LIMITS) as server,
         raw_socket(server.port) as raw,
@@ -122,7 +121,9 @@ async def _assert_newcomers_refused(port: int) -> None:
         assert await newcomer.closed() == Close.RESTARTING
 
 
-async def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, small_disk: Path) -> None:
+async def test_the_server_continues_when_its_log_cannot_be_written(
+    tmp_path: Path, small_disk: Path
+) -> None:
     """When standard error is on a full disk, the server loses its messages and keeps serving."""
     async with (
         serving(small_disk / "data", **NO_RATE_LIMITS) as server,

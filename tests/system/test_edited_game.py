@@ -44,7 +44,7 @@ def is_end(message: RoomMessage) -> bool:
 
 
 @pytest.mark.usefixtures("warm_engine")
-async def test_data_and_rules_are_edited_under_a_running_server(tmp_path: Path, site: Path) -> None:
+async def test_data_and_rules_are_edited_while_the_server_runs(tmp_path: Path, site: Path) -> None:
     """A match continues with its original data while a worker has them.
 
     The worker may have loaded the compiled search already, or be unable to load it any more.

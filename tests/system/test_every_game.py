@@ -20,7 +20,7 @@ from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
-from tests.system.test_browser_pages import audit, fits
+from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
     pytest.mark.browser,
@@ -49,7 +49,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         assert_no_traceback(server)
 
 
-async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
+async def create_duel(server: ServerProcess, game: str, level: int = 1) -> str:
     """Creates a room in which two AI seats play; returns its id."""
     async with connect(server.url) as client:
         create = Create(id=client.new_id(), game=game, seats=(AiSeat(level), AiSeat(level)))
@@ -58,7 +58,7 @@ async def duel(server: ServerProcess, game: str, level: int = 1) -> str:
     return room
 
 
-async def is_as_the_rules_say(person: Person, game: str) -> None:
+async def assert_follows_the_rules(person: Person, game: str) -> None:
     """Asserts that the final board follows from the listed moves, and the result from the rules."""
     match = (
         await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or ""
@@ -87,11 +87,11 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
         await ada.create(load_game(game).title, "The AI", level=1)
         await play_with_pointer(ada, 2)
         await play_by_clicks(ada, 4)
-        await fits(ada, down=True)
+        await assert_fits(ada, in_height=True)
         assert await audit(ada.page) == []
         await play_by_clicks(ada, 1000)
         await expect(ada.status).to_have_text(RESULT)
-        await is_as_the_rules_say(ada, game)
+        await assert_follows_the_rules(ada, game)
 
 
 @pytest.mark.long
@@ -99,18 +99,18 @@ async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
 async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """The person begins by touch, confirming small cells, at level 2; axe finds no faults."""
+    """The person plays the second side by touch, at level 2 if there is one; axe finds nothing."""
     side = load_game(game).board(load_game(game).check_options({})).seats[1].name
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.create(
             load_game(game).title, "The AI", level=min(2, load_game(game).levels), side=side
         )
         await play_with_pointer(ada, 2)
-        await fits(ada, down=False)
+        await assert_fits(ada, in_height=False)
         assert await audit(ada.page) == []
         await play_by_clicks(ada, 1000, seed=7)
         await expect(ada.status).to_have_text(RESULT)
-        await is_as_the_rules_say(ada, game)
+        await assert_follows_the_rules(ada, game)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -119,12 +119,12 @@ async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
 ) -> None:
     """Spectators on a phone and in a terminal see the whole match."""
     async with people(chromium, server.url, PHONE) as (kim,):
-        room = await duel(server, game)
+        room = await create_duel(server, game)
         with on_pipes(plyroom("watch", f"{server.url}/room/{room}"), environ(tmp_path)) as screen:
             await kim.go(f"/room/{room}")
             await expect(kim.status).to_have_text(RESULT, timeout=60_000)
-            await fits(kim, down=False)
-            await is_as_the_rules_say(kim, game)
+            await assert_fits(kim, in_height=False)
+            await assert_follows_the_rules(kim, game)
             assert screen.end() == 0
             assert ENDED.search(screen.text)
 

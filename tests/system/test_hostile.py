@@ -1,4 +1,4 @@
-"""Hostile clients: malformed input changes nothing, costs nothing lasting, is never unexpected."""
+"""Hostile clients: malformed input changes no room and causes no lasting cost and no traceback."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,16 +21,16 @@ BATCH = 50
 ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
 #: Seconds to wait for an answer; only a test that hangs needs more.
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 #: The growth of resident memory that an attack may cause.
 GROWTH_BYTES = 6 * 2**20
-#: Percent of the inputs.
+#: The share of each kind of input, in percent.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """Two people with rooms that nobody else may change."""
+    """Two clients, and their rooms, which the attackers may not change."""
 
     ada: Connection
     bob: Connection
@@ -51,15 +51,15 @@ async def victims(server: ServerProcess) -> AsyncIterator[Victims]:
 
 async def snapshots(server: ServerProcess, rooms: list[str]) -> list[dict[str, Any]]:
     """The snapshot of each room as a newcomer receives it."""
-    found = []
+    received = []
     async with raw_socket(server.port) as newcomer:
         await newcomer.hello()
         for room in rooms:
             newcomer.say(Join(id=room, room=room))
             while (message := await newcomer.message())["t"] != "snapshot":
                 pass
-            found.append(message)
-    return found
+            received.append(message)
+    return received
 
 
 class Attacker:
@@ -70,7 +70,7 @@ class Attacker:
         self._source = source
 
     async def attack(self, inputs: int) -> None:
-        """Sends `inputs` inputs in the proportions of SHARES, and checks the effect of each."""
+        """Sends `inputs` inputs in the proportions of SHARES, and checks the answer to each."""
         left = {kind: inputs * share // 100 for kind, share in SHARES.items()}
         for _ in range(left["greetings"]):
             await self._greet(self._source.greeting())
@@ -79,22 +79,22 @@ class Attacker:
                 await socket.hello()
                 count = min(BATCH, left["messages"])
                 left["messages"] -= count
-                await self._answered(socket, [self._source.message() for _ in range(count)])
+                await self._assert_answered(socket, [self._source.message() for _ in range(count)])
                 for _ in range(min(2, left["odd frames"])):
                     left["odd frames"] -= 1
                     socket.writer.write(self._source.odd_frames())
-                    await self._answered(socket, [])
+                    await self._assert_answered(socket, [])
                 left["bad frames"] -= 1
             for _ in range(6):
                 left["bad frames"] -= 1
-                await self._break(self._source.bad_frames())
+                await self._assert_closed(self._source.bad_frames())
 
-    async def _answered(self, socket: RawSocket, messages: list[bytes]) -> None:
+    async def _assert_answered(self, socket: RawSocket, messages: list[bytes]) -> None:
         """Asserts that every message has exactly one answer."""
         socket.writer.write(b"".join(frame(message) for message in messages))
         socket.say(Ping(id="the last"))
         answers, last = 0, False
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while answers < len(messages) or not last:
                 message = await socket.message()
                 if message["t"] == "pong" and message.get("id") == "the last":
@@ -102,12 +102,12 @@ class Attacker:
                 elif message["t"] in ANSWERS:
                     answers += 1
 
-    async def _break(self, frames: bytes) -> None:
+    async def _assert_closed(self, frames: bytes) -> None:
         """Asserts that the server closes the connection, with a close frame if it still can."""
         async with raw_socket(self._port) as socket:
             await socket.hello()
             socket.writer.write(frames)
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 code = await socket.closed()
             assert code in (1000, 1002, 1005, 1007, 1009, NO_CLOSE_FRAME), (code, frames[:80])
 
@@ -118,7 +118,7 @@ class Attacker:
                 socket.writer.write(greeting)
                 await socket.writer.drain()
                 socket.writer.write_eof()
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(TIMEOUT_S):
                     while await socket.reader.read(65536):
                         pass
             except ConnectionError:

@@ -30,6 +30,7 @@ from tests.support.server_process import (
 )
 
 ROUNDS = 3
+#: Rooms that no client watches, in which the AI plays itself.
 UNWATCHED = 6
 
 
@@ -43,7 +44,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     """Repeated kill -9 and restarts at any moment lose nothing.
 
     No acknowledged command is missing or doubled, v has no gap, AI seats move by themselves, even
-    in rooms without clients, and all clients finish their matches without noticing. No process of a
+    in rooms without clients, and all clients finish their matches without an error. No process of a
     killed server remains.
     """
     rng = random.Random(seed)
@@ -53,7 +54,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     ) as server:
         unwatched = await _unwatched_rooms(server)
         async with asyncio.TaskGroup() as tasks:
-            made = tasks.create_task(_rooms_again_and_again(server.url, stop))
+            creating = tasks.create_task(_create_rooms_until(stop, server.url))
             matches = [
                 tasks.create_task(match) for match in _matches(server.url, journal, seed, stop)
             ]
@@ -73,7 +74,7 @@ async def test_kill_9_in_the_middle_of_50_running_matches_loses_nothing(
     assert journal.violations(logs) == []
     assert journal.refused == []
     assert len(models) + UNWATCHED == 50
-    host, rooms = made.result()
+    host, rooms = creating.result()
     assert sorted(
         room for room, log in logs.items() if log.events[1] == _created_by(host)
     ) == sorted(rooms)
@@ -102,8 +103,8 @@ def _created_by(host: str) -> Created:
     return Created("tic-tac-toe", {}, "public", host)
 
 
-async def _rooms_again_and_again(url: str, stop: asyncio.Event) -> tuple[str, list[str]]:
-    """Creates rooms in sequence; returns the host's identity and the acknowledged rooms."""
+async def _create_rooms_until(stop: asyncio.Event, url: str) -> tuple[str, list[str]]:
+    """Creates rooms until `stop` is set; returns the host's identity and the acknowledged rooms."""
     async with connect(url, timing=QUICK_TIMING) as host:
         rooms = []
         while not stop.is_set():
@@ -123,7 +124,7 @@ async def _unwatched_rooms(server: ServerProcess) -> list[str]:
 
 async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -> None:
     """Asserts that every AI that was on turn at the kill moves without any client's help."""
-    due = {room: log.head for room, log in before.items() if log.due}
+    due = {room: log.head for room, log in before.items() if log.is_due}
 
     def moved() -> bool:
         logs = read_logs(server.data)
@@ -132,7 +133,7 @@ async def _ai_seats_move_on(server: ServerProcess, before: dict[str, RoomLog]) -
     await eventually(moved, f"the AI moves on in {sorted(due)}")
 
 
-async def test_a_server_that_sleeps_for_a_while_loses_nothing(tmp_path: Path) -> None:
+async def test_a_server_that_is_suspended_for_a_while_loses_nothing(tmp_path: Path) -> None:
     """After a machine was suspended in the middle of matches, clients reconnect and play on."""
     journal, stop = Journal(), asyncio.Event()
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:

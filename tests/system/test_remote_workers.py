@@ -54,7 +54,7 @@ def bus_settings(broker: Broker) -> dict[str, Any]:
     }
 
 
-async def state_is(person: Opponent, state: str) -> None:
+async def wait_for_state(person: Opponent, state: str) -> None:
     await person.until(lambda message: isinstance(message, Thinking) and message.state == state)
 
 
@@ -72,7 +72,7 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
         async with aclosing(ada.follow(room)) as messages:
             person = Opponent(ada, room, messages)
             await person.move()
-            await state_is(person, "absent")
+            await wait_for_state(person, "absent")
             async with working(tmp_path, broker.address, "late", GAME) as worker:
                 await person.until(is_move)
                 await person.move()
@@ -80,7 +80,7 @@ async def test_a_server_without_engines_says_so_until_a_worker_comes(tmp_path: P
                 assert await worker.stop() == 0
                 assert "Traceback" not in worker.errors, worker.errors
             await person.move()
-            await state_is(person, "absent")
+            await wait_for_state(person, "absent")
         assert await server.stop() == 0
         assert_no_traceback(server)
 
@@ -89,7 +89,7 @@ async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
     """SIGSTOP in the middle of a search: the AI moves, now and later, without the frozen worker."""
     async with (
         mosquitto(tmp_path) as broker,
-        working(tmp_path, broker.address, "one", GAME) as one,
+        working(tmp_path, broker.address, "one", GAME) as frozen,
         serving(tmp_path / "data", **bus_settings(broker.address), **NO_RATE_LIMITS) as server,
         connect(server.url) as ada,
     ):
@@ -100,8 +100,8 @@ async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
             await person.until(is_move)
             async with working(tmp_path, broker.address, "two", GAME):
                 await person.move()
-                await state_is(person, "searching")
-                one.send_signal(signal.SIGSTOP)
+                await wait_for_state(person, "searching")
+                frozen.send_signal(signal.SIGSTOP)
                 await person.until(is_move)
                 await person.move()
                 await person.until(is_move)
@@ -141,7 +141,7 @@ async def test_a_broker_that_starts_late_and_is_killed(tmp_path: Path) -> None:
             await person.until(lambda message: True)
         await broker.kill()
         await person.move()
-        await state_is(person, "absent")
+        await wait_for_state(person, "absent")
         await broker.start()
         await person.until(is_move)
         assert await server.stop() == 0
@@ -161,7 +161,8 @@ async def advertise_repeatedly(worker: ScriptedWorker) -> None:
 async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
     """A worker that lies about its capacity and answers an illegal move is not used again.
 
-    Without the good worker the match of another room ends, with a reason in our words.
+    Without the good worker the match in another room ends. The reason quotes nothing from the
+    worker that lies.
     """
     poison = "an evil word"
     game = load_game("tic-tac-toe")
@@ -179,7 +180,7 @@ async def test_a_match_beside_a_worker_that_lies(tmp_path: Path) -> None:
         ]
         known = [f'"worker": "{name}"' for name in (good.id, "liar")]
         await eventually(
-            lambda: all(one in server.errors for one in known), "the server knows both workers"
+            lambda: all(entry in server.errors for entry in known), "the server knows both workers"
         )
         first, second = [
             await make_room(ada, game.id, {}, (MySeat(), AiSeat(level=1))) for _ in range(2)
@@ -223,20 +224,22 @@ class Adverts:
             self.by_name[advert.worker] = advert
         else:
             self.by_name = {
-                name: one for name, one in self.by_name.items() if work.worker_topic(name) != topic
+                name: advert
+                for name, advert in self.by_name.items()
+                if work.worker_topic(name) != topic
             }
         self.changed.set()
 
-    async def busy(
+    async def wait_for_busy(
         self, workers: list[WorkerProcess], rng: random.Random, duels: "list[asyncio.Task[None]]"
     ) -> WorkerProcess | None:
-        """Returns one of the workers that is searching; None when a duel is over."""
+        """Waits for a searching worker and returns it; returns None when a duel is over."""
         async with asyncio.timeout(60):
             while not any(task.done() for task in duels):
-                found = [one for one in workers if one.is_running and one.id in self.by_name]
-                found = [one for one in found if self.by_name[one.id].running]
-                if found:
-                    return rng.choice(found)
+                known = [w for w in workers if w.is_running and w.id in self.by_name]
+                busy = [worker for worker in known if self.by_name[worker.id].running]
+                if busy:
+                    return rng.choice(busy)
                 self.changed.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.changed.wait(), 0.1)
@@ -265,35 +268,38 @@ class Duel:
                 self.over = message.event
                 return
 
-    def too_slow(self, kills_s: list[float]) -> list[tuple[float, int]]:
+    def slow_moves(self, kills_s: list[float]) -> list[tuple[float, int]]:
         """The moves that took longer than their time and 3 s for each kill during them.
 
         Each comes with its number of kills. Moves that had no engine at all for a while are left
         out.
         """
-        found = []
+        slow = []
         for before, after in pairwise(self.moved_s):
-            kills = sum(before < one < after for one in kills_s)
-            absent = any(before < one < after for one in self.absent_s)
+            kills = sum(before < kill_s < after for kill_s in kills_s)
+            absent = any(before < absent_s < after for absent_s in self.absent_s)
             if not absent and after - before > TIME_MS / 1000 + LATE_S * max(1, kills):
-                found.append((after - before, kills))
-        return found
+                slow.append((after - before, kills))
+        return slow
 
 
-async def duel(connection: Connection, stack: AsyncExitStack) -> tuple[Duel, "asyncio.Task[None]"]:
+async def start_duel(
+    connection: Connection, stack: AsyncExitStack
+) -> tuple[Duel, "asyncio.Task[None]"]:
+    """Creates a room for a duel; returns the duel and the task that watches it."""
     room = await make_room(connection, GAME, {}, (AiSeat(level=load_game(GAME).levels),) * 2)
     messages = await stack.enter_async_context(aclosing(connection.follow(room)))
-    one = Duel(messages)
-    return one, asyncio.create_task(one.watch())
+    duel = Duel(messages)
+    return duel, asyncio.create_task(duel.watch())
 
 
-async def all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
+async def wait_until_all_moved(duels: list[tuple[Duel, "asyncio.Task[None]"]]) -> None:
     """Waits until every duel has continued, or is over."""
-    before = [len(one.plies) for one, _ in duels]
+    before = [len(duel.plies) for duel, _ in duels]
     async with asyncio.timeout(60):
         while any(
-            len(one.plies) == plies and not task.done()
-            for (one, task), plies in zip(duels, before, strict=True)
+            len(duel.plies) == plies and not task.done()
+            for (duel, task), plies in zip(duels, before, strict=True)
         ):
             await asyncio.sleep(0.02)
 
@@ -324,31 +330,34 @@ async def test_workers_killed_while_the_ai_plays(kills: int, tmp_path: Path) -> 
         )
         link.subscribe(f"{work.WORKERS_TOPIC}/+", adverts)
         ada = await stack.enter_async_context(connect(server.url))
-        duels, past = [await duel(ada, stack) for _ in range(2)], []
+        duels, finished = [await start_duel(ada, stack) for _ in range(2)], []
         while len(kills_s) < kills:
-            past += [one for one in duels if one[1].done()]
-            duels = [await duel(ada, stack) if one[1].done() else one for one in duels]
-            victim = await adverts.busy(workers, rng, [task for _, task in duels])
+            finished += [(duel, task) for duel, task in duels if task.done()]
+            duels = [
+                await start_duel(ada, stack) if task.done() else (duel, task)
+                for duel, task in duels
+            ]
+            victim = await adverts.wait_for_busy(workers, rng, [task for _, task in duels])
             if victim is None:
                 continue
             await asyncio.sleep(rng.random() * 0.3)
             kills_s.append(time.perf_counter())
             await victim.kill()
             starting.append(asyncio.create_task(victim.start()))
-            await all_moved(duels)  # a search on which three workers in a row die would be given up
+            # A search is given up when three workers in a row die during it.
+            await wait_until_all_moved(duels)
         await asyncio.gather(*starting)
-        for _, task in duels + past:
+        for _, task in duels + finished:
             task.cancel()
-        await asyncio.gather(*(task for _, task in duels + past), return_exceptions=True)
-        for one, _ in duels + past:
-            assert one.plies == list(range(len(one.plies))), "one move a turn"
-            assert one.over is None or one.over.how == "board", one.over
-            slow += one.too_slow(kills_s)
-        moves = sum(len(one.plies) for one, _ in duels + past)
+        await asyncio.gather(*(task for _, task in duels + finished), return_exceptions=True)
+        for duel, _ in duels + finished:
+            assert duel.plies == list(range(len(duel.plies))), "one move a turn"
+            assert duel.over is None or duel.over.how == "board", duel.over
+            slow += duel.slow_moves(kills_s)
+        moves = sum(len(duel.plies) for duel, _ in duels + finished)
         assert moves >= kills // 2
-        assert len(slow) <= moves // 20, (
-            slow
-        )  # workers that start again and again take the other processes' time on two cores
+        # Workers that start again and again take CPU time from the other processes.
+        assert len(slow) <= moves // 20, slow
         assert await server.stop() == 0
         for worker in workers:
             assert "Traceback" not in worker.errors, worker.errors

@@ -27,15 +27,16 @@ from tests.support.server_process import (
 )
 
 #: The timing of a client that sends nothing by itself: each byte belongs to the command under test.
-STILL = Timing(ping_s=60, silence_s=120)
+NO_PINGS = Timing(ping_s=60, silence_s=120)
 
-#: The timing of a client that quickly gives up a silent peer.
-QUICK = Timing(ping_s=0.1, silence_s=0.4)
+#: The timing of a client that quickly gives up a silent connection.
+QUICK_TO_GIVE_UP = Timing(ping_s=0.1, silence_s=0.4)
 
-SEATED = {"rows": "9-9-9-9-9-9"}
+#: Options for a match of sticks that outlasts a test.
+LONG_ROWS = {"rows": "9-9-9-9-9-9"}
 
 
-def at_once() -> float:
+def no_pause() -> float:
     """No pause before a reconnect."""
     return 0.0
 
@@ -65,10 +66,10 @@ class Duel:
 
 async def start_duel(ada: Connection, bob: Connection) -> Duel:
     """Starts a match in which Ada begins."""
-    room = await make_room(ada, "sticks", SEATED)
+    room = await make_room(ada, "sticks", LONG_ROWS)
     ack = await bob.command(Sit(id=bob.new_id(), room=room, seat=1))
     assert ack.v == 4, "created, seat taken, seat taken, started"
-    return Duel(room, load_game("sticks").start(SEATED), ack.v)
+    return Duel(room, load_game("sticks").start(LONG_ROWS), ack.v)
 
 
 @asynccontextmanager
@@ -77,8 +78,8 @@ async def two_clients(
 ) -> AsyncIterator[tuple[Connection, Connection]]:
     """A client behind the proxy, which reconnects at once, and a directly connected one."""
     async with (
-        connect(proxy.url, timing=STILL, jitter=at_once) as ada,
-        connect(server.url, timing=STILL) as bob,
+        connect(proxy.url, timing=NO_PINGS, jitter=no_pause) as ada,
+        connect(server.url, timing=NO_PINGS) as bob,
     ):
         yield ada, bob
 
@@ -119,9 +120,11 @@ async def _bytes_of_a_move(
     duel: Duel, ada: Connection, proxy: FaultProxy, journal: Journal, rng: random.Random
 ) -> tuple[int, int]:
     """The size of a move on the wire and of its answer, in bytes."""
-    before = dict(proxy.passed)
+    before = dict(proxy.forwarded)
     await _move(duel, ada, journal, rng)
-    return tuple(proxy.passed[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT))  # type: ignore[return-value]
+    return tuple(
+        proxy.forwarded[toward] - before[toward] for toward in (Toward.SERVER, Toward.CLIENT)
+    )  # type: ignore[return-value]
 
 
 async def _move(duel: Duel, who: Connection, journal: Journal, rng: random.Random) -> None:
@@ -143,7 +146,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
         serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
         fault_proxy(server.port) as proxy,
     ):
-        async with connect(proxy.url, timing=STILL, jitter=at_once) as ada:
+        async with connect(proxy.url, timing=NO_PINGS, jitter=no_pause) as ada:
             room = await make_room(ada, "tic-tac-toe")
             seen = journal.seen[room, "ada"]
             async with aclosing(ada.follow(room)) as messages:
@@ -219,16 +222,16 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack(
 
 
 async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path: Path) -> None:
-    """A command's key belongs to its identity and room, that of a `create` to its identity.
+    """A command id is unique for its identity and room, the id of a `create` for its identity.
 
     Both clients name every command "1", in two rooms each.
     """
     async with serving(tmp_path / "data", **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
-            mine = await _room(ada, Create(id="1", game="sticks", options=SEATED))
-            yours = await _room(bob, Create(id="1", game="sticks", options=SEATED))
+            mine = await _create(ada, Create(id="1", game="sticks", options=LONG_ROWS))
+            yours = await _create(bob, Create(id="1", game="sticks", options=LONG_ROWS))
             assert mine != yours
-            assert await _room(ada, Create(id="1", game="tic-tac-toe")) == mine, "made already"
+            assert await _create(ada, Create(id="1", game="tic-tac-toe")) == mine, "created already"
             await bob.command(Sit(id="sit", room=mine, seat=1))
             await ada.command(Sit(id="sit", room=yours, seat=1))
             for who, room, ply in (
@@ -252,13 +255,13 @@ async def test_clients_that_use_the_same_ids_do_not_disturb_each_other(tmp_path:
     assert_no_traceback(server)
 
 
-async def _room(who: Connection, command: Create) -> str:
+async def _create(who: Connection, command: Create) -> str:
     room = (await who.command(command)).room
     assert isinstance(room, str)
     return room
 
 
-async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_path: Path) -> None:
+async def test_a_client_leaves_a_silent_connection_and_keeps_its_seat(tmp_path: Path) -> None:
     """After a half-open TCP connection the client reconnects and plays on from its seat.
 
     A command that was sent into the dead connection is executed once.
@@ -269,16 +272,18 @@ async def test_a_peer_that_fell_silent_is_given_up_and_the_seat_survives(tmp_pat
     ):
         states: list[State] = []
         async with (
-            connect(proxy.url, timing=QUICK, jitter=at_once, on_state=states.append) as ada,
-            connect(server.url, timing=STILL) as bob,
+            connect(
+                proxy.url, timing=QUICK_TO_GIVE_UP, jitter=no_pause, on_state=states.append
+            ) as ada,
+            connect(server.url, timing=NO_PINGS) as bob,
         ):
             duel = await start_duel(ada, bob)
             journal, rng = Journal(), random.Random(1)
             for directions in ((), (Toward.SERVER,), (Toward.CLIENT,)):
-                made = proxy.made
+                accepted = proxy.accepted
                 proxy.freeze(*directions)
                 await _move(duel, ada, journal, rng)
-                assert proxy.made > made, "over a new connection"
+                assert proxy.accepted > accepted, "over a new connection"
                 await _move(duel, bob, journal, rng)
             proxy.thaw()
             await _move(duel, ada, journal, rng)

@@ -25,18 +25,19 @@ from tests.support.server_process import (
 PAUSED = 12
 #: The longest line of chat, 1,600 bytes.
 LINE = "🎲" * 400
-#: Bytes that the server holds for a socket before it cuts it off.
+#: Unsent bytes at which the server cuts a socket off.
 MAX_UNSENT_BYTES = 256 * 1024
-#: Growth of resident memory beyond that.
+#: Growth of resident memory that is allowed beyond the unsent bytes.
 SLACK_BYTES = 8 * 2**20
-#: Lines of chat until a cut at the latest: the kernel buffers up to 4 MiB per socket first.
-MOST_LINES = 8000
+#: Lines of chat by which the slow sockets must be cut off: the kernel first buffers up to 4 MiB for
+#: each.
+MAX_LINES = 8000
 #: Seconds of silence after which the server closes a connection.
 SILENCE_S = 1.0
 
 
 async def paused_follower(server: ServerProcess, sockets: AsyncExitStack, room: str) -> RawSocket:
-    """A socket that follows a room and reads no more."""
+    """A socket that joins a room and then stops reading."""
     socket = await sockets.enter_async_context(raw_socket(server.port, receive_buffer=4096))
     await socket.hello()
     socket.say(Join(id="j", room=room))
@@ -53,18 +54,18 @@ async def chat_until_cut(
     Returns the number of lines, how many of them the spectator had seen before the first connection
     was cut off, and the peak memory in bytes.
     """
-    everybody, seen, most = server.connections(), 0, server.rss
-    for lines in range(1, MOST_LINES):
+    everybody, seen, peak_rss = server.connections(), 0, server.rss
+    for lines in range(1, MAX_LINES):
         await who.command(Chat(id=who.new_id(), room=room, text=LINE))
         if lines % 50 == 0:
             await spectator.until(lambda model, lines=lines: model.v == 2 + lines)  # type: ignore[misc]
-            most = max(most, server.rss)
+            peak_rss = max(peak_rss, server.rss)
             connections = server.connections()
             if connections == everybody:
                 seen = lines
             if connections <= left:
-                return lines, seen, most
-    raise AssertionError(f"still {server.connections()} connections after {MOST_LINES} lines")
+                return lines, seen, peak_rss
+    raise AssertionError(f"still {server.connections()} connections after {MAX_LINES} lines")
 
 
 async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: Path) -> None:
@@ -81,13 +82,13 @@ async def test_readers_that_are_too_slow_are_cut_off_and_cost_little(tmp_path: P
             watching = asyncio.create_task(spectator.run())
             paused = [await paused_follower(server, sockets, room) for _ in range(PAUSED)]
             before = server.rss
-            lines, seen, most = await chat_until_cut(server, ada, room, spectator, left=2)
+            lines, seen, peak_rss = await chat_until_cut(server, ada, room, spectator, left=2)
             await spectator.until(lambda model: model.v == 2 + lines)
             assert seen > 0, "all were still there"
             watching.cancel()
-            codes = {await one.closed() for one in paused}
+            codes = {await socket.closed() for socket in paused}
         assert codes <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
-        assert most - before < PAUSED * MAX_UNSENT_BYTES + SLACK_BYTES
+        assert peak_rss - before < PAUSED * MAX_UNSENT_BYTES + SLACK_BYTES
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert_no_traceback(server)
@@ -108,7 +109,7 @@ async def test_a_client_that_requests_much_and_reads_nothing_is_cut_off(tmp_path
                 left = 1 + len(greedy) - number
                 await eventually(lambda left=left: server.connections() == left, "it is cut off")  # type: ignore[misc]
             assert server.rss - before < SLACK_BYTES
-            assert {await one.closed() for one in greedy} <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
+            assert {await socket.closed() for socket in greedy} <= {Close.TOO_SLOW, NO_CLOSE_FRAME}
         assert await server.stop() == 0
     assert_no_traceback(server)
 
@@ -185,8 +186,8 @@ async def test_more_connections_than_descriptors_affect_only_new_clients(tmp_pat
             assert ack["t"] == "ack", ack
             await asyncio.sleep(0.05)
         assert process.cpu_times().user - used < 0.3
-        for one in crowd:
-            one.abort()
+        for crowd_socket in crowd:
+            crowd_socket.abort()
         await eventually(lambda: server.connections() == 1, "they are gone")
         late = await sockets.enter_async_context(raw_socket(server.port))
         async with asyncio.timeout(60):

@@ -12,19 +12,19 @@ from tests.support.server_process import ServerProcess, assert_no_traceback, ser
 
 
 def own_address() -> str:
-    """An IPv4 address of this machine that other machines may know."""
+    """An IPv4 address of this machine that is not a loopback address."""
     for addresses in psutil.net_if_addrs().values():
-        for one in addresses:
-            if one.family is socket.AF_INET and not one.address.startswith("127."):
-                return str(one.address)
-    pytest.skip("this machine has no IPv4 address but its loopback's")
+        for entry in addresses:
+            if entry.family is socket.AF_INET and not entry.address.startswith("127."):
+                return str(entry.address)
+    pytest.skip("this machine has only loopback IPv4 addresses")
 
 
 async def get(
     port: int, path: str, host: str = "127.0.0.1", *headers: str, method: str = "GET"
 ) -> str:
     """Sends a raw HTTP request; returns the whole response."""
-    async with raw_socket(port, host) as one:
+    async with raw_socket(port, host) as connection:
         lines = [
             f"{method} {path} HTTP/1.1",
             f"Host: {host}:{port}",
@@ -33,8 +33,8 @@ async def get(
             "",
             "",
         ]
-        one.writer.write("\r\n".join(lines).encode())
-        return (await one.reader.read()).decode()
+        connection.writer.write("\r\n".join(lines).encode())
+        return (await connection.reader.read()).decode()
 
 
 async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> No
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
         loaded = {Path(one.path).name.lower() for one in psutil.Process(server.pid).memory_maps()}
         assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), (
-            "the method finds libraries"
+            "memory_maps lists libraries"
         )
         assert [name for name in loaded if "llvm" in name or "numba" in name] == []
         assert await server.stop() == 0
@@ -65,26 +65,26 @@ async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_pa
     """A server on all networks prints its network address.
 
     Browsers that opened its page there may connect and become guests. Pages of other origins may
-    not, nor those of a name that merely resolves to the server.
+    not, nor pages of another name that resolves to the server.
     """
     address = own_address()
     async with serving(tmp_path / "data", host="0.0.0.0") as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
         assert "Others on your network open http://" in server.announced[1]
-        here = f"http://{address}:{server.port}"
+        own_origin = f"http://{address}:{server.port}"
         assert "<!doctype html>" in (await get(server.port, "/", address)).lower()
         guest = await get(
             server.port,
             "/api/guest",
             address,
-            f"Origin: {here}",
+            f"Origin: {own_origin}",
             "Content-Length: 0",
             method="POST",
         )
         assert guest.startswith("HTTP/1.1 200 ")
         assert "HttpOnly" in guest
         async with raw_socket(server.port, address) as browser:
-            assert " 101 " in await browser.upgrade(f"Origin: {here}")
+            assert " 101 " in await browser.upgrade(f"Origin: {own_origin}")
             browser.say(Hello(protocol=PROTOCOL))
             assert (await browser.message())["t"] == "welcome"
         for origin in ("http://evil.example", f"http://evil.example:{server.port}", "null"):
@@ -106,19 +106,19 @@ async def test_others_on_the_network_can_connect_and_foreign_pages_cannot(tmp_pa
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("host", ["::1", "::"])
 async def test_an_ipv6_address_is_printed_as_a_link(tmp_path: Path, host: str) -> None:
-    """The address is in brackets, and answers."""
+    """The printed link has the address in brackets, and the server answers there."""
     async with serving(tmp_path / "data", host=host) as server:
         assert server.announced[0] == f"Plyroom is at http://[::1]:{server.port}/"
-        async with raw_socket(server.port, "::1") as one:
-            one.writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert await one.reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        async with raw_socket(server.port, "::1") as connection:
+            connection.writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await connection.reader.readline() == b"HTTP/1.1 200 OK\r\n"
         assert await server.stop() == 0
 
 
-async def test_a_foreign_host_is_reported(tmp_path: Path) -> None:
+async def test_a_host_that_is_not_an_address_of_this_machine_is_reported(tmp_path: Path) -> None:
     """The error is one line, without advice about ports that would not help."""
     server = ServerProcess(tmp_path / "data", host="203.0.113.5")
-    assert await server.end() == 1
+    assert await server.start_and_wait() == 1
     assert "cannot listen on 203.0.113.5" in server.errors
     assert "--port" not in server.errors
     assert_no_traceback(server)

@@ -1,4 +1,4 @@
-"""Stopping and starting: signals during matches, ports and data in use, a full disk."""
+"""Stopping and starting: signals during matches, a port or data that is in use."""
 
 import asyncio
 import signal
@@ -70,10 +70,10 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_right_after_the_start_ends_it_as_cleanly(
+async def test_a_signal_right_after_the_start_ends_the_server_cleanly(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """This holds while its search workers are still starting."""
+    """The exit code is 0, without a traceback, while the search workers are still starting."""
     server = ServerProcess(tmp_path / "data", workers=2)
     for _ in range(3):
         await server.start()
@@ -86,7 +86,7 @@ async def test_a_port_in_use_is_reported_and_nothing_else_happens(tmp_path: Path
     """A second server on the same port prints one line of advice and exits with 1."""
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "other", port=server.port)
-        assert await second.end() == 1
+        assert await second.start_and_wait() == 1
         assert f"port {server.port}" in second.errors
         assert "--port" in second.errors
         assert_no_traceback(second)
@@ -102,7 +102,7 @@ async def test_data_in_use_is_reported_and_nothing_else_happens(tmp_path: Path) 
     """
     async with serving(tmp_path / "data") as server:
         second = ServerProcess(tmp_path / "data")
-        assert await second.end() == 1
+        assert await second.start_and_wait() == 1
         assert str(tmp_path / "data") in second.errors
         assert_no_traceback(second)
         async with raw_socket(server.port) as socket:

@@ -31,17 +31,17 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 @contextmanager
 def serve(data: Path, port: str = "0") -> Iterator[tuple[str, Screen]]:
-    """Runs `plyroom serve`; yields the address that it prints."""
+    """Runs `plyroom serve`; yields the address that it prints, and its screen."""
     command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data))
     with on_pipes(command, environ(data.parent)) as screen:
-        found = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
-        assert found
-        yield found[0], screen
+        address = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
+        assert address
+        yield address[0], screen
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server for the tests of this module."""
+    """The address of a server for the tests of this module."""
     with serve(tmp_path_factory.mktemp("terminal") / "data") as (address, _):
         yield address
 
@@ -69,11 +69,12 @@ def room_link(screen: Screen) -> str:
 
 
 def servers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The server that a client started, with its workers."""
+    """The processes of the server that a client started."""
     return psutil.Process(process.pid).children(recursive=True)
 
 
-def all_gone(processes: list[psutil.Process]) -> bool:
+def all_end(processes: list[psutil.Process]) -> bool:
+    """Whether all processes end within a minute."""
     return not psutil.wait_procs(processes, timeout=60)[1]
 
 
@@ -92,11 +93,11 @@ def test_a_match_in_a_pipe_on_the_users_own_server(
     assert re.search(r"^(Draw|Crosses win|Noughts win): ", done.stdout, re.MULTILINE)
     assert 5 <= len(moves_of(done.stdout)) <= 9
     assert "Traceback" not in done.stderr
-    assert "The match is not kept" in done.stderr
+    assert "The match is not saved" in done.stderr
     assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
 
 
-def test_a_match_that_was_kept_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
     """The end of a match prints the replay command; the same guest returns to that data folder."""
     data = str(tmp_path / "kept")
     typed = "\n".join(CELLS)
@@ -131,8 +132,8 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
     assert [line["ply"] for line in lines[1:]] == list(range(plies + 1))
     assert lines[0]["options"] == {"rows": "1-3"}
 
-    one = run(env, "replay", f"{link}?ply=1")
-    assert moves_of(one.stdout) == moves_of(done.stdout)[:1]
+    first_move = run(env, "replay", f"{link}?ply=1")
+    assert moves_of(first_move.stdout) == moves_of(done.stdout)[:1]
     assert run(env, "replay", link, "--ply", "99").returncode == 2
 
     with on_a_terminal(plyroom("replay", link), env) as screen:
@@ -183,7 +184,9 @@ def test_the_end_of_the_input_before_the_end_of_the_match_fails(
     assert f"The match is not over: {url}/room/" in done.stderr
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(env: dict[str, str], url: str) -> None:
+def test_the_client_ends_without_a_traceback_when_its_output_is_closed(
+    env: dict[str, str], url: str
+) -> None:
     process = subprocess.Popen(
         plyroom("play", "tic-tac-toe", "--url", url),
         stdin=subprocess.PIPE,
@@ -255,7 +258,7 @@ def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
         assert screen.end() == 1
         assert screen.text.endswith("Stopped.\n")
         assert "Traceback" not in screen.text
-    assert all_gone(servers)
+    assert all_end(servers)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -269,7 +272,7 @@ def test_a_client_that_is_terminated_stops_its_server(
         screen.process.send_signal(number)
         assert screen.end() == 1
         assert "Traceback" not in screen.text
-    assert all_gone(servers)
+    assert all_end(servers)
 
 
 def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) -> None:
@@ -279,10 +282,10 @@ def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) ->
         assert servers
         screen.process.kill()
         assert screen.end() == -signal.SIGKILL
-    assert all_gone(servers)
+    assert all_end(servers)
 
 
-# --- with others
+# --- several terminals
 
 
 def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> None:
@@ -339,8 +342,10 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
         assert player.end() == 0
 
 
-def test_a_second_terminal_of_the_same_user_says_so(env: dict[str, str], url: str) -> None:
-    """A second terminal of the same user holds the same seat, unless it takes another name."""
+def test_a_second_terminal_of_the_same_user_has_the_same_seat(
+    env: dict[str, str], url: str
+) -> None:
+    """The second terminal says so; with --as it is another guest."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
@@ -362,7 +367,9 @@ def test_a_room_that_does_not_exist(env: dict[str, str], url: str) -> None:
     assert "there is no such match" in done.stderr
 
 
-def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> None:
+def test_games_levels_and_options_that_a_server_does_not_have(
+    env: dict[str, str], url: str
+) -> None:
     assert "there is no game 'go'" in run(env, "play", "go", "--url", url).stderr
     done = run(env, "play", "tic-tac-toe", "--level", "7", "--url", url)
     assert done.returncode == 2
@@ -376,7 +383,9 @@ def test_what_a_given_server_does_not_have(env: dict[str, str], url: str) -> Non
 # --- outages of the server
 
 
-def test_a_killed_server_is_awaited_until_it_returns(env: dict[str, str], tmp_path: Path) -> None:
+def test_the_client_waits_for_a_killed_server_to_return(
+    env: dict[str, str], tmp_path: Path
+) -> None:
     """After kill -9 during a match the terminal says so, and the match continues where it was."""
     data = tmp_path / "data"
     with serve(data) as (address, server):
@@ -406,10 +415,10 @@ def test_a_killed_server_is_awaited_until_it_returns(env: dict[str, str], tmp_pa
             client.__exit__(None, None, None)
 
 
-def test_a_server_that_forgot_the_guest_makes_a_new_one(
+def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """The address is the same, the data is not: the old token is worthless."""
+    """A server whose data is new does not know the token; the client replaces it."""
     with serve(tmp_path / "one") as (address, _):
         assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
     with serve(tmp_path / "two", address.rpartition(":")[2]):
@@ -443,10 +452,10 @@ def test_serve_on_a_taken_port_says_what_to_do(tmp_path: Path, env: dict[str, st
         assert "Choose another: --port" in done.stderr
 
 
-def test_a_folder_called_server_in_the_way_does_no_harm(
+def test_a_folder_called_server_in_the_working_directory_is_ignored(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """The name is so general that users will have such a folder in their working directory."""
+    """The client starts its own server although the working directory has a package `server`."""
     (tmp_path / "server").mkdir()
     (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
     done = subprocess.run(
@@ -461,15 +470,13 @@ def test_a_folder_called_server_in_the_way_does_no_harm(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_server_that_cannot_start_shows_its_last_words(
-    env: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_server_that_cannot_start_is_reported(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "file"))
     assert done.returncode == 2
     os.chmod(tmp_path, 0o700)
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "plyroom.sqlite3").write_text("this is no database")
+    (tmp_path / "broken" / "plyroom.sqlite3").write_text("this is not a database")
     done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "broken"))
     assert done.returncode == 1
     assert "the server could not be started" in done.stderr

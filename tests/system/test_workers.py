@@ -26,24 +26,24 @@ ROUNDS = 3
 
 def workers(server: ServerProcess) -> dict[psutil.Process, float]:
     """The search processes and the CPU time that they have used, in seconds."""
-    found = {}
+    cpu_s = {}
     for process in server.descendants():
         try:
             if process.ppid() != server.pid:
-                found[process] = process.cpu_times().user
+                cpu_s[process] = process.cpu_times().user
         except psutil.NoSuchProcess:
             continue
-    return found
+    return cpu_s
 
 
-def searching(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
-    """The worker that has used most CPU time since `before`."""
+def busiest_worker(server: ServerProcess, before: dict[psutil.Process, float]) -> psutil.Process:
+    """The worker that has used the most CPU time since `before`."""
     used = workers(server)
     return max(used, key=lambda process: used[process] - before.get(process, 0))
 
 
 class Opponent:
-    """A person who plays the AI's strongest level and sees everything."""
+    """A client that plays against the AI and reads all messages of the room."""
 
     def __init__(
         self, connection: Connection, room: str, messages: AsyncGenerator[RoomMessage, None]
@@ -90,7 +90,7 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
     served = 0
     async with serving(tmp_path / "data", workers=2, ai_pace_ms=0, **NO_RATE_LIMITS) as server:
         async with connect(server.url) as ada, connect(server.url) as bob:
-            other = await make_room(bob, "tic-tac-toe")
+            chat_room = await make_room(bob, "tic-tac-toe")
             room = await make_room(ada, GAME, {}, (MySeat(), AiSeat(level=load_game(GAME).levels)))
             async with aclosing(ada.follow(room)) as messages:
                 person = Opponent(ada, room, messages)
@@ -105,12 +105,12 @@ async def test_an_ai_whose_worker_dies_or_stops_moves(
                         )
                     )
                     for victim in (
-                        [searching(server, before)] if whom == "one" else server.descendants()
+                        [busiest_worker(server, before)] if whom == "one" else server.descendants()
                     ):
                         with suppress(psutil.NoSuchProcess):
                             victim.send_signal(number)
                     chat_ack = asyncio.create_task(
-                        bob.command(Chat(id=bob.new_id(), room=other, text="still there?"))
+                        bob.command(Chat(id=bob.new_id(), room=chat_room, text="still there?"))
                     )
                     await person.until(is_move)
                     served += chat_ack.done()

@@ -45,7 +45,7 @@ CLOCK, CLOCK_ONE = U(0xFFFF << 16), U(1 << 16)
 MOVE_NUMBER, MOVE_NUMBER_ONE, MOVE_NUMBER_SHIFT = U(0xFFFFFFFF << 32), U(1 << 32), U(32)
 #: The halfmove clocks at which a draw can be claimed, and at which the match is drawn, in plies.
 CLAIM_PLIES, DRAW_PLIES = 100, 150
-#: DRAW_PLIES as it stands in MISC.
+#: DRAW_PLIES as a halfmove clock in MISC.
 DRAW_CLOCK = U(DRAW_PLIES << 16)
 #: The halfmove clock from which the key includes it, because a search may reach the draw.
 NEAR_DRAW_CLOCK = U(DRAW_PLIES - 40 << 16)

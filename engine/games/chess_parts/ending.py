@@ -85,4 +85,4 @@ def ending(s: State) -> str:
         return "checkmate" if in_check(s) else "stalemate"
     if cannot_mate(s):
         return "not enough pieces to mate"
-    return "75 moves of each without a capture or a pawn move"
+    return "75 moves by each side without a capture or a pawn move"

@@ -38,9 +38,9 @@ from engine.jit import U, rule
 #: The value of each kind of piece in an exchange, in centipawns.
 EXCHANGE_VALUES = (100, 325, 325, 500, 950, 20_000)
 #: The factor of the victim's value in a rank, which outweighs the value of any attacker.
-PER_VICTIM = 1 << 16
+VICTIM_FACTOR = 1 << 16
 #: Subtracted from the rank of a losing capture, so that it comes after the quiet moves.
-LOSING = 1 << 30
+LOSING_PENALTY = 1 << 30
 #: The rank of an underpromotion: right after the quiet moves.
 UNDERPROMOTION = -1
 
@@ -113,7 +113,7 @@ def rank(s: State, m: int) -> int:
             and (m >> 6) & 63 == en_passant_square(s)
             and s[PAWNS] >> U(m & 63) & ONE
         ):
-            return EXCHANGE_VALUES[PAWN] * PER_VICTIM - EXCHANGE_VALUES[PAWN]
+            return EXCHANGE_VALUES[PAWN] * VICTIM_FACTOR - EXCHANGE_VALUES[PAWN]
         return 0
     return rank_tactical(s, m)
 
@@ -128,9 +128,11 @@ def rank_tactical(s: State, m: int) -> int:
             return UNDERPROMOTION
         gain += EXCHANGE_VALUES[QUEEN]
     if s[THEIRS] & target == ZERO:
-        return int(gain * PER_VICTIM)
+        return int(gain * VICTIM_FACTOR)
     kind = kind_at(s, ONE << U(m & 63))
     victim_value = EXCHANGE_VALUES[kind_at(s, target)]
     gain += victim_value
-    order = gain * PER_VICTIM - EXCHANGE_VALUES[kind]
-    return int(order - LOSING if EXCHANGE_VALUES[kind] > victim_value and loses(s, m) else order)
+    order = gain * VICTIM_FACTOR - EXCHANGE_VALUES[kind]
+    return int(
+        order - LOSING_PENALTY if EXCHANGE_VALUES[kind] > victim_value and loses(s, m) else order
+    )

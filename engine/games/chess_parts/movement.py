@@ -432,7 +432,7 @@ def tactical(s: State, buf: Any) -> int:
 
 @rule
 def may_pass(s: State) -> int:
-    """0 in check and with pawns only, where zugzwang is common; else 1."""
+    """0 in check, and 0 with a king and pawns only, where zugzwang is common; else 1."""
     return 1 if s[OWN] & (s[KNIGHTS] | s[DIAGONALS] | s[STRAIGHTS]) and not in_check(s) else 0
 
 

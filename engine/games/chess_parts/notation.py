@@ -63,7 +63,7 @@ def _find_move(
     kind, promoted = "PNBRQK".index(letter or "P"), ".NBRQ".index(promotion or ".")
     matching = [
         m
-        for m in _legal(s)
+        for m in _legal_moves(s)
         if CELLS[m >> 6 & 63] == target
         and m >> 12 == promoted
         and kind_at(s, ONE << U(m & 63)) == kind
@@ -76,7 +76,7 @@ def _find_move(
     return matching[0] if matching else NO_MOVE
 
 
-def _legal(s: State) -> list[int]:
+def _legal_moves(s: State) -> list[int]:
     buffer = [0] * MAX_MOVES
     return buffer[: moves(s, buffer)]
 
@@ -115,7 +115,7 @@ def _disambiguation(s: State, m: int, kind: int) -> str:
         return ""
     rivals = [
         CELLS[other & 63]
-        for other in _legal(s)
+        for other in _legal_moves(s)
         if other >> 6 == m >> 6 and other != m and kind_at(s, ONE << U(other & 63)) == kind
     ]
     origin = CELLS[m & 63]

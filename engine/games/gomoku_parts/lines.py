@@ -43,9 +43,9 @@ def _on_board() -> Any:
     for row in range(SIZE):
         for column in range(SIZE):
             for i, (right, up) in enumerate(((1, 0), (0, 1), (1, 1), (1, -1))):
-                for far in range(-5, 6):
-                    if 0 <= column + far * right < SIZE and 0 <= row + far * up < SIZE:
-                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + far)
+                for offset in range(-5, 6):
+                    if 0 <= column + offset * right < SIZE and 0 <= row + offset * up < SIZE:
+                        stars[column + 16 * row] |= ONE << U(16 * i + 5 + offset)
     return stars
 
 
@@ -164,6 +164,6 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def row_count(rows: np.uint64, stones: int) -> int:
-    """One of the four counts in a word, by the number of stones from 1 to 4."""
+def rows_with(rows: np.uint64, stones: int) -> int:
+    """The number of rows with this many stones, 1 to 4, from a word of four counts."""
     return int(np.int64((rows >> U(16 * stones - 16)) & U(0xFFFF)))

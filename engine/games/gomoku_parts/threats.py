@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.game import State
 from engine.games.gomoku_parts.board import BOARD, EXACT, NONE, ONE, STEPS, Quad, subtract
-from engine.games.gomoku_parts.lines import MIDDLE, has_five, row_count, star
+from engine.games.gomoku_parts.lines import MIDDLE, has_five, rows_with, star
 from engine.jit import U, lsb, rule
 
 
@@ -83,7 +83,10 @@ def fives(own: Quad, free: Quad, exact: np.uint64) -> Quad:
 
 @rule
 def gaps(own: Quad, free: Quad, stones: int, exact: np.uint64) -> Quad:
-    """The empty intersections of rows of five with `stones` stones; of fours only winning ones."""
+    """The empty intersections of the rows of five with `stones` stones.
+
+    With four stones, only those that win: if `exact` is set, a row of six does not.
+    """
     a, b, c, d, carry = NONE, NONE, NONE, NONE, NONE
     for i in range(4):
         word, overflow = word_gaps(
@@ -119,7 +122,7 @@ def exact_fives(own: Quad, cells: np.uint64, first: int) -> np.uint64:
 @rule
 def wins(s: State) -> Quad:
     """The intersections where the side to move wins at once."""
-    if row_count(s[9], 4) == 0:
+    if rows_with(s[9], 4) == 0:
         return (NONE, NONE, NONE, NONE)
     return fives((s[0], s[1], s[2], s[3]), subtract(BOARD, (s[4], s[5], s[6], s[7])), s[8] & EXACT)
 
@@ -127,7 +130,7 @@ def wins(s: State) -> Quad:
 @rule
 def threats(s: State) -> Quad:
     """The intersections where the other side would win at once."""
-    if row_count(s[10], 4) == 0:
+    if rows_with(s[10], 4) == 0:
         return (NONE, NONE, NONE, NONE)
     return fives((s[4], s[5], s[6], s[7]), subtract(BOARD, (s[0], s[1], s[2], s[3])), s[8] & EXACT)
 
@@ -135,7 +138,7 @@ def threats(s: State) -> Quad:
 @rule
 def fours(s: State) -> Quad:
     """The intersections where the side to move makes a four."""
-    if row_count(s[9], 3) == 0:
+    if rows_with(s[9], 3) == 0:
         return (NONE, NONE, NONE, NONE)
     return gaps((s[0], s[1], s[2], s[3]), subtract(BOARD, (s[4], s[5], s[6], s[7])), 3, NONE)
 
@@ -143,6 +146,6 @@ def fours(s: State) -> Quad:
 @rule
 def fours_of_other(s: State) -> Quad:
     """The intersections where the other side would make a four."""
-    if row_count(s[10], 3) == 0:
+    if rows_with(s[10], 3) == 0:
         return (NONE, NONE, NONE, NONE)
     return gaps((s[4], s[5], s[6], s[7]), subtract(BOARD, (s[0], s[1], s[2], s[3])), 3, NONE)

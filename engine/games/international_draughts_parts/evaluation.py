@@ -7,7 +7,7 @@ import numpy as np
 from engine.game import State
 from engine.games.international_draughts_parts.board import ONE, SQUARE_BITS, ZERO
 from engine.games.international_draughts_parts.movement import (
-    capture_nearby,
+    adjacent_capturers,
     pieces_against_lone_king,
     steps_of_men,
     unstable,
@@ -139,7 +139,7 @@ def evaluate(s: State, data: Any) -> int:
     passed = (other, mine, kings, s[3] ^ ONE)
     mobility = popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
     mobility -= popcount(steps_of_men(passed, False)) + popcount(steps_of_men(passed, True))
-    threats = popcount(capture_nearby(passed))
+    threats = popcount(adjacent_capturers(passed))
     opening += (
         mobility * data[MOBILITY_OPENING] + threats * data[THREAT_OPENING] + data[TURN_OPENING]
     )

@@ -94,8 +94,8 @@ def captures(
 
 
 @rule
-def capture_nearby(s: State) -> np.uint64:
-    """The pieces that can capture an adjacent piece; `king_captures` finds distant ones."""
+def adjacent_capturers(s: State) -> np.uint64:
+    """The pieces that can capture an adjacent piece; `can_king_capture` finds distant ones."""
     other = s[1]
     free = BOARD & ~(s[0] | other)
     down = ((other >> NEAR) & (free >> NEAR_JUMP)) | ((other >> FAR) & (free >> FAR_JUMP))
@@ -107,7 +107,7 @@ def capture_nearby(s: State) -> np.uint64:
 def all_captures(s: State, buf: Any) -> int:
     """Writes the captures of the most pieces and returns their number."""
     free = BOARD & ~(s[0] | s[1])
-    pieces = capture_nearby(s) | (s[0] & s[2])
+    pieces = adjacent_capturers(s) | (s[0] & s[2])
     listed = 0
     while pieces:
         bit = lsb(pieces)
@@ -160,7 +160,7 @@ def moves(s: State, buf: Any) -> int:
 def count(s: State, buf: Any) -> int:
     if s[0] & s[2]:
         return moves(s, buf)
-    n = all_captures(s, buf) if capture_nearby(s) else 0
+    n = all_captures(s, buf) if adjacent_capturers(s) else 0
     return n if n > 0 else popcount(steps_of_men(s, False)) + popcount(steps_of_men(s, True))
 
 
@@ -170,7 +170,7 @@ def can_move(s: State) -> bool:
     kings = s[0] & s[2]
     near_free = (free << NEAR) | (free << FAR) | (free >> NEAR) | (free >> FAR)
     quiet = (kings & near_free) | steps_of_men(s, False) | steps_of_men(s, True)
-    return bool((quiet | capture_nearby(s)) != ZERO)
+    return bool((quiet | adjacent_capturers(s)) != ZERO)
 
 
 @rule
@@ -209,7 +209,7 @@ def play(s: State, m: int) -> State:
 
 
 @rule
-def king_captures(s: State) -> bool:
+def can_king_capture(s: State) -> bool:
     """True if a king can capture, at any distance."""
     free = BOARD & ~(s[0] | s[1])
     kings = s[0] & s[2]
@@ -228,7 +228,7 @@ def king_captures(s: State) -> bool:
 @rule
 def unstable(s: State) -> int:
     """1 if the side to move must capture, else 0."""
-    return 1 if capture_nearby(s) or king_captures(s) else 0
+    return 1 if adjacent_capturers(s) or can_king_capture(s) else 0
 
 
 @rule

@@ -143,9 +143,9 @@ def parse_position(text: str, options: Mapping[str, str]) -> State:
     match = POSITION_TEXT.fullmatch(text)
     if not match:
         raise ValueError(
-            "the side to move, each side's squares (K before kings) and the plies of kings only are"
-            " expected, then those of a king alone against three and against two, if any:"
-            " W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
+            "the side to move, each side's squares (K before kings) and the plies of kings without"
+            " a capture are expected, then, if any, the plies of a lone king against three pieces"
+            " and against two: W:W32,K38:B12,16:H0, W:WK38:BK12,K16:H7,7,7"
         )
     white, white_kings = _parse_pieces(match[2], int(FIRST_ROW))
     black, black_kings = _parse_pieces(match[3], int(LAST_ROW))

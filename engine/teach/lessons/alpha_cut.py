@@ -14,7 +14,7 @@ is worth at most 15, and MAX will not play it. The search skips MIN's other repl
 the value that MAX can already be sure of. A cut-off at a MIN node because of MAX's alpha is
 called an alpha cut.""",
     look_for=(
-        "B is left with 15 or less. That is not its exact value, but it is enough to know that "
+        "The result of B is 15 or less. That is not its exact value, but it is enough to know that "
         "B is worse than 20.",
         "The search is fail-soft: B returns 15, the best value that it found. A fail-hard "
         "search would return 20, the bound of its window.",

@@ -12,6 +12,6 @@ LESSON = Lesson(
 is worth 25. MAX will choose that reply or one that is worth even more, so the second move is worth
 at least 25, and MIN will not play it. The search skips MAX's other replies. Beta is the value that
 MIN can already be sure of. A cut-off at a MAX node because of MIN's beta is called a beta cut.""",
-    look_for=("B is left with 25 or more: this time the value is a lower bound.",),
+    look_for=("The result of B is 25 or more: this time the value is a lower bound.",),
     runs=(Run("A beta cut at B", TREE, Plan("alphabeta")),),
 )

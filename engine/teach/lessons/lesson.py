@@ -52,4 +52,4 @@ def root_of(subject: Subject, scale: Scale) -> State:
 
 def perform(run: Run) -> Trace:
     """Searches as the run says, and returns the trace."""
-    return explain(root_of(run.subject, run.plan.ends), run.plan, run.caption)
+    return explain(root_of(run.subject, run.plan.utilities), run.plan, run.caption)

@@ -1,9 +1,9 @@
 """The unit costs of an operation, fitted to loads other than those to be predicted.
 
 A process's CPU time is a sum of a cost per wake-up, a cost per operation, and for some processes a
-cost per group commit. Loads that keep the machine busy and loads that leave each move nearly alone
-tell these costs apart. Effects of a full machine (evicted caches, small groups) are part of the
-cost of an operation there.
+cost per group commit. A comparison of loads that fill the machine with loads in which moves rarely
+overlap separates these costs. Effects of a full machine (evicted caches, small groups) are part of
+the cost of an operation there.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from server.bench.capacity.flow import Layout, Model, play
 from server.bench.capacity.machine import Process
 from server.bench.cluster import connected_pairs, measure_load
 from server.bench.moves import Meter
-from server.bench.usage import Used, read_counters
+from server.bench.usage import Usage, read_counters
 from server.deploy.cluster.running import Cluster
 
 #: The loads: pairs, and moves per second over all of them (None: as fast as they can).
@@ -24,40 +24,44 @@ LOADS: tuple[tuple[int, float | None], ...] = ((50, None), (100, None), (100, 15
 NODES = (1, 2)
 
 
-async def idle_use(running: Cluster, seconds: float) -> dict[str, Used]:
-    """CPU use of the idle cluster by kind of process, in seconds per second."""
-    heavy = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
-    return {kind: one.times(1 / seconds) for kind, one in heavy.used.items()}
+async def idle_usage(running: Cluster, seconds: float) -> dict[str, Usage]:
+    """The usage of the idle cluster per second, by kind of process."""
+    result = await measure_load(running, Meter(None), [], seconds, warm_s=1.0)
+    return {kind: usage.scaled(1 / seconds) for kind, usage in result.used.items()}
 
 
 async def calibrate(
     running: Cluster, seconds: float, report_progress: Callable[[str], None]
-) -> tuple[list[Run], dict[str, Used], Room]:
+) -> tuple[list[Run], dict[str, Usage], Room]:
     """Runs the loads on a cluster of this size; returns their costs, its idle use per second, and
     an operation's bytes in the database.
     """
-    found = []
+    runs = []
     nodes = len(running.nodes)
-    idle = await idle_use(running, seconds)
-    grown = await _sizes(running)
+    idle = await idle_usage(running, seconds)
+    sizes_before = await _sizes(running)
     for pairs, per_s in LOADS:
         meter = Meter(per_s)
-        async with connected_pairs(running, meter, pairs) as some:
-            heavy = await measure_load(running, meter, some, seconds)
-        used = {kind: one - idle[kind].times(heavy.seconds) for kind, one in heavy.used.items()}
-        us = {
-            kind: round(max(0.1, one.cpu_s / heavy.commands * 1e6), 1) for kind, one in used.items()
+        async with connected_pairs(running, meter, pairs) as players:
+            result = await measure_load(running, meter, players, seconds)
+        used = {
+            kind: usage - idle[kind].scaled(result.seconds) for kind, usage in result.used.items()
         }
-        found.append(Run(nodes, pairs, per_s, us))
+        us = {
+            kind: round(max(0.1, usage.cpu_s / result.commands * 1e6), 1)
+            for kind, usage in used.items()
+        }
+        runs.append(Run(nodes, pairs, per_s, us))
         report_progress(
-            f"{nodes} nodes, {pairs} pairs: {heavy.per_s:.0f} moves/s;"
+            f"{nodes} nodes, {pairs} pairs: {result.per_s:.0f} moves/s;"
             f" microseconds an operation: {us}"
         )
     ops = (await read_counters(running, "commands"))["commands"]
-    grown = [
-        (after - before) / ops for after, before in zip(await _sizes(running), grown, strict=True)
+    bytes_per_op = [
+        (after - before) / ops
+        for after, before in zip(await _sizes(running), sizes_before, strict=True)
     ]
-    return found, idle, Room(*grown)
+    return runs, idle, Room(*bytes_per_op)
 
 
 async def _sizes(running: Cluster) -> list[float]:
@@ -82,7 +86,7 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]
     """Fits factors of at least 0 whose products with each row come closest to its value: least
     squares of relative errors, by coordinate descent.
     """
-    scaled = [[one / value for one in row] for row, value in zip(rows, values, strict=True)]
+    scaled = [[x / value for x in row] for row, value in zip(rows, values, strict=True)]
     factors = [0.0] * len(rows[0])
     squares = [sum(row[n] ** 2 for row in scaled) for n in range(len(factors))]
     for _ in range(20_000):
@@ -98,8 +102,8 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]
 
 #: The kinds of process whose unit costs are fitted.
 KINDS = ("client", "proxy", "node", "database", "broker")
-#: Rounds of the fit. Costs change the numbers of wake-ups and groups, which change the costs; four
-#: rounds converge.
+#: Number of rounds of the fit. The simulated numbers of wake-ups and groups depend on the costs of
+#: the round before; four rounds converge.
 ROUNDS = 4
 
 
@@ -129,13 +133,13 @@ UNITS = (
 
 
 def _fitted(runs: Sequence[Run], costs: Costs, cores: int) -> dict[str, float]:
-    simulated = {load: _simulated(*load, costs, cores) for load in {one.load for one in runs}}
-    found: list[float] = []
+    simulated = {load: _simulated(*load, costs, cores) for load in {run.load for run in runs}}
+    fitted: list[float] = []
     for kind in KINDS:
-        found += fit(
-            [simulated[one.load][kind] for one in runs], [one.us[kind] / 1e6 for one in runs]
+        fitted += fit(
+            [simulated[run.load][kind] for run in runs], [run.us[kind] / 1e6 for run in runs]
         )
-    return dict(zip(UNITS, found, strict=True))
+    return dict(zip(UNITS, fitted, strict=True))
 
 
 def _simulated(
@@ -144,14 +148,14 @@ def _simulated(
     """For each kind of process, the count per operation of each event that has a cost, in the order
     of UNITS.
     """
-    # The use of idle processes has been subtracted already.
+    # The usage of the idle cluster has been subtracted from the measured costs.
     model = Model(msgspec.structs.replace(costs, background={}), Layout(nodes, cores), seed=1)
-    seen = play(model, pairs, per_s, seconds=2.0 if per_s is None else 8.0)
+    counts = play(model, pairs, per_s, seconds=2.0 if per_s is None else 8.0)
     here, away = (1.0, 0.0) if nodes == 1 else (0.0, 1.0)
-    groups = sum(writer.groups for writer in model.writers) / seen.ops
+    groups = sum(writer.groups for writer in model.writers) / counts.ops
 
     def wakes(*processes: Process) -> float:
-        return sum(process.wakes for process in processes) / seen.ops
+        return sum(process.wakes for process in processes) / counts.ops
 
     return {
         "client": (wakes(model.client), 1.0),

@@ -15,8 +15,8 @@ class Costs(Struct, frozen=True, forbid_unknown_fields=True):
     """Unit costs in core-seconds, unless the name says otherwise.
 
     An operation is a logged command: a move, a rematch. `wake` is the extra cost each time that a
-    process falls asleep and wakes up. `here`: both players are connected to one node; `away`: to
-    two nodes, which both count.
+    process falls asleep and wakes up. `here` is an operation of two players on one node; `away` is
+    one of players on two nodes, with the cost of both nodes.
     """
 
     client_wake_s: float
@@ -39,8 +39,8 @@ class Costs(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Run(Struct, frozen=True, forbid_unknown_fields=True):
-    """The cost of a calibration load: microseconds per operation by kind of process, without its
-    idle use.
+    """The cost of a calibration load: microseconds per operation by kind of process, without what
+    an idle cluster uses.
     """
 
     nodes: int
@@ -78,17 +78,19 @@ class Spectator(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Lobby(Struct, frozen=True, forbid_unknown_fields=True):
-    """A public room's change, published to the other nodes: core-seconds per entry, in messages of
-    a hundred.
+    """A public room's change, published to the other nodes: core-seconds and bytes per entry, in
+    full messages.
     """
 
-    told_s: float
-    heard_s: float
+    sent_s: float = msgspec.field(name="told_s")
+    received_s: float = msgspec.field(name="heard_s")
     entry_bytes: float
 
 
 class Search(Struct, frozen=True, forbid_unknown_fields=True):
-    """One AI move: core-seconds by level and game, and the extra cost of a search elsewhere."""
+    """One AI move: core-seconds by game and level, and the extra cost of a search on a remote
+    worker.
+    """
 
     levels_s: dict[str, list[float]]
     dispatch_node_s: float
@@ -105,7 +107,9 @@ class Room(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Figures(Struct, frozen=True, forbid_unknown_fields=True):
-    """Figures measured under load, to be predicted: medians of rounds."""
+    """Measured figures that the simulation must predict: medians of rounds, first at full speed
+    (`saturated`), then at a fixed rate (`paced`).
+    """
 
     nodes: int
     pairs: int
@@ -120,7 +124,7 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     paced_conflicts: float
     paced_node_us: float
     paced_database_us: float
-    #: Cores that other processes used meanwhile, the larger of the two loads.
+    #: Cores that other processes used meanwhile, in the load with more of them.
     others: float
 
 
@@ -152,5 +156,5 @@ def read_capacity(file: Path = FILE) -> Capacity:
 
 
 def write_capacity(capacity: Capacity, file: Path = FILE) -> None:
-    """Writes a measurement in a form that people can read, too."""
+    """Writes a measurement as indented JSON."""
     file.write_bytes(msgspec.json.format(msgspec.json.encode(capacity), indent=1) + b"\n")

@@ -19,7 +19,7 @@ PLIES = 9
 OPS = PLIES + 2
 
 #: The share of an operation's cost at its node that is spent before the commit.
-DECIDED = 0.4
+DECIDE_SHARE = 0.4
 #: Interval between the pieces of an idle process's work.
 BACKGROUND_S = 0.05
 
@@ -53,9 +53,9 @@ class Writer:
     def write(self, committed: Done) -> None:
         self._waiting.append(committed)
         if not self._busy:
-            self._take()
+            self._write_group()
 
-    def _take(self) -> None:
+    def _write_group(self) -> None:
         if not self._waiting:
             self._busy = False
             return
@@ -79,9 +79,9 @@ class Writer:
         for committed in group:
             committed()
         if len(group) >= BUSY_GROUP:
-            self._model.simulation.after(GATHER_S, self._take)
+            self._model.simulation.after(GATHER_S, self._write_group)
         else:
-            self._take()
+            self._write_group()
 
 
 class Model:
@@ -98,7 +98,7 @@ class Model:
         self.disk = Disk(self.simulation, draws(costs.fsync_s, rng))
         #: A node's cost of an operation on another node.
         self.remote_op_s = max(0.0, costs.node_away_op_s - costs.node_here_op_s)
-        # Players elsewhere cost nothing here: this many cores never make anyone wait.
+        # Players on other machines are not counted; with 1000 cores none of them waits.
         self.client = Process(
             self._shared or Machine(self.simulation, 1000), costs.client_wake_s, in_turns=True
         )
@@ -123,11 +123,12 @@ class Model:
         return self.machines[-1]
 
     def _add_background(self) -> None:
+        """Adds the work of idle processes."""
         share = self.costs.background
         for process, name in (
             *((node, "node") for node in self.nodes), (self.backends[0], "database"),
             (self.proxy[0], "proxy"),
-            (self.broker, "broker"), (self.client, "rest"),
+            (self.broker, "broker"),
         ):  # fmt: skip
             if share.get(name, 0) > 0:
                 self._keep_busy(process, share[name] * BACKGROUND_S)
@@ -136,35 +137,40 @@ class Model:
         process.give(work_s)
         self.simulation.after(BACKGROUND_S, lambda: self._keep_busy(process, work_s))
 
-    def operate(self, mine: int, other: int, acked: Done, arrived: Done) -> None:
-        """A player on the node `mine` sends a command, whose opponent is on the node `other`. Calls
-        `acked` when the ack has reached the player, `arrived` when the event has reached the
+    def operate(self, player_node: int, opponent_node: int, acked: Done, arrived: Done) -> None:
+        """Simulates a command of a player on one node whose opponent may be on another. Calls
+        `acked` when the ack has reached the player, and `arrived` when the event has reached the
         opponent.
         """
         costs = self.costs
-        here = mine == other
-        node = self.nodes[mine]
+        same_node = player_node == opponent_node
+        node = self.nodes[player_node]
         part_s, leg_s = costs.client_op_s / 3, costs.proxy_op_s / 3
 
         def committed() -> None:
-            node.give(costs.node_here_op_s * (1 - DECIDED), published)
+            node.give(costs.node_here_op_s * (1 - DECIDE_SHARE), published)
 
         def published() -> None:
             answer(acked)
-            if here:
+            if same_node:
                 answer(arrived)
-            self.broker.give(costs.broker_here_op_s if here else costs.broker_away_op_s, forwarded)
+            self.broker.give(
+                costs.broker_here_op_s if same_node else costs.broker_away_op_s, forwarded
+            )
 
         def forwarded() -> None:
             node.give(0)  # the broker's acknowledgement
-            if not here:
-                self.nodes[other].give(self.remote_op_s, lambda: answer(arrived))
+            if not same_node:
+                self.nodes[opponent_node].give(self.remote_op_s, lambda: answer(arrived))
 
         def answer(received: Done) -> None:
             self._proxy_thread().give(leg_s, lambda: self.client.give(part_s, received))
 
         def decide() -> None:
-            node.give(costs.node_here_op_s * DECIDED, lambda: self.writers[mine].write(committed))
+            node.give(
+                costs.node_here_op_s * DECIDE_SHARE,
+                lambda: self.writers[player_node].write(committed),
+            )
 
         self.client.give(part_s, lambda: self._proxy_thread().give(leg_s, decide))
 
@@ -187,55 +193,59 @@ class LoadCounts:
         return self.moves / self.seconds
 
 
-class Pairs:
-    """Two players who repeat matches, each move after the previous one has arrived; like
-    server.bench.moves.Pair.
+class SimulatedPair:
+    """Two players who repeat the same match, like `server.bench.moves.Pair`: the next command
+    starts when the last one has been acknowledged and has arrived.
     """
 
     def __init__(
-        self, model: Model, seen: LoadCounts, nodes: tuple[int, int], ready: Callable[[Done], None]
+        self,
+        model: Model,
+        counts: LoadCounts,
+        nodes: tuple[int, int],
+        schedule: Callable[[Done], None],
     ) -> None:
         self._model = model
-        self._seen = seen
+        self._counts = counts
         self._nodes = nodes
-        self._ready = ready
+        self._schedule = schedule
         self._step = 0
-        self._expected = 0
+        self._pending_replies = 0
 
-    def go(self) -> None:
+    def send_next(self) -> None:
         """Sends the next command."""
         model = self._model
         mover = (self._step + self._step // OPS) % 2
         is_move = self._step % OPS < PLIES
-        self._expected = 2
+        self._pending_replies = 2
 
         def acked() -> None:
-            self._seen.ops += 1
+            self._counts.ops += 1
             if is_move:
-                self._seen.moves += 1
-            self._got()
+                self._counts.moves += 1
+            self._on_reply()
 
-        model.operate(self._nodes[mover], self._nodes[1 - mover], acked, self._got)
+        model.operate(self._nodes[mover], self._nodes[1 - mover], acked, self._on_reply)
 
-    def _got(self) -> None:
-        self._expected -= 1
-        if self._expected == 0:
+    def _on_reply(self) -> None:
+        self._pending_replies -= 1
+        if self._pending_replies == 0:
             self._step += 1
             if self._step % OPS < PLIES:
-                self._ready(self.go)
+                self._schedule(self.send_next)
             else:
-                self.go()
+                self.send_next()
 
 
 class Pace:
-    """Starts moves at a rate over all pairs, or at once; like server.bench.moves.Meter."""
+    """Starts moves at a rate over all pairs, or at once, like `server.bench.moves.Meter`."""
 
     def __init__(self, simulation: Simulation, per_s: float | None) -> None:
         self._simulation = simulation
         self._per_s = per_s
         self._next_s = 0.0
 
-    def ready(self, move: Done) -> None:
+    def schedule(self, move: Done) -> None:
         if self._per_s is None:
             move()
             return
@@ -246,21 +256,24 @@ class Pace:
 def play(
     model: Model, pairs: int, per_s: float | None, seconds: float, warm_s: float = 1.0
 ) -> LoadCounts:
-    """Simulates pairs, with the same number of connections on each node; returns their counts."""
-    seen = LoadCounts(seconds)
-    ready = Pace(model.simulation, per_s).ready
+    """Simulates pairs of players, whose connections are spread evenly over the nodes; returns their
+    counts.
+    """
+    counts = LoadCounts(seconds)
+    schedule = Pace(model.simulation, per_s).schedule
     count = model.layout.nodes
     for n in range(pairs):
-        ready(Pairs(model, seen, (2 * n % count, (2 * n + 1) % count), ready).go)
+        nodes = (2 * n % count, (2 * n + 1) % count)
+        schedule(SimulatedPair(model, counts, nodes, schedule).send_next)
     model.simulation.run(warm_s)
-    end_warm_up(model, seen)
+    end_warm_up(model, counts)
     model.simulation.run(warm_s + seconds)
-    return seen
+    return counts
 
 
-def end_warm_up(model: Model, seen: LoadCounts) -> None:
+def end_warm_up(model: Model, counts: LoadCounts) -> None:
     """Ends the warm-up: resets all counts."""
-    seen.moves = seen.ops = 0
+    counts.moves = counts.ops = 0
     for process in (model.client, *model.proxy, *model.nodes, model.broker, *model.backends):
         process.used_s, process.wakes = 0.0, 0
     for writer in model.writers:

@@ -14,8 +14,9 @@ from itertools import count, pairwise
 #: A callback for the end of some work.
 Done = Callable[[], None]
 
-#: The time slice, after which a busy process yields its core; a process that wakes up waits for
-#: that. (Linux protects a slice since 6.8, and checks at each tick: 4 ms at 250 Hz.)
+#: The time slice in seconds, after which a busy process yields its core; a process that wakes up
+#: does not preempt it sooner. (Linux protects a slice since 6.8, and checks at each tick: 4 ms at
+#: 250 Hz.)
 SLICE_S = 0.004
 
 
@@ -32,7 +33,7 @@ class Simulation:
         """Schedules a call; calls that are due at the same time happen in the order of
         scheduling.
         """
-        assert delay_s >= 0, "nothing happens in the past"
+        assert delay_s >= 0, "a call cannot be scheduled in the past"
         heapq.heappush(self._events, (self.now_s + delay_s, next(self._number), call))
 
     def run(self, until_s: float) -> None:
@@ -78,7 +79,7 @@ class Machine:
         self.busy_s += work_s
         process.used_s += work_s
         self._running -= 1
-        process.worked(work_s)  # may wake others, which may take this core
+        process.account(work_s)  # may wake others, which may take this core
         if not process.has_work:
             process.awake = False
         elif left_s > TINY_S and self._running < self.cores:
@@ -96,8 +97,8 @@ class Process:
     """A single thread that works on its items in order; each wake-up costs extra."""
 
     def __init__(self, machine: Machine, wake_s: float = 0.0, in_turns: bool = False) -> None:
-        """With `in_turns`, the process works like an event loop: it finishes all items that have
-        come, and only then sends their results.
+        """With `in_turns`, the process works like an event loop: it first finishes all items that
+        have arrived, then calls back for each.
         """
         self.awake = False
         #: Core-seconds that it used.
@@ -132,7 +133,7 @@ class Process:
                 self.item_left_s += self._wake_s
                 self._machine.wake(self)
 
-    def worked(self, work_s: float) -> None:
+    def account(self, work_s: float) -> None:
         """Accounts for work on the current item."""
         self.item_left_s -= work_s
         if self.item_left_s > TINY_S:
@@ -184,8 +185,8 @@ class Disk:
 
 
 def draws(quantiles: Sequence[tuple[float, float]], rng: random.Random) -> Callable[[], float]:
-    """Random values with these (share, value) quantiles, linear between them; the first share is 0
-    and the last is 1.
+    """Returns a function that draws random values with these (share, value) quantiles, linear
+    between them. The first share is 0 and the last is 1.
     """
     shares = [share for share, _ in quantiles]
     values = [value for _, value in quantiles]

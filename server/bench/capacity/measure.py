@@ -1,9 +1,9 @@
-"""`python -m server.bench.capacity.measure`: measures this machine's unit costs, and a
-cluster on it under load.
+"""`python -m server.bench.capacity.measure`: measures this machine's unit costs, and a cluster on
+it under load.
 
 It writes server/bench/capacity/measured.json, from which `server.bench.capacity.planning` makes the
-tables of docs/explanation/scaling.md. Nothing else should run on the machine. `--only` measures one
-part again and keeps the others.
+tables of docs/explanation/scaling.md. Nothing else should run on the machine. `--only` measures
+one part again and keeps the others.
 """
 
 import datetime
@@ -36,11 +36,11 @@ from server.bench.usage import realtime_priority
 PARTS = ("moves", "idle", "match", "spectator", "lobby", "search")
 
 
-async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[str, object]:
+async def moves(folder: Path, rounds: int, seconds: float, realtime: bool) -> dict[str, object]:
     """Unit costs from the loads of `calibrate`, and the figures to be predicted, on clusters of
     one, two and three nodes in turns: a virtual machine becomes faster or slower within minutes.
     """
-    with realtime_priority([os.getpid()]) if first else nullcontext():
+    with realtime_priority([os.getpid()]) if realtime else nullcontext():
         fsync_s = microbenchmarks.fsync_s(folder)
     runs: list[Run] = []
     idle: dict[str, list[float]] = {}
@@ -48,29 +48,29 @@ async def moves(folder: Path, rounds: int, seconds: float, first: bool) -> dict[
     loads: dict[int, list[tuple[LoadResult, LoadResult]]] = {1: [], 3: []}
     for number in range(rounds):
         for nodes in sorted({*loads, *NODES}):
-            async with bench.fresh_cluster(nodes, first) as running:
+            async with bench.fresh_cluster(nodes, realtime) as running:
                 if nodes in NODES:
-                    found, used, room = await calibrate(running, seconds, click.echo)
-                    runs += found
+                    new_runs, idle_usage, room = await calibrate(running, seconds, click.echo)
+                    runs += new_runs
                     rooms.append(room)
-                    for kind, one in used.items():
+                    for kind, usage in idle_usage.items():
                         idle.setdefault(kind, []).append(
-                            one.cpu_s / (nodes if kind == "node" else 1)
+                            usage.cpu_s / (nodes if kind == "node" else 1)
                         )
                 if nodes in loads:
                     loads[nodes].append(await bench.measure_loads(running, seconds))
                     click.echo(f"round {number + 1}, {bench.progress(nodes, *loads[nodes][-1])}")
     for line in bench.report(loads):
         click.echo(line)
-    background = {kind: median(some) for kind, some in idle.items() if kind != "client"}
+    background = {kind: median(shares) for kind, shares in idle.items() if kind != "client"}
     return {
         "runs": runs,
         "costs": unit_costs(runs, background, fsync_s, os.cpu_count() or 1),
         "room": Room(
-            median([one.database_bytes_per_op for one in rooms]),
-            median([one.wal_bytes_per_op for one in rooms]),
+            median([room.database_bytes_per_op for room in rooms]),
+            median([room.wal_bytes_per_op for room in rooms]),
         ),
-        "measured": [figures(nodes, some) for nodes, some in loads.items()],
+        "measured": [figures(nodes, results) for nodes, results in loads.items()],
     }
 
 
@@ -82,38 +82,38 @@ def figures(nodes: int, rounds: list[tuple[LoadResult, LoadResult]]) -> Figures:
 
     return Figures(
         nodes, bench.PAIRS,
-        of(0, lambda one: one.per_s), of(0, lambda one: one.conflicts_per_thousand),
-        of(0, lambda one: one.us("node")), of(0, lambda one: one.us("database")),
-        of(1, lambda one: one.per_s), of(1, lambda one: one.percentile(0.5)),
-        of(1, lambda one: one.percentile(0.99)),
-        of(1, lambda one: one.conflicts_per_thousand),
-        of(1, lambda one: one.us("node")), of(1, lambda one: one.us("database")),
-        max(of(0, lambda one: one.others), of(1, lambda one: one.others)),
+        of(0, lambda result: result.per_s), of(0, lambda result: result.conflicts_per_thousand),
+        of(0, lambda result: result.us("node")), of(0, lambda result: result.us("database")),
+        of(1, lambda result: result.per_s), of(1, lambda result: result.percentile(0.5)),
+        of(1, lambda result: result.percentile(0.99)),
+        of(1, lambda result: result.conflicts_per_thousand),
+        of(1, lambda result: result.us("node")), of(1, lambda result: result.us("database")),
+        max(of(0, lambda result: result.other_cores), of(1, lambda result: result.other_cores)),
     )  # fmt: skip
 
 
 async def measure_all(
-    parts: set[str], rounds: int, seconds: float, first: bool
+    parts: set[str], rounds: int, seconds: float, realtime: bool
 ) -> dict[str, object]:
     """Runs the measurements; returns them by part."""
-    found: dict[str, object] = {}
+    results: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="plyroom-measure-") as name:
         folder = Path(name)
         if "moves" in parts:
-            found |= await moves(folder, rounds, seconds, first)
+            results |= await moves(folder, rounds, seconds, realtime)
         if "lobby" in parts:
-            found["lobby"] = microbenchmarks.lobby()
-        works: dict[str, Callable[[], Awaitable[object]]] = {
+            results["lobby"] = microbenchmarks.lobby()
+        measurements: dict[str, Callable[[], Awaitable[object]]] = {
             "idle": lambda: microbenchmarks.idle_connections(1000, seconds),
             "match": lambda: microbenchmarks.live_match(500),
             "spectator": lambda: microbenchmarks.spectators(200, seconds),
             "search": lambda: microbenchmarks.search_costs(folder),
         }
-        for part, work in works.items():
+        for part, measurement in measurements.items():
             if part in parts:
-                found[part] = await work()
-                click.echo(f"{part}: {found[part]}")
-    return found
+                results[part] = await measurement()
+                click.echo(f"{part}: {results[part]}")
+    return results
 
 
 @click.command()
@@ -122,30 +122,31 @@ async def measure_all(
     "parts",
     multiple=True,
     type=click.Choice(PARTS),
-    help="Only this part; the others stay.",
+    help="Measure only this part; the others stay as they are.",
 )
 @click.option("--rounds", default=3, help="Rounds under load; figures are medians of them.")
 @click.option("--seconds", default=8.0, help="Length of each load.")
 @click.option(
     "--first",
+    "realtime",
     is_flag=True,
-    help="Put the clusters before all else on this machine, as in the benchmark.",
+    help="Measure the clusters at real-time priority (root on Linux).",
 )
-@click.option("--file", default=FILE, type=click.Path(path_type=Path), help="Where it is kept.")
-def main(parts: tuple[str, ...], rounds: int, seconds: float, first: bool, file: Path) -> None:
-    """Measures and writes the file."""
+@click.option("--file", default=FILE, type=click.Path(path_type=Path), help="File to write.")
+def main(parts: tuple[str, ...], rounds: int, seconds: float, realtime: bool, file: Path) -> None:
+    """Measures this machine and writes the results to the file."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     load = os.getloadavg()[0]
-    found = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, first))
-    about: dict[str, object] = {
-        "machine": microbenchmarks.described(), "cores": os.cpu_count() or 1,
+    results = uvloop.run(measure_all(set(parts or PARTS), rounds, seconds, realtime))
+    conditions: dict[str, object] = {
+        "machine": microbenchmarks.machine_description(), "cores": os.cpu_count() or 1,
         "commit": microbenchmarks.git_commit(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "load_before": round(load, 1),
     }  # fmt: skip
-    kept = msgspec.structs.asdict(read_capacity(file)) if parts else {}
-    write_capacity(Capacity(**{**kept, **about, **found}), file)
+    old = msgspec.structs.asdict(read_capacity(file)) if parts else {}
+    write_capacity(Capacity(**{**old, **conditions, **results}), file)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ async def live_match(count: int) -> costs.Match:
         async with connected_pairs(running, meter, count) as pairs:
             for pair in pairs:
                 pair.move()
-                meter.close()
+            meter.close()  # no pair plays a second move
             await asyncio.sleep(2.0)
             return costs.Match((resident_bytes(running.nodes[0].pid) - before) / count)
 
@@ -122,15 +122,15 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
             await asyncio.sleep(0.5)
             received = moves = 0
             pinging = asyncio.create_task(_ping(watchers))
-            crowd = await measure_load(running, meter, [], seconds, warm_s=1.0)
+            watched = await measure_load(running, meter, [], seconds, warm_s=1.0)
             pinging.cancel()
             for player in watchers:
                 player.transport.abort()
-    deliveries = crowd.commands * count
+    deliveries = watched.commands * count
 
     def each_s(kind: str) -> float:
         return (
-            crowd.used[kind].cpu_s - alone.used[kind].cpu_s * crowd.commands / alone.commands
+            watched.used[kind].cpu_s - alone.used[kind].cpu_s * watched.commands / alone.commands
         ) / deliveries
 
     return costs.Spectator(each_s("node"), each_s("proxy"), received / max(1, moves))
@@ -140,7 +140,7 @@ async def spectators(count: int, seconds: float) -> costs.Spectator:
 
 
 def lobby() -> costs.Lobby:
-    """The cost of a lobby entry for its sender and for a receiver that nobody watches."""
+    """The cost of a lobby entry for its sender and for a receiver whose lobby nobody watches."""
     seats = (wire.Occupant("abcdefghijkm", "Ada"), wire.Occupant("nopqrstuvwxy", "Ben"))
     rooms = tuple(
         wire.RoomSummary(
@@ -167,9 +167,9 @@ def _timed(call: Callable[[], object], times: int = 300) -> float:
     """The median CPU time of a call, in seconds."""
     spent = []
     for _ in range(times):
-        begun_s = time.process_time()
+        start_s = time.process_time()
         call()
-        spent.append(time.process_time() - begun_s)
+        spent.append(time.process_time() - start_s)
     return statistics.median(spent)
 
 
@@ -179,8 +179,8 @@ def _timed(call: Callable[[], object], times: int = 300) -> float:
 def positions(game_id: str) -> list[tuple[str, ...]]:
     """The starts of random matches, the same in each run."""
     game, rng = load_game(game_id), random.Random(game_id)
-    found: list[tuple[str, ...]] = []
-    while len(found) < POSITIONS:
+    starts: list[tuple[str, ...]] = []
+    while len(starts) < POSITIONS:
         position = game.start()
         moves: list[str] = []
         for _ in range(12):
@@ -190,8 +190,8 @@ def positions(game_id: str) -> list[tuple[str, ...]]:
             moves.append(rng.choice(tokens))
             position = position.play(position.parse_move(moves[-1]))
         if position.outcome() is None and position.tokens():
-            found.append(tuple(moves))
-    return found
+            starts.append(tuple(moves))
+    return starts
 
 
 def _job(game_id: str, moves: tuple[str, ...], level: int) -> Job:
@@ -201,7 +201,7 @@ def _job(game_id: str, moves: tuple[str, ...], level: int) -> Job:
 
 async def search_levels() -> dict[str, list[float]]:
     """Core-seconds of one AI move by level, the mean over some positions."""
-    found: dict[str, list[float]] = {}
+    levels_s: dict[str, list[float]] = {}
     async with Pool(workers=1) as pool:
         for game_id in GAMES:
             await pool.warm(game_id)
@@ -211,12 +211,12 @@ async def search_levels() -> dict[str, list[float]]:
                 for moves in positions(game_id):
                     await pool.search(_job(game_id, moves, level))
                 spent = used_by(process_tree(os.getpid())[1:]) - before
-                found.setdefault(game_id, []).append(spent.cpu_s / POSITIONS)
-    return found
+                levels_s.setdefault(game_id, []).append(spent.cpu_s / POSITIONS)
+    return levels_s
 
 
 async def search_costs(folder: Path, count: int = 200) -> costs.Search:
-    """The cost of searches by level, and the extra cost of one on a worker elsewhere."""
+    """The cost of searches by level, and the extra cost of a search on a remote worker."""
     levels_s = await search_levels()
     async with mosquitto(folder) as broker:
         arguments = ["--games", "connect-four", "--cores", "1", "--name", "worker"]
@@ -232,16 +232,16 @@ async def search_costs(folder: Path, count: int = 200) -> costs.Search:
                 job = _job("connect-four", positions("connect-four")[0], 1)
                 pids = [os.getpid()], [worker.pid], [broker.pid]
                 await engines.search(job, _ignore)
-                before = [used_by(some) for some in pids]
+                before = [used_by(group) for group in pids]
                 waits = []
                 for _ in range(count):
-                    begun_s = time.perf_counter()
+                    start_s = time.perf_counter()
                     result = await engines.search(job, _ignore)
-                    waits.append(time.perf_counter() - begun_s - result.info.time_ms / 1000)
+                    waits.append(time.perf_counter() - start_s - result.info.time_ms / 1000)
                     await asyncio.sleep(0.005)
                 spent = [
-                    (used_by(some) - then).cpu_s / count
-                    for some, then in zip(pids, before, strict=True)
+                    (used_by(group) - then).cpu_s / count
+                    for group, then in zip(pids, before, strict=True)
                 ]
         finally:
             await worker.close()
@@ -269,14 +269,14 @@ def fsync_s(folder: Path, count: int = 400) -> costs.Quantiles:
         for _ in range(count):
             time.sleep(0.003)
             file.write(b"x" * 4096)
-            begun_s = time.perf_counter()
+            start_s = time.perf_counter()
             file.flush()
             os.fdatasync(file.fileno())
-            times.append(time.perf_counter() - begun_s)
+            times.append(time.perf_counter() - start_s)
     return quantiles_of(times)
 
 
-def described() -> str:
+def machine_description() -> str:
     """A short description of the machine."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next(

@@ -1,9 +1,8 @@
 """`python -m server.bench.capacity.planning`: the resources that a number of players needs.
 
-It simulates them with this machine's unit costs.
-
-First the simulation predicts the measured figures of a cluster on this machine, then larger
-clusters. With `--write` it puts its tables into docs/explanation/scaling.md.
+The program simulates clusters with this machine's unit costs: first a cluster on this machine, to
+compare the results with its measured figures, then larger ones. With `--write` it puts its tables
+into docs/explanation/scaling.md.
 """
 
 import math
@@ -26,11 +25,11 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "explanation" / "scaling.md"
 #: Seeds of the simulations whose results are averaged.
 SEEDS = (1, 2, 3)
 #: The highest utilization in a planned cluster; the rest is for peaks.
-BUSY = 0.6
+MAX_UTILIZATION = 0.6
 #: Cores of a planned database server.
 DATABASE_CORES = 16
 #: Simulated nodes of a large cluster; the others are like them.
-NODES_SEEN = 4
+SIMULATED_NODES = 4
 DAY_S = 86_400
 
 
@@ -46,7 +45,7 @@ class Predicted:
     saturated_node_us: float
     saturated_database_us: float
 
-    def pairs(self) -> list[tuple[str, str, float, float]]:
+    def comparisons(self) -> list[tuple[str, str, float, float]]:
         """A tuple (figure, unit, measured value, predicted value) for each figure."""
         nodes = f"{self.measured.nodes} node{'s' if self.measured.nodes > 1 else ''}"
         return [
@@ -64,14 +63,14 @@ def predict(capacity: Capacity, figures: Figures) -> Predicted:
     layout = Layout(figures.nodes, capacity.cores)
     models = [Model(capacity.costs, layout, seed) for seed in SEEDS]
     fast = [play(model, figures.pairs, None, 2.0) for model in models]
-    moves = sum(seen.moves for seen in fast)
+    moves = sum(counts.moves for counts in fast)
     return Predicted(
         measured=figures,
-        saturated_per_s=sum(seen.per_s for seen in fast) / len(fast),
+        saturated_per_s=sum(counts.per_s for counts in fast) / len(fast),
         saturated_node_us=sum(node.used_s for model in models for node in model.nodes)
         / moves
         * 1e6,
-        saturated_database_us=sum(one.used_s for model in models for one in model.backends)
+        saturated_database_us=sum(backend.used_s for model in models for backend in model.backends)
         / moves
         * 1e6,
     )
@@ -141,17 +140,20 @@ def demand(players: int, habits: Habits) -> Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A simulated part of a cluster: the busiest node's utilization, and the cost of an
-    operation.
+class SimulationResult:
+    """The result of simulating some nodes of a cluster: utilizations, and the cost of an operation
+    in core-seconds.
     """
 
-    node_busy: float
-    lobby_busy: float
-    database_busy: float
+    #: The utilization of the busiest node.
+    node_utilization: float
+    #: The share of each node's core for the lobby.
+    lobby_share: float
+    database_utilization: float
     database_s: float
     proxy_s: float
     broker_s: float
+    #: The mean number of operations in a group commit.
     group: float
 
 
@@ -166,20 +168,20 @@ class RandomLoad:
         self._wanted = wanted
         self._nodes = nodes
         self._node_ops = node_ops
-        self.seen = LoadCounts(0.0)
+        self.counts = LoadCounts(0.0)
         part = node_ops / wanted.ops
         minute_s = 60.0
         pings_s = capacity.idle.node_cpu_s_per_minute / minute_s * wanted.players * part
-        self.lobby_busy = (
-            wanted.lobby_entries * (1 - 1 / nodes) * capacity.lobby.heard_s
-            + wanted.lobby_entries * part * capacity.lobby.told_s
+        self.lobby_share = (
+            wanted.lobby_entries * (1 - 1 / nodes) * capacity.lobby.received_s
+            + wanted.lobby_entries * part * capacity.lobby.sent_s
         )
-        self._steady_s = pings_s + self.lobby_busy + capacity.costs.background["node"]
+        self._steady_s = pings_s + self.lobby_share + capacity.costs.background["node"]
         for node in range(model.layout.nodes):
-            self._come(node)
+            self._schedule_command(node)
             self._add_steady_load(node)
 
-    def _come(self, node: int) -> None:
+    def _schedule_command(self, node: int) -> None:
         rng = self._model.simulation.rng
         self._model.simulation.after(rng.expovariate(self._node_ops), partial(self._command, node))
 
@@ -187,15 +189,15 @@ class RandomLoad:
         model, rng = self._model, self._model.simulation.rng
         others = [n for n in range(model.layout.nodes) if n != node]
         away = rng.random() < self._wanted.pair_share * (1 - 1 / self._nodes)
-        other = rng.choice(others) if away and others else node
+        opponent_node = rng.choice(others) if away and others else node
 
         def acked() -> None:
-            self.seen.ops += 1
+            self.counts.ops += 1
 
-        model.operate(node, other, acked, lambda: None)
+        model.operate(node, opponent_node, acked, lambda: None)
         for _ in range(self._spectators()):
-            self._tell_spectator(rng.choice(others) if others else node)
-        self._come(node)
+            self._send_to_spectator(rng.choice(others) if others else node)
+        self._schedule_command(node)
 
     def _spectators(self) -> int:
         """The number of a room's spectators, each of them connected to another node."""
@@ -203,7 +205,7 @@ class RandomLoad:
         part = self._wanted.spectators_per_match - whole
         return whole + (self._model.simulation.rng.random() < part)
 
-    def _tell_spectator(self, node: int) -> None:
+    def _send_to_spectator(self, node: int) -> None:
         model, costs = self._model, self._capacity.costs
         model.broker.give(max(0.0, costs.broker_away_op_s - costs.broker_here_op_s))
         model.nodes[node].give(model.remote_op_s + self._capacity.spectator.node_s)
@@ -219,72 +221,78 @@ class RandomLoad:
 PIECE_S = 0.01
 
 
-def run_cell(
-    capacity: Capacity, wanted: Demand, nodes: int, seen_nodes: int, node_ops: float, seconds: float
-) -> Cell:
-    """Simulates `seen_nodes` of `nodes` nodes at a rate of operations per node, with their own
-    database.
+def simulate_part(
+    capacity: Capacity,
+    wanted: Demand,
+    nodes: int,
+    simulated_nodes: int,
+    node_ops: float,
+    seconds: float,
+) -> SimulationResult:
+    """Simulates `simulated_nodes` of `nodes` nodes with a database of their own; each node gets
+    `node_ops` operations per second.
     """
-    layout = Layout(seen_nodes, None, DATABASE_CORES, proxy_threads=max(2, seen_nodes))
+    layout = Layout(simulated_nodes, None, DATABASE_CORES, proxy_threads=max(2, simulated_nodes))
     model = Model(capacity.costs, layout, seed=nodes)
-    crowd = RandomLoad(model, capacity, wanted, nodes, node_ops)
+    load = RandomLoad(model, capacity, wanted, nodes, node_ops)
     model.simulation.run(0.2)
-    end_warm_up(model, crowd.seen)
+    end_warm_up(model, load.counts)
     model.simulation.run(0.2 + seconds)
-    ops = max(1, crowd.seen.ops)
-    return Cell(
+    ops = max(1, load.counts.ops)
+    return SimulationResult(
         max(node.used_s for node in model.nodes) / seconds,
-        crowd.lobby_busy,
+        load.lobby_share,
         model.database.busy_s / seconds / DATABASE_CORES,
         model.database.busy_s / ops,
-        sum(one.used_s for one in model.proxy) / ops,
+        sum(thread.used_s for thread in model.proxy) / ops,
         model.broker.used_s / ops,
         ops / max(1, sum(writer.groups for writer in model.writers)),
     )
 
 
-def run(capacity: Capacity, wanted: Demand, nodes: int) -> Cell:
+def simulate(capacity: Capacity, wanted: Demand, nodes: int) -> SimulationResult:
     """Simulates a few nodes of a cluster of that size."""
-    return run_cell(
-        capacity, wanted, nodes, min(nodes, NODES_SEEN), wanted.ops / nodes, seconds=0.5
+    return simulate_part(
+        capacity, wanted, nodes, min(nodes, SIMULATED_NODES), wanted.ops / nodes, seconds=0.5
     )
 
 
-def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, Cell]:
-    """The smallest number of nodes whose utilization is at most BUSY; ValueError when no number
-    suffices because the lobby alone needs more.
+def fewest_nodes(capacity: Capacity, wanted: Demand) -> tuple[int, SimulationResult]:
+    """A number of nodes whose utilization is at most MAX_UTILIZATION, with the result of its
+    simulation; the smallest such number is at most a few per cent lower. Raises ValueError if the
+    lobby alone exceeds that utilization on every node.
     """
-    if wanted.lobby_entries * capacity.lobby.heard_s >= BUSY:
+    if wanted.lobby_entries * capacity.lobby.received_s >= MAX_UTILIZATION:
         raise ValueError("each node is busy with the lobby of all others")
-    nodes = max(2, math.ceil(wanted.ops * capacity.costs.node_away_op_s / BUSY))
+    nodes = max(2, math.ceil(wanted.ops * capacity.costs.node_away_op_s / MAX_UTILIZATION))
     for _ in range(12):
-        cell = run(capacity, wanted, nodes)
-        shared = BUSY - cell.lobby_busy
-        wish = max(2, math.ceil(nodes * (cell.node_busy - cell.lobby_busy) / shared))
-        if wish <= nodes <= 1.03 * wish + 1:
-            return nodes, cell
-        nodes = wish
-    return nodes, cell
+        result = simulate(capacity, wanted, nodes)
+        left = MAX_UTILIZATION - result.lobby_share
+        needed = max(2, math.ceil(nodes * (result.node_utilization - result.lobby_share) / left))
+        if needed <= nodes <= 1.03 * needed + 1:
+            return nodes, result
+        nodes = needed
+    return nodes, result
 
 
 def database_rate(capacity: Capacity) -> float:
     """The database's writes per second when many nodes each send few, so that groups are small."""
     wanted = demand(10_000, Habits())
-    cell = run_cell(capacity, wanted, 40, 40, 100.0, seconds=0.5)
-    return BUSY * DATABASE_CORES / cell.database_s
+    result = simulate_part(capacity, wanted, 40, 40, 100.0, seconds=0.5)
+    return MAX_UTILIZATION * DATABASE_CORES / result.database_s
 
 
 # --- the plan -------------------------------------------------------------------------------------
 
-#: Bus messages of a search elsewhere: order, taken, progress, answer, and the room's ephemeral
-#: messages.
+#: Bus messages of a search on a remote worker: command, heartbeat, progress, answer, and the
+#: room's ephemeral messages.
 SEARCH_MESSAGES = 6
 #: Interval at which every node repeats the presence in each room.
 REFRESH_S = 30.0
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The resources for a number of players, with no utilization above BUSY."""
+    """The resources for a number of players, with no utilization above MAX_UTILIZATION."""
 
     players: int
     moves_per_s: float
@@ -310,13 +318,13 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
     """Simulates a cluster and derives the plan from it."""
     habits = habits or Habits()
     wanted = demand(players, habits)
-    nodes, cell = fewest_nodes(capacity, wanted)
+    nodes, result = fewest_nodes(capacity, wanted)
     pings_s = capacity.idle.proxy_cpu_s_per_minute / 60 * players
-    search = capacity.search.levels_s[habits.ai_game]
-    level_s = search[min(habits.ai_level, len(search)) - 1]
-    arriving, leaving = bus_messages(wanted, nodes)
-    rooms_only = wanted.ops * (wanted.pair_share + wanted.spectators_per_match)
-    out_s = max(0.0, capacity.costs.broker_away_op_s - capacity.costs.broker_here_op_s)
+    levels_s = capacity.search.levels_s[habits.ai_game]
+    level_s = levels_s[min(habits.ai_level, len(levels_s)) - 1]
+    incoming, outgoing = bus_messages(wanted, nodes)
+    room_messages = wanted.ops * (wanted.pair_share + wanted.spectators_per_match)
+    send_s = max(0.0, capacity.costs.broker_away_op_s - capacity.costs.broker_here_op_s)
     return Plan(
         players=players,
         moves_per_s=wanted.moves,
@@ -325,8 +333,8 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
         pings_per_s=wanted.pings,
         nodes=nodes,
         writes_per_node=wanted.ops / nodes,
-        group=cell.group,
-        lobby_share=cell.lobby_busy,
+        group=result.group,
+        lobby_share=result.lobby_share,
         node_memory_gb=(
             players * capacity.idle.node_bytes + wanted.matches * capacity.match.node_bytes
         )
@@ -335,72 +343,78 @@ def plan(players: int, capacity: Capacity, habits: Habits | None = None) -> Plan
         databases=math.ceil(wanted.ops / database_rate(capacity)),
         database_gb_per_day=wanted.ops * capacity.room.database_bytes_per_op * DAY_S / 1e9,
         wal_mb_per_s=wanted.ops * capacity.room.wal_bytes_per_op / 1e6,
-        broker_in_per_s=arriving,
-        broker_out_per_s=leaving,
-        broker_cores=(wanted.ops * cell.broker_s + (leaving - rooms_only) * out_s) / BUSY,
-        proxy_cores=(wanted.ops * cell.proxy_s + pings_s) / BUSY,
-        worker_cores=wanted.ai_moves * (level_s + capacity.search.dispatch_worker_s) / BUSY,
+        broker_in_per_s=incoming,
+        broker_out_per_s=outgoing,
+        broker_cores=(wanted.ops * result.broker_s + (outgoing - room_messages) * send_s)
+        / MAX_UTILIZATION,
+        proxy_cores=(wanted.ops * result.proxy_s + pings_s) / MAX_UTILIZATION,
+        worker_cores=wanted.ai_moves
+        * (level_s + capacity.search.dispatch_worker_s)
+        / MAX_UTILIZATION,
     )
 
 
 def bus_messages(wanted: Demand, nodes: int) -> tuple[float, float]:
-    """Messages per second to the broker and from it.
-
-    They are room messages, presence, the lobby, searches and heartbeats.
+    """Messages per second to the broker and from it: room messages, presence, the lobby, searches
+    and heartbeats.
     """
-    hearing = wanted.pair_share + wanted.spectators_per_match
-    presence = wanted.matches * (1 + hearing) / REFRESH_S
+    receivers = wanted.pair_share + wanted.spectators_per_match
+    presence = wanted.matches * (1 + receivers) / REFRESH_S
     lobby = nodes * max(1 / PERIOD_S, wanted.lobby_entries / nodes / LOBBY_BATCH)
     searches = wanted.ai_moves * SEARCH_MESSAGES
-    arriving = wanted.ops + presence + lobby + searches + nodes
-    leaving = wanted.ops * hearing + presence * hearing + (lobby + nodes) * (nodes - 1) + searches
-    return arriving, leaving
+    incoming = wanted.ops + presence + lobby + searches + nodes
+    outgoing = (
+        wanted.ops * receivers + presence * receivers + (lobby + nodes) * (nodes - 1) + searches
+    )
+    return incoming, outgoing
 
 
 # --- what breaks first ----------------------------------------------------------------------------
 
 
-def limits(capacity: Capacity, like: Plan, habits: Habits | None = None) -> list[tuple[str, int]]:
-    """Tuples (part, players for whom it suffices), the scarcest part first; scaled from a plan."""
+def limits(capacity: Capacity, base: Plan, habits: Habits | None = None) -> list[tuple[str, int]]:
+    """Tuples (part, players for whom it suffices), the scarcest part first. The number of nodes is
+    scaled from the plan `base`.
+    """
     habits = habits or Habits()
 
-    def most(holds: Callable[[int, Demand, int], bool]) -> int:
+    def most_players(suffices: Callable[[int, Demand, int], bool]) -> int:
         low, high = 0, 100_000_000
         while high - low > max(1, low // 1000):
             players = (low + high) // 2
-            nodes = max(2, math.ceil(like.nodes * players / like.players))
+            nodes = max(2, math.ceil(base.nodes * players / base.players))
             low, high = (
                 (players, high)
-                if holds(players, demand(players, habits), nodes)
+                if suffices(players, demand(players, habits), nodes)
                 else (low, players)
             )
         return low
 
     rate, costs = database_rate(capacity), capacity.costs
-    here_s, out_s = (
-        costs.broker_here_op_s,
-        max(0.0, costs.broker_away_op_s - costs.broker_here_op_s),
-    )
+    receive_s = costs.broker_here_op_s
+    send_s = max(0.0, costs.broker_away_op_s - costs.broker_here_op_s)
 
-    def broker(players: int, wanted: Demand, nodes: int) -> bool:
-        arriving, leaving = bus_messages(wanted, nodes)
-        return arriving * here_s + leaving * out_s <= BUSY
+    def broker_suffices(players: int, wanted: Demand, nodes: int) -> bool:
+        incoming, outgoing = bus_messages(wanted, nodes)
+        return incoming * receive_s + outgoing * send_s <= MAX_UTILIZATION
 
-    found = [
-        ("one node, one core", round(like.players / like.nodes)),
-        ("one Mosquitto, which has one thread", most(broker)),
+    parts = [
+        ("one node, one core", round(base.players / base.nodes)),
+        ("one Mosquitto, which has one thread", most_players(broker_suffices)),
         (
             f"one PostgreSQL with {DATABASE_CORES} cores",
-            most(lambda _, wanted, nodes: wanted.ops <= rate),
+            most_players(lambda _, wanted, nodes: wanted.ops <= rate),
         ),
         (
-            "the lobby: half of every node's share goes into hearing of all rooms",
-            most(
-                lambda _, wanted, nodes: wanted.lobby_entries * capacity.lobby.heard_s <= BUSY / 2
+            "the lobby: half of each node's planned load is receiving changes of rooms",
+            most_players(
+                lambda _, wanted, nodes: (
+                    wanted.lobby_entries * capacity.lobby.received_s <= MAX_UTILIZATION / 2
+                )
             ),
         ),
     ]
-    return sorted(found, key=lambda one: one[1])
+    return sorted(parts, key=lambda part: part[1])
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -415,11 +429,13 @@ def number(value: float) -> str:
     return f"{rounded:,.{max(0, digits)}f}"
 
 
+#: The numbers of players in the table.
 PLAYERS = (10_000, 100_000, 1_000_000)
+#: The rows of the table: text and field of Plan.
 ROWS: tuple[tuple[str, str], ...] = (
     ("moves a second, the AI's among them", "moves_per_s"),
     ("database writes (operations) a second", "writes_per_s"),
-    ("events told to spectators a second", "deliveries_per_s"),
+    ("events sent to spectators a second", "deliveries_per_s"),
     ("pings a second", "pings_per_s"),
     ("**nodes**, one core each", "nodes"),
     ("writes a second and node", "writes_per_node"),
@@ -440,21 +456,21 @@ ROWS: tuple[tuple[str, str], ...] = (
 def plan_table(plans: list[Plan]) -> str:
     """The plans' table in docs/explanation/scaling.md."""
     lines = [
-        f"| players | {' | '.join(f'{one.players:,}' for one in plans)} |",
+        f"| players | {' | '.join(f'{plan.players:,}' for plan in plans)} |",
         "|---|" + "---|" * len(plans),
     ]
     for text, name in ROWS:
-        lines.append(f"| {text} | {' | '.join(number(getattr(one, name)) for one in plans)} |")
+        lines.append(f"| {text} | {' | '.join(number(getattr(plan, name)) for plan in plans)} |")
     return "\n".join(lines)
 
 
-def limits_table(found: list[tuple[str, int]]) -> str:
-    """The table of limits, the first to fail first."""
+def limits_table(parts: list[tuple[str, int]]) -> str:
+    """The table of limits, the scarcest part first."""
     return "\n".join(
         [
             "| what | enough for players |",
             "|---|---|",
-            *(f"| {a} | {number(b)} |" for a, b in found),
+            *(f"| {part} | {number(players)} |" for part, players in parts),
         ]
     )
 
@@ -463,10 +479,10 @@ def predicted_table(capacity: Capacity) -> str:
     """The table of measured and predicted figures."""
     lines = ["| what | measured | predicted | difference |", "|---|---|---|---|"]
     for figures in capacity.measured:
-        for what, unit, measured, predicted in predict(capacity, figures).pairs():
-            off = (predicted / measured - 1) * 100
+        for what, unit, measured, predicted in predict(capacity, figures).comparisons():
+            error = (predicted / measured - 1) * 100
             lines.append(
-                f"| {what} | {measured:,.0f} {unit} | {predicted:,.0f} {unit} | {off:+.0f} % |"
+                f"| {what} | {measured:,.0f} {unit} | {predicted:,.0f} {unit} | {error:+.0f} % |"
             )
     return "\n".join(lines)
 
@@ -478,15 +494,15 @@ def costs_table(capacity: Capacity) -> str:
         f"{name} {share * 100:.1f} %" for name, share in costs.background.items()
     )
     levels = "; ".join(
-        f"{game} {' / '.join(f'{one * 1000:.0f}' for one in some)}"
-        for game, some in capacity.search.levels_s.items()
+        f"{game} {' / '.join(f'{level_s * 1000:.0f}' for level_s in levels_s)}"
+        for game, levels_s in capacity.search.levels_s.items()
     )
     rows = [
         ("machine", capacity.machine),
         ("commit; date; load average before",
          f"{capacity.commit}; {capacity.date}; {capacity.load_before}"),
-        ("node: an operation, both players there", f"{costs.node_here_op_s * us:.0f} us"),
-        ("nodes: an operation, players on two nodes, both together",
+        ("node: an operation with both players on it", f"{costs.node_here_op_s * us:.0f} us"),
+        ("two nodes: an operation with a player on each, both nodes together",
          f"{costs.node_away_op_s * us:.0f} us"),
         ("node: each group commit; each time it wakes up",
          f"{costs.node_group_s * us:.0f} us; {costs.node_wake_s * us:.0f} us"),
@@ -508,10 +524,11 @@ def costs_table(capacity: Capacity) -> str:
          f"{capacity.idle.node_bytes / 1000:.1f} KB; {capacity.idle.proxy_bytes / 1000:.1f} KB"),
         ("memory of a live match with both connections: node",
          f"{capacity.match.node_bytes / 1000:.1f} KB"),
-        ("a change of a public room: where it is told; on every node that hears of it",
-         f"{capacity.lobby.told_s * us:.1f} us; {capacity.lobby.heard_s * us:.1f} us"),
+        ("a change of a public room: on the node that sends it; on each node that receives it",
+         f"{capacity.lobby.sent_s * us:.1f} us; {capacity.lobby.received_s * us:.1f} us"),
         ("an AI move, core-milliseconds by level", levels),
-        ("a search on a worker elsewhere, beside its own time: node; worker; broker; longer by",
+        ("a search on a remote worker, besides the search itself: node; worker; broker;"
+         " added delay",
          f"{capacity.search.dispatch_node_s * us:.0f} us;"
          f" {capacity.search.dispatch_worker_s * us:.0f} us;"
          f" {capacity.search.dispatch_broker_s * us:.0f} us;"
@@ -521,7 +538,7 @@ def costs_table(capacity: Capacity) -> str:
          f" {capacity.room.wal_bytes_per_op:.0f} bytes"),
         ("write of 4 KiB and fdatasync, p50; p99",
          f"{dict(costs.fsync_s)[0.5] * 1000:.2f} ms; {dict(costs.fsync_s)[0.99] * 1000:.2f} ms"),
-        ("what an idle cluster keeps busy of a core", background),
+        ("share of a core that an idle cluster uses", background),
     ]  # fmt: skip
     return "\n".join(
         ["| what | cost |", "|---|---|", *(f"| {text} | {cost} |" for text, cost in rows)]
@@ -539,13 +556,13 @@ def tables(capacity: Capacity) -> dict[str, str]:
     }
 
 
-def with_tables(text: str, found: dict[str, str]) -> str:
+def with_tables(text: str, new_tables: dict[str, str]) -> str:
     """The document with each table inserted between its marks."""
-    for name, table in found.items():
+    for name, table in new_tables.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
-        found_at = re.search(pattern, text, re.DOTALL)
-        assert found_at is not None, f"the document has a place for {name}"
-        text = f"{text[: found_at.end(1)]}{table}\n{text[found_at.start(2) :]}"
+        match = re.search(pattern, text, re.DOTALL)
+        assert match is not None, f"the document has marks for {name}"
+        text = f"{text[: match.end(1)]}{table}\n{text[match.start(2) :]}"
     return text
 
 
@@ -553,10 +570,12 @@ def with_tables(text: str, found: dict[str, str]) -> str:
 @click.option(
     "--players",
     type=click.IntRange(1000, 5_000_000),
-    help="Number to plan for.  [default: the tables]",
+    help="Number of players to plan for.  [default: print all tables]",
 )
-@click.option("--json", "as_json", is_flag=True, help="The plan as JSON.")
-@click.option("--file", default=FILE, type=click.Path(path_type=Path), help="What was measured.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@click.option(
+    "--file", default=FILE, type=click.Path(path_type=Path), help="File of measured costs."
+)
 @click.option("--write", is_flag=True, help="Put the tables into docs/explanation/scaling.md.")
 def main(players: int | None, as_json: bool, file: Path, write: bool) -> None:
     """Predicts the capacity of clusters from this machine's unit costs."""
@@ -567,7 +586,7 @@ def main(players: int | None, as_json: bool, file: Path, write: bool) -> None:
         for name, table in tables(capacity).items():
             click.echo(f"{name}\n{table}\n")
     else:
-        plans = [plan(one, capacity) for one in ([players] if players is not None else PLAYERS)]
+        plans = [plan(count, capacity) for count in ([players] if players is not None else PLAYERS)]
         if as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(plans), indent=1).decode())
         else:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+#: The option of prctl that sets the signal for the death of the parent, from <sys/prctl.h>.
 PR_SET_PDEATHSIG = 1
 
 
@@ -66,10 +67,11 @@ class Forker:
         assert self._process.stdin is not None
         request = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        pid = await self._number()
-        return ForkedProcess(pid, asyncio.create_task(self._number(), name="life of a node"))
+        pid = await self._read_number()
+        return ForkedProcess(pid, asyncio.create_task(self._read_number(), name="forked node"))
 
-    async def _number(self) -> int:
+    async def _read_number(self) -> int:
+        """Reads the next line from the forking process: a process id or an exit code."""
         assert self._process is not None
         assert self._process.stdout is not None
         return int(await self._process.stdout.readline())
@@ -109,8 +111,8 @@ def _become_server(request: dict[str, object]) -> None:
     os.environ.update(request["environ"])  # type: ignore[call-overload]
     nothing = os.open(os.devnull, os.O_RDONLY)
     errors = os.open(str(request["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for mine, wanted in ((0, nothing), (1, errors), (2, errors)):
-        os.dup2(wanted, mine)
+    for descriptor, source in ((0, nothing), (1, errors), (2, errors)):
+        os.dup2(source, descriptor)
 
 
 if __name__ == "__main__":

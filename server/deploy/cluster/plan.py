@@ -31,12 +31,14 @@ class Service:
 def compose() -> dict[str, Any]:
     """The compose file, with its variables at their defaults."""
     text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text("utf-8"))
-    read: dict[str, Any] = yaml.safe_load(text)
-    return read
+    parsed: dict[str, Any] = yaml.safe_load(text)
+    return parsed
 
 
 def service(name: str, places: Mapping[str, str]) -> Service:
-    """A service as it runs here; `places` maps container addresses and paths to local ones."""
+    """A service of the compose file as it runs on this machine; `places` maps container addresses
+    and paths to local ones.
+    """
     described = compose()["services"][name]
     argv = [*described.get("entrypoint", IMAGE_ENTRYPOINT), *described["command"]]
     environ = {
@@ -59,4 +61,4 @@ def postgres_settings() -> dict[str, str]:
 def with_local_places(text: str, places: Mapping[str, str]) -> str:
     """The text with each container address or path replaced by the local one."""
     names = "|".join(re.escape(name) for name in sorted(places, key=len, reverse=True))
-    return re.sub(names, lambda found: places[found[0]], text)
+    return re.sub(names, lambda match: places[match[0]], text)

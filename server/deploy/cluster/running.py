@@ -1,8 +1,8 @@
 """A running cluster: PostgreSQL, Mosquitto, nodes, workers and the proxy, each of which can be
 killed and restarted.
 
-async with cluster(folder, nodes=3, workers=2) as running:
-    async with connect(running.url) as client: ...
+    async with cluster(folder, nodes=3, workers=2) as running:
+        async with connect(running.url) as client: ...
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from server.deploy.postgres import WITH_FSYNC, Postgres, private_postgres, unpri
 
 #: The name of the cluster's database.
 DATABASE = "plyroom"
-#: Seconds for a start or a stop; only a process that hangs needs more.
+#: Time limits for a start and for a stop, in seconds; only a process that hangs exceeds them.
 START_S = STOP_S = 60.0
 
 
@@ -55,7 +55,7 @@ class Member:
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
-        #: The process that forks it for quick starts.
+        #: The process that forks it, for quick starts; None to start it as a new process.
         self.forker: Forker | None = None
 
     @property
@@ -69,11 +69,11 @@ class Member:
         return self._errors.read_text("utf-8", "replace") if self._errors.exists() else ""
 
     async def start(self, **settings: object) -> None:
-        """Starts it and waits until it is ready; RuntimeError if it ends. `settings` hold for this
-        run only.
+        """Starts it and waits until it is ready. The `settings` apply to this run only. Raises
+        RuntimeError if the process ends.
         """
         await self.launch(**settings)
-        await self.ready()
+        await self.wait_until_ready()
 
     async def launch(self, **settings: object) -> None:
         """Starts it without waiting until it is ready."""
@@ -96,8 +96,8 @@ class Member:
                 stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, preexec_fn=die_with_parent,
             )  # fmt: skip
 
-    async def ready(self) -> None:
-        """Waits until it serves."""
+    async def wait_until_ready(self) -> None:
+        """Waits until it serves. Raises RuntimeError if the process ends."""
         port, path = self._ready
         async with asyncio.timeout(START_S):
             while port is not None and not await answers(port, path):
@@ -133,7 +133,7 @@ class Member:
         return await self.wait()
 
     async def close(self) -> None:
-        """Ends it and the process that forks it."""
+        """Kills it and the process that forks it."""
         await self.kill()
         if self.forker is not None:
             await self.forker.close()
@@ -167,9 +167,8 @@ async def answers(port: int, path: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The broker's port, and the ports at which the nodes find broker and database.
-
-    The latter are those of proxies if there are any.
+    """The broker's port, and the ports at which nodes and workers reach the broker and the nodes
+    reach the database. A test may put proxies there.
     """
 
     broker: int
@@ -202,7 +201,7 @@ class Cluster:
         self.connections = connections
         self.database_url = postgres.url(DATABASE, port=connections.nodes_to_database)
         self.port, *ports = free_ports(2 * nodes + 1)
-        self._players, self._metrics = ports[:nodes], ports[nodes:]
+        self._player_ports, self._metrics_ports = ports[:nodes], ports[nodes:]
         #: Whether benchmarks measure it at real-time priority.
         self.has_realtime_priority = False
         self.places = {
@@ -213,7 +212,7 @@ class Cluster:
             "/tmp/": f"{folder}/",
         }
         self._games = games
-        self._make_files(nodes)
+        self._make_files()
         self.mosquitto = Member(self._broker(), folder, connections.broker)
         self.nodes = [self._node(n, extra_environ) for n in range(nodes)]
         self.workers = [self._worker(n, extra_environ) for n in range(workers)]
@@ -229,18 +228,18 @@ class Cluster:
 
     @property
     def urls(self) -> list[str]:
-        return [f"http://127.0.0.1:{port}" for port in self._players]
+        return [f"http://127.0.0.1:{port}" for port in self._player_ports]
 
     @property
     def metrics_ports(self) -> list[int]:
-        return list(self._metrics)
+        return list(self._metrics_ports)
 
     @property
     def members(self) -> list[Member]:
         return [self.mosquitto, *self.nodes, *self.workers, self.proxy]
 
-    def _make_files(self, nodes: int) -> None:
-        """Makes secrets as secrets.sh does, and the configuration of broker and proxy for these
+    def _make_files(self) -> None:
+        """Makes the secrets with secrets.sh, and the configuration of broker and proxy for these
         addresses.
         """
         secrets = self.folder / "secrets"
@@ -258,9 +257,9 @@ class Cluster:
             config + ("user root\n" if os.geteuid() == 0 else "")
         )
         shutil.copy(DEPLOY / "mosquitto.acl", self.folder)
-        (self.folder / "haproxy.cfg").write_text(self._proxy_config(nodes))
+        (self.folder / "haproxy.cfg").write_text(self._proxy_config())
 
-    def _proxy_config(self, nodes: int) -> str:
+    def _proxy_config(self) -> str:
         """The proxy's configuration with the nodes of this cluster."""
         text = (
             (DEPLOY / "haproxy.cfg")
@@ -268,12 +267,14 @@ class Cluster:
             .replace("bind :8000", f"bind 127.0.0.1:{self.port}")
         )
         text = re.sub(r" check port \d+", " check", text)
-        kept = [line for line in text.splitlines() if not line.strip().startswith("server ")]
-        lines = [
-            f"    server node{n + 1} 127.0.0.1:{self._players[n]} port {self._metrics[n]}"
-            for n in range(nodes)
+        other_lines = [line for line in text.splitlines() if not line.strip().startswith("server ")]
+        server_lines = [
+            f"    server node{number} 127.0.0.1:{port} port {metrics_port}"
+            for number, (port, metrics_port) in enumerate(
+                zip(self._player_ports, self._metrics_ports, strict=True), 1
+            )
         ]
-        return "\n".join([*kept, *lines, ""])
+        return "\n".join([*other_lines, *server_lines, ""])
 
     def _broker(self) -> Service:
         folder = self.folder / "mosquitto"
@@ -291,14 +292,14 @@ class Cluster:
             **self.places,
             "/tmp/data": str(self.folder / f"node{n + 1}"),
             "0.0.0.0": "127.0.0.1",
-            "8000": str(self._players[n]),
-            "9100": str(self._metrics[n]),
+            "8000": str(self._player_ports[n]),
+            "9100": str(self._metrics_ports[n]),
             compose()["services"]["node1"]["environment"]["PLYROOM_PROXIES"]: "127.0.0.1",
         }
         node1 = service("node1", places)
         environ = {**node1.environ, "PLYROOM_NODE": f"node{n + 1}", **extra_environ}
         described = Service(f"node{n + 1}", node1.argv, environ)
-        return Member(described, self.folder, self._metrics[n], "/readyz")
+        return Member(described, self.folder, self._metrics_ports[n], "/readyz")
 
     def _worker(self, n: int, extra_environ: Mapping[str, str]) -> Member:
         worker = service("worker", self.places)
@@ -339,8 +340,9 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """A cluster that serves; all members are killed at the end.
 
-    `settings` are added to those of the nodes and workers. The workers compile and search all
-    games, or the named ones (separated by commas). With `forks`, nodes start quickly.
+    `settings` are added to those of the nodes and workers. `games` names the workers' games,
+    separated by commas (None: all). With `forks`, the nodes are forked from a process that has
+    imported the server, so they start quickly.
     """
     extra_environ = {
         f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()

@@ -6,14 +6,14 @@ from types import ModuleType
 from typing import Any, cast
 
 from engine.game import Game, Rules
-from engine.rules.parts import files_of
+from engine.rules.parts import modules_of
 from engine.rules.registry import load_game
 
 
 def planted(game_id: str, right: str, wrong: str) -> Game:
     """Returns the game with one piece of its source text replaced; its rules cannot be compiled."""
     rules: Any = load_game(game_id).module
-    files = files_of(rules)
+    files = modules_of(rules)
     sources = {file: Path(str(file.__file__)).read_text("utf-8") for file in files}
     count = sum(source.count(right) for source in sources.values())
     assert count == 1, f"the source of {game_id} has this text {count} times, not once: {right}"

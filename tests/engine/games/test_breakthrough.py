@@ -188,7 +188,8 @@ def test_impossible_positions(text: str) -> None:
 
 def test_clicks() -> None:
     """A move is two clicks, and a capture also names the captured man's square."""
-    position = load_game("breakthrough").position(START).play(8 | 17 << 6)
+    position = load_game("breakthrough").position(START)
+    position = position.play(position.parse_move("a2b3"))
     assert position.text().endswith("black")
     captures = load_game("breakthrough").position(
         "......../......../......../...B..../....W.../......../......../........ white"

@@ -26,6 +26,7 @@ from engine.search.job import Job
 from tests.engine.games.planted import planted
 from tests.engine.test_games import NODES, check_perft, perft_cases
 
+#: The start of a match.
 START = chess.STARTING_FEN
 #: A perft position with many kinds of moves.
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -69,7 +70,7 @@ ENDINGS: dict[str, Callable[[chess.Board], bool]] = {
     "checkmate": chess.Board.is_checkmate,
     "stalemate": chess.Board.is_stalemate,
     "not enough pieces to mate": chess.Board.is_insufficient_material,
-    "75 moves of each without a capture or a pawn move": chess.Board.is_seventyfive_moves,
+    "75 moves by each side without a capture or a pawn move": chess.Board.is_seventyfive_moves,
     "the same position 5 times": chess.Board.is_fivefold_repetition,
 }
 
@@ -307,12 +308,12 @@ DRAW_COUNTS: list[tuple[str, str, str | None]] = [
     (
         "7k/8/6K1/8/8/8/8/R7 w - - 149 100",
         "a1a7",
-        "75 moves of each without a capture or a pawn move",
+        "75 moves by each side without a capture or a pawn move",
     ),
     (
         "7k/8/5K2/8/8/8/8/R7 w - - 149 100",
         "a1a8",
-        "75 moves of each without a capture or a pawn move",
+        "75 moves by each side without a capture or a pawn move",
     ),
     # Castling was possible at first, so the fifth occurrence takes one more round.
     (CASTLES, 4 * "h1g1 h8g8 g1h1 g8h8 ", None),
@@ -336,7 +337,7 @@ def test_draw_counts(text: str, moves: str, expected: str | None) -> None:
     check_outcome(load_game("chess"), text, moves, expected)
 
 
-# --- further perft suites in a folder of the tester
+# --- further perft suites, which are not part of the repository
 
 
 def suite_cases() -> Iterator[tuple[str, int, int]]:
@@ -468,7 +469,7 @@ def test_parsed_notations(text: str, written: str, token: str | None) -> None:
     "text", ["e9", "e2e4e5", "Nf3!", "nf3", "Zf3", "O-O-O-O", "e8=K", "e7e8k", "--", "٣", "Rd1"]
 )
 def test_malformed_moves(text: str) -> None:
-    """A text that is no move or fits several moves is malformed."""
+    """A text that is not a move or fits several moves is malformed."""
     with pytest.raises(MalformedMove, match="written like"):
         position_of("4k3/8/8/8/8/8/4K3/R6R w - - 0 1").parse_move(text)
 

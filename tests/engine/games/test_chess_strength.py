@@ -94,25 +94,27 @@ def check_sides(game: Game) -> set[int]:
         for _ in range(40):
             if board.is_game_over():
                 break
-            less = board.copy(stack=False)
+            with_fewer = board.copy(stack=False)
             if opponent_pieces(board):
-                less.remove_piece_at(rng.choice(opponent_pieces(board)))
-            boards = (board, board.mirror(), less if less.is_valid() else board)
-            mine, mirrored, more = (
+                with_fewer.remove_piece_at(rng.choice(opponent_pieces(board)))
+            boards = (board, board.mirror(), with_fewer if with_fewer.is_valid() else board)
+            own_value, mirrored, value_with_fewer = (
                 int(game.rules.evaluate(game.position(b.fen()).state, data)) for b in boards
             )
-            assert mine == mirrored, board.fen()
-            assert more > mine or (more == mine and boards[2].fen() == board.fen()), (
+            assert own_value == mirrored, board.fen()
+            assert value_with_fewer > own_value or (
+                value_with_fewer == own_value and boards[2].fen() == board.fen()
+            ), (
                 board.fen(),
-                less.fen(),
+                with_fewer.fen(),
             )
-            check_passing(game, board, mine, data)
-            values.add(mine)
+            check_passing(game, board, own_value, data)
+            values.add(own_value)
             board.push(rng.choice(list(board.legal_moves)))
     return values
 
 
-def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
+def check_passing(game: Game, board: chess.Board, own_value: int, data: Any) -> None:
     """Asserts that the value with the other side to move differs only by the tempo of each side."""
     if not board.is_check():
         (numbers,) = number_files(game)
@@ -121,7 +123,7 @@ def check_passing(game: Game, board: chess.Board, mine: int, data: Any) -> None:
         passed.push(chess.Move.null())
         assert (
             -1
-            <= mine + int(game.rules.evaluate(game.position(passed.fen()).state, data))
+            <= own_value + int(game.rules.evaluate(game.position(passed.fen()).state, data))
             <= 2 * tempo
         ), board.fen()
 

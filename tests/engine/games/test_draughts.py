@@ -150,10 +150,10 @@ def test_rules_match_openspiel_on_many_positions() -> None:
         "the square of origin stays occupied",
         "kings capture forward only",
         "a square beside the board",
-        "kings are men again",
-        "captured kings leave their crowns",
-        "no piece wins",
-        "blocked is a draw",
+        "a king becomes a man when it moves",
+        "captured kings stay in the set of kings",
+        "a side without pieces wins",
+        "a blocked side draws",
     ],
 )
 def test_a_fault_is_found(right: str, wrong: str) -> None:
@@ -255,7 +255,7 @@ def test_short_captures_are_parsed() -> None:
 
 @pytest.mark.parametrize("token", ["33-37", "0-4", "1_5", "1-5-9", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """A text that is no draughts move is malformed."""
+    """A text that is not a draughts move is malformed."""
     with pytest.raises(MalformedMove):
         load_game("draughts").start().parse_move(token)
 

@@ -269,7 +269,7 @@ def test_a_win_beyond_the_draw_count_is_not_covered() -> None:
     ] == [True, True, False]
 
 
-def test_a_line_ends_where_the_solver_does_not_reach() -> None:
+def test_a_line_ends_before_an_unsolvable_position() -> None:
     """The solver's line ends before a position in which the draw count may prevent the win."""
     position = game().position("W:WK23,K32:B6,K30:H25")
     solution = solver().solve(position, Limit(), None)
@@ -351,11 +351,11 @@ def test_the_search_probes_the_tables() -> None:
     with_tables = searcher.search(position, limit, Table(12), Control())
     assert (with_tables.score, with_tables.solved) == (MATE - 27, True)
     assert position.format_move(with_tables.line[0]) == "15x22"
-    without = searcher.search(
+    without_probing = searcher.search(
         position, limit, Table(12), Control(), features=searcher.features & ~PROBE
     )
     assert (
-        without.score
+        without_probing.score
         == plain.search(position, limit, Table(12), Control()).score
         != with_tables.score
     )

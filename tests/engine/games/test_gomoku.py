@@ -347,7 +347,6 @@ def test_rows_do_not_wrap_around_an_edge() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        with_stones("", ""),
         with_stones("h8", ""),
         with_stones("", "h8"),
         with_stones("", "", "white five-or-more"),
@@ -359,11 +358,13 @@ def test_rows_do_not_wrap_around_an_edge() -> None:
 )
 def test_impossible_positions(text: str) -> None:
     """A text with stones out of turn, an earlier win or another option is refused."""
-    if text == with_stones("", ""):
-        assert gomoku_position(text) == load_game("gomoku").start()
-        return
     with pytest.raises(PositionError):
         gomoku_position(text)
+
+
+def test_an_empty_board_is_the_start() -> None:
+    """The text of an empty board with Black to move is the start."""
+    assert gomoku_position(with_stones("", "")) == load_game("gomoku").start()
 
 
 def test_a_full_board_is_a_draw() -> None:

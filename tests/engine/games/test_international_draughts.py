@@ -195,7 +195,7 @@ def test_a_fault_is_found(right: str, wrong: str) -> None:
 def test_25_moves_of_kings_are_a_draw() -> None:
     """25 moves each by kings draw; a capture or a man's move resets the count."""
     end = after(position_of("W:WK46,K47,K48,K49:BK3:H49"), "46-41")
-    assert end.outcome() == Outcome(None, "25 moves each of kings without a capture")
+    assert end.outcome() == Outcome(None, "25 king moves each without a capture")
     assert end.view().text == "Draw"
     assert after(position_of("W:WK46,K47,K48,31:BK3:H49"), "31-27").outcome() is None
 
@@ -269,7 +269,7 @@ def test_paths_of_one_capture_are_one_move() -> None:
 
 @pytest.mark.parametrize("token", ["51-46", "0-4", "32_28", "32-28-23", "x1", "1x", "1", "1-05"])
 def test_malformed_moves(token: str) -> None:
-    """A text that is no draughts move is malformed."""
+    """A text that is not a draughts move is malformed."""
     with pytest.raises(MalformedMove):
         load_game("international-draughts").start().parse_move(token)
 

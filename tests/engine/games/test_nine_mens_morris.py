@@ -14,6 +14,7 @@ from engine.games.nine_mens_morris import POINTS
 from engine.rules.registry import load_game
 from tests.engine.games.planted import planted
 
+#: The id of the game.
 GAME = "nine-mens-morris"
 
 
@@ -74,7 +75,7 @@ def compare(game: Game, matches: int, seed: int) -> int:
             captures = [token for token in moves if "x" in token]
             token = rng.choice(sorted(captures if captures and rng.random() < 0.7 else moves))
             position = game.position(position.play(position.parse_move(token)).text())
-            if position.text().split()[3] > "8":
+            if position.text().split()[3] > "8":  # the count of plies: our draw rule must not apply
                 position = game.position(re.sub(r" \d+ (flying)", r" 1 \1", position.text()))
             for action in moves[token]:
                 referee.apply_action(action)
@@ -189,9 +190,7 @@ def test_flying_is_an_option() -> None:
     """With three men left a man moves to any empty point, or along the lines without flying."""
     assert len(position_of(THREE_EACH.format("white", 5, "flying")).moves()) > 40
     walking = position_of(THREE_EACH.format("white", 5, "no-flying"), "no")
-    assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5", "c4-c3"} - {
-        "c4-c3"
-    }
+    assert set(walking.tokens()) == {"d7-g7", "d7-d6", "a7-a4", "c4-b4", "c4-c5"}
     with pytest.raises(PositionError):
         position_of(THREE_EACH.format("white", 5, "no-flying"))
 

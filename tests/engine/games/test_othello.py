@@ -191,7 +191,7 @@ def test_evaluation_is_symmetric() -> None:
 
 
 def test_evaluation_of_corners() -> None:
-    """A corner of one's own has value; a disc diagonally next to an empty corner costs value."""
+    """A disc in a corner adds value; a disc diagonally next to an empty corner costs value."""
     with np.errstate(over="ignore"):
         rules, data = load_game("othello").rules, load_data(load_game("othello"))
         plain, corner, risky = (

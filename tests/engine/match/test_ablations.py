@@ -119,10 +119,10 @@ def test_verdicts() -> None:
     """A verdict needs error bars that exclude zero, or a decided test."""
     assert verdict(result(*[3] * 60, *[2] * 60)) == "pays"
     assert verdict(result(*[1] * 60, *[2] * 60)) == "harms"
-    assert verdict(result(*[4, 0] * 5)) == "cannot be told"
+    assert verdict(result(*[4, 0] * 5)) == "inconclusive"
     assert verdict(result(*[3, 1] * 450)) == "does not pay"
     assert verdict(result(*[2] * 900)) == "makes no difference"
-    assert verdict(result(*[4, 0, 3, 1] * 50)) == "cannot be told"
+    assert verdict(result(*[4, 0, 3, 1] * 50)) == "inconclusive"
 
 
 def test_features_by_game() -> None:
@@ -171,7 +171,7 @@ def test_an_ablation_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [path.read_bytes() for path in paths] == before
 
 
-def test_matches_of_other_rules(tmp_path: Path) -> None:
+def test_matches_with_other_rules(tmp_path: Path) -> None:
     """A finished match stays valid after a change of the rules.
 
     An unfinished match with other rules is not resumed, and a match with another node limit than
@@ -183,11 +183,11 @@ def test_matches_of_other_rules(tmp_path: Path) -> None:
     for number in range(4):
         log.append(Record(n=number, half_points=1, plies=9))
     log.close()
-    assert "of other rules" in play_ablation(game, "lmr", tmp_path, None, 4, False, 1)
+    assert "with other rules" in play_ablation(game, "lmr", tmp_path, None, 4, False, 1)
     for nodes, games in ((None, 6), (50, 4), (50, 6)):
         with pytest.raises(LogError, match="players"):
             play_ablation(game, "lmr", tmp_path, nodes, games, False, 1)
-    assert "of other rules" not in play_ablation(game, "lmr", tmp_path, 50, 4, True, 1)
+    assert "with other rules" not in play_ablation(game, "lmr", tmp_path, 50, 4, True, 1)
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_limits_and_clocks() -> None:
         ("depth=1001", "from 1 to 1,000"),
         ("time_ms=" + 20 * "9", "from 1 to 86,400,000"),
         ("clock=" + 20 * "9", "from 0 to 86,400,000"),
-        ("clock=0+10", "no time"),
+        ("clock=0+10", "needs time"),
         ("nodes=9,margin=-1", "from 0 to"),
         ("nodes=9,margin=" + 21 * "9", "from 0 to 131,072"),
         ("nodes=9,slip=1001", "from 0 to 1,000"),
@@ -119,18 +119,18 @@ def test_features_start_from_the_defaults_of_the_game(monkeypatch: pytest.Monkey
 
 
 def test_deterministic_players() -> None:
-    """A player always plays alike if its moves depend neither on time nor on a seed.
+    """A player is deterministic if its moves depend neither on time nor on a seed.
 
-    For a level this depends on its settings; personas, greedy, two-ply and programs never play
-    alike.
+    For a level this depends on its settings; personas, greedy, two-ply and programs are never
+    deterministic.
     """
     game = load_game("connect-four")
-    alike = [
+    deterministic = [
         number
         for number in range(1, 9)
         if is_deterministic(parse_description(f"level={number}"), game)
     ]
-    assert alike == [
+    assert deterministic == [
         number
         for number, (_, margin, slip) in enumerate(game.rules.LEVEL_TABLE, start=1)
         if not margin and not slip
@@ -138,7 +138,7 @@ def test_deterministic_players() -> None:
     depths = ("depth=3", "nodes=10,depth=3,without=lmr,table=fresh,margin=0")
     for text in (*depths, "nodes=10", "nodes=9,contempt=-5,threads=1,ponder=no"):
         assert is_deterministic(parse_description(text), game), text
-    random = (
+    varied = (
         "depth=1,margin=3",
         "depth=1,slip=3",
         "depth=1,threads=2",
@@ -146,7 +146,7 @@ def test_deterministic_players() -> None:
         "two-ply",
         "persona=average",
     )
-    for text in (*random, "nodes=10,time_ms=5", "clock=100"):
+    for text in (*varied, "nodes=10,time_ms=5", "clock=100"):
         assert not is_deterministic(parse_description(text), game), text
     assert not is_deterministic(parse_description("uci=stockfish,nodes=10"), load_game("chess"))
 

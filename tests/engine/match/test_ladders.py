@@ -165,10 +165,10 @@ def test_a_finished_ladder_is_only_printed(
     assert all(content.count(b"\n") == 5 for content in before.values())
 
 
-def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A step with other rules stays valid if replayed games equal the logged ones.
+def test_a_ladder_made_with_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log made with other rules stays valid if replayed games equal the logged ones.
 
-    Otherwise it is refused, as is an incomplete step with other rules.
+    Otherwise it is refused, and so is an incomplete log made with other rules.
     """
     command = ["tic-tac-toe", "--games", "4", "--folder", str(tmp_path), "--top-nodes", "500"]
     assert main(command) == 0
@@ -178,7 +178,7 @@ def test_a_ladder_of_other_rules(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path.write_text(older)
     assert main(command) == 0
     assert capsys.readouterr().out.splitlines() == [
-        printed[0], f"{printed[1]}  (of other rules; 4 games came out the same)", printed[2],
+        printed[0], f"{printed[1]}  (with other rules; 4 games came out the same)", printed[2],
     ]  # fmt: skip
     assert path.read_text() == older
     digest = read_log(path)[1][2].digest
@@ -204,7 +204,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_reach_of_the_top_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--reach measures an exact top level itself, another one with ten times the nodes.
+    """--reach measures an exact top level itself, and any other by ten times its nodes.
 
     The page shows the result below the table.
     """
@@ -293,7 +293,7 @@ class LinearScale(Scale):
 
 
 def test_calibration_starts_below_the_scale_if_necessary() -> None:
-    """If the weak end of the scale is too strong for level 2, its settings lie below the scale."""
+    """If the weak end of the scale is too strong for level 2, level 2 lies below the scale."""
     scale = LinearScale(600)
     levels_found = find_levels(scale, (-500_000, 0, 0), 0.75)
     assert levels_found is not None

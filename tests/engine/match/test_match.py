@@ -72,12 +72,12 @@ def test_pairs_are_fair() -> None:
 
 def test_exchanged_players_reverse_the_results() -> None:
     """The same match with the players exchanged has the reversed results."""
-    ours = play_match(header_of("connect-four", "depth=4", "depth=2"), 8)
-    theirs = play_match(header_of("connect-four", "depth=2", "depth=4"), 8)
-    by_game = {(record.opening, record.seat): record for record in theirs}
+    records = play_match(header_of("connect-four", "depth=4", "depth=2"), 8)
+    exchanged = play_match(header_of("connect-four", "depth=2", "depth=4"), 8)
+    by_game = {(record.opening, record.seat): record for record in exchanged}
     assert all(
         by_game[record.opening, 1 - record.seat].half_points == 2 - record.half_points
-        for record in ours
+        for record in records
     )
 
 
@@ -100,7 +100,7 @@ def test_a_log_of_another_match(tmp_path: Path) -> None:
     header = header_of("tic-tac-toe", "depth=1", "depth=2", plies=1)
     play_match(header, 2, path)
     before = path.read_bytes()
-    with pytest.raises(LogError, match="seed 1 there, 2 here"):
+    with pytest.raises(LogError, match="seed 1 in the log, 2 now"):
         Log(structs.replace(header, seed=2), path)
     with pytest.raises(LogError, match="rules"):
         Log(structs.replace(header, rules="0" * 16), path)
@@ -367,7 +367,7 @@ def test_greedy_plays_the_best_move_of_one_ply(game_id: str) -> None:
     position = game.start()
     varied = set()
     while position.moves():
-        assert game.settle(position.state)[0] == ONGOING
+        assert game.result_and_moves(position.state)[0] == ONGOING
         moves = {player.choose(Situation(position, (), position, seed)).move for seed in range(5)}
         assert moves <= best_moves(position)
         varied.add(len(moves) > 1)

@@ -30,7 +30,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def game_with(
-    protocol: str, fault: str = "none", ply: int = 0, more: str = "", max_plies: int = 4
+    protocol: str, fault: str = "none", ply: int = 0, settings: str = "", max_plies: int = 4
 ) -> Played:
     """Plays a game in which the program in seat 0 has the fault and the one in seat 1 has none."""
     game = load_game(GAMES[protocol])
@@ -38,7 +38,7 @@ def game_with(
         first, second = (
             make_player(
                 parse_description(
-                    f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {fault_and_ply}{more}"
+                    f"{protocol}={sys.executable} -IS {SCRIPT} {protocol} {fault_and_ply}{settings}"
                 ),
                 game,
                 {},
@@ -91,9 +91,9 @@ def test_a_program_that_fails_loses(protocol: str, fault: str, reason: str) -> N
 
 def test_options_of_a_program() -> None:
     """An option that the program declares is set; any other is an error."""
-    assert "no option Contempt" in game_with("uci", more=",set.Contempt=1").reason
-    assert "no option UCI_LimitStrength" in game_with("uci", more=",set.Hash=1,elo=1500").reason
-    assert not game_with("uci", more=",set.Hash=1").forfeit
+    assert "no option Contempt" in game_with("uci", settings=",set.Contempt=1").reason
+    assert "no option UCI_LimitStrength" in game_with("uci", settings=",set.Hash=1,elo=1500").reason
+    assert not game_with("uci", settings=",set.Hash=1").forfeit
 
 
 def test_a_missing_program() -> None:

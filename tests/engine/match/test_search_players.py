@@ -70,12 +70,12 @@ def test_a_search_uses_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     original = helper_threads
 
     @contextmanager
-    def counting(native: Any, works: list[Work], *rest: Any) -> Iterator[None]:
+    def count_threads(native: Any, works: list[Work], *rest: Any) -> Iterator[None]:
         with original(native, works, *rest):
             yield
         thread_counts.append(1 + len(works))
 
-    monkeypatch.setattr(driver, "helper_threads", counting)
+    monkeypatch.setattr(driver, "helper_threads", count_threads)
     for text, threads in (
         ("nodes=20000", 1),
         ("nodes=20000,threads=3", 3),
@@ -97,8 +97,8 @@ def test_a_ponder_hit_saves_time() -> None:
         assert first.nodes < alone.nodes
         pondering = player.pondering
         assert pondering is not None
-        wait([pondering.search])
-        expected = pondering.search.result()
+        wait([pondering.future])
+        expected = pondering.future.result()
         assert expected.depth == 14
         second = choice_after(player, game_id, *pondering.expected)
         assert (second.score, second.nodes) == (expected.score, expected.nodes)
@@ -111,14 +111,14 @@ def test_an_unexpected_move_cancels_pondering() -> None:
     """
     player = search_player("connect-four", "time_ms=20,ponder=yes")
     with closing(player):
-        mine = choice_after(player, "connect-four").move
+        first_move = choice_after(player, "connect-four").move
         pondering = player.pondering
         assert pondering is not None
-        reached = after(load_game("connect-four").start(), mine)
+        reached = after(load_game("connect-four").start(), first_move)
         unexpected = next(token for token in reached.tokens() if token != pondering.expected[1])
-        answer = choice_after(player, "connect-four", mine, unexpected)
+        answer = choice_after(player, "connect-four", first_move, unexpected)
         assert answer.move in after(reached, unexpected).tokens()
-        assert isinstance(pondering.search.exception(), Cancelled)
+        assert isinstance(pondering.future.exception(), Cancelled)
         for seat in (1, None):
             choice_after(player, "connect-four")
             pondering = player.pondering
@@ -127,7 +127,7 @@ def test_an_unexpected_move_cancels_pondering() -> None:
                 player.close()
             else:
                 player.begin(seat)
-            assert isinstance(pondering.search.exception(timeout=0), Cancelled)
+            assert isinstance(pondering.future.exception(timeout=0), Cancelled)
 
 
 def test_a_timed_search_continues_after_a_ponder_hit() -> None:
@@ -138,7 +138,7 @@ def test_a_timed_search_continues_after_a_ponder_hit() -> None:
         for _ in range(4):
             before = player.pondering
             tokens = (*tokens, choice_after(player, "connect-four", *tokens).move)
-            hits += before is not None and before.search.exception() is None
+            hits += before is not None and before.future.exception() is None
             assert player.pondering is not None
             tokens = player.pondering.expected
     assert hits == 3

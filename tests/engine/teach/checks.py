@@ -23,11 +23,11 @@ def exact(value: Value) -> Exact:
 
 
 #: Values by the text and the ply of a state.
-Known = dict[tuple[str, float], Exact]
+ValueCache = dict[tuple[str, float], Exact]
 
 
 def true_value(
-    state: State, depth: float, evaluate: Evaluator, ours: str = "", known: Known | None = None
+    state: State, depth: float, evaluate: Evaluator, ours: str = "", known: ValueCache | None = None
 ) -> Exact:
     """Returns the value of a state by definition, in fractions: that of MAX, or one per player.
 
@@ -42,17 +42,19 @@ def true_value(
 
 
 def _mean(values: Sequence[Exact]) -> Exact:
-    """The mean of the values, or for each player the mean of the utilities.
+    """Returns the mean of the values, or for each player the mean of the utilities.
 
-    Utilities of several players are rounded as the program rounds them: with exact means another
-    of two equally good moves could be chosen, and the other players' utilities would differ.
+    Utilities of several players are rounded as the program rounds them: exact means would break
+    ties differently, and another best move has other utilities for the other players.
     """
     columns = zip(*(v for v in values if isinstance(v, tuple)), strict=True)
     means = tuple(Fraction(math.fsum(column) / len(values)) for column in columns)
     return means or sum((v for v in values if isinstance(v, Fraction)), Fraction(0)) / len(values)
 
 
-def _true_value(state: State, depth: float, evaluate: Evaluator, ours: str, known: Known) -> Exact:
+def _true_value(
+    state: State, depth: float, evaluate: Evaluator, ours: str, known: ValueCache
+) -> Exact:
     utility = state.utility()
     if utility is not None:
         return exact(utility)
@@ -68,10 +70,10 @@ def _true_value(state: State, depth: float, evaluate: Evaluator, ours: str, know
         return max(values)
     if kind == "min":
         return min(values)
-    mine = int(kind[1:]) - 1
+    index = int(kind[1:]) - 1
     best = values[0]
     for value in values[1:]:
-        if value[mine] > best[mine]:  # type: ignore[index]
+        if value[index] > best[index]:  # type: ignore[index]
             best = value
     return best
 
@@ -120,7 +122,7 @@ def check_trace(trace: Trace, root: State, evaluate: Evaluator) -> None:
     ours = root.kind if trace.algorithm == "average" else ""
     depth = INF if trace.depth is None else trace.depth
     signs = trace.nodes.sign
-    known: Known = {}
+    known: ValueCache = {}
     expected = [true_value(state, depth - state.ply, evaluate, ours, known) for state in states]
     expected = [
         sign * value if isinstance(value, Fraction) else value
@@ -294,7 +296,7 @@ def check_inside(
 
 
 def check_line(
-    trace: Trace, root: State, depth: float, evaluate: Evaluator, ours: str, known: Known
+    trace: Trace, root: State, depth: float, evaluate: Evaluator, ours: str, known: ValueCache
 ) -> None:
     """Checks that the principal variation keeps the value and ends at a leaf or a chance node."""
     state = root

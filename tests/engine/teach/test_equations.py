@@ -215,7 +215,7 @@ def test_games(game_id: str, order: str) -> None:
     """The algorithms and their forms agree on positions of every game, with valid traces."""
     for position in samples(game_id, 2, seed=11):
         plan = Plan(depth=depth_for(position, 120), order=order, plain_limit=0)
-        root = GameState.at_root(position, plan.ends)
+        root = GameState.at_root(position, plan.utilities)
         traces = {
             algorithm: explain(root, replace(plan, algorithm=algorithm))
             for algorithm in ("minimax", "negamax", "alphabeta")
@@ -239,7 +239,7 @@ def test_average_of_games(game_id: str) -> None:
     """Average min-max agrees with its definition on positions of every game."""
     for position in samples(game_id, 2, seed=12):
         plan = Plan("average", depth_for(position, 100), plain_limit=0)
-        root = GameState.at_root(position, plan.ends)
+        root = GameState.at_root(position, plan.utilities)
         check_trace(explain(root, plan), root, estimate)
 
 
@@ -258,21 +258,21 @@ class KernelState(GameState):
         if (
             self.ply == self.horizon
             and is_open
-            and not self.position.game.settle(self.position.state)[1]
+            and not self.position.game.result_and_moves(self.position.state)[1]
         ):
             drawn = self.position.game.rules.drawn
             return 0 if drawn is not None and drawn(self.position.state) else self.estimate()
         return super().utility()
 
     def play(self, move: int) -> "KernelState":
-        after = KernelState(self.position.play(move), self.us, self.scale, self.ply + 1)
+        after = KernelState(self.position.play(move), self.max_seat, self.scale, self.ply + 1)
         object.__setattr__(after, "horizon", self.horizon)
         return after
 
 
 def kernel_root(position: Position, depth: int) -> KernelState:
     """Returns the root of a search with a horizon at `depth`."""
-    root = KernelState(position, position.turn, Plan().ends)
+    root = KernelState(position, position.turn, Plan().utilities)
     object.__setattr__(root, "horizon", depth)
     return root
 
@@ -327,7 +327,10 @@ def test_a_custom_cut_off_and_evaluator() -> None:
         return len(state.moves())
 
     trace = explain(
-        GameState.at_root(start, Plan().ends), Plan(depth=3), evaluate=mobility, cut_off=cut_off
+        GameState.at_root(start, Plan().utilities),
+        Plan(depth=3),
+        evaluate=mobility,
+        cut_off=cut_off,
     )
     assert (trace.value, trace.counts.nodes) == (8, 10)
     assert is_close(trace.value, exact(8))

@@ -22,8 +22,8 @@ from tests.engine.teach.checks import check_trace, on_tree, random_tree
 Check = Callable[[], None]
 
 
-def trees() -> None:
-    """Minimax, negamax and alpha-beta agree on trees with and without ties and chance nodes."""
+def check_trees() -> None:
+    """Asserts that minimax, negamax and alpha-beta agree, also with ties and chance nodes."""
     rng = random.Random(1)
     for spread in (2, 1000):
         for kinds in (("max", "min"), ("max", "min", "mean")):
@@ -34,34 +34,34 @@ def trees() -> None:
                         test_equations.check_tree_equations(tree, depth, name)
 
 
-def forms() -> None:
-    """The three forms leave the same traces."""
+def check_forms() -> None:
+    """Asserts that the three forms leave the same traces."""
     rng = random.Random(2)
     for _ in range(12):
         test_equations.check_forms(random_tree(rng, ("max", "min", "mean")), None, "game")
 
 
-def averages() -> None:
-    """Average min-max has the exact mean."""
+def check_averages() -> None:
+    """Asserts that average min-max has the exact mean."""
     rng = random.Random(3)
     for _ in range(12):
         test_equations.check_average(random_tree(rng), None)
 
 
-def players() -> None:
-    """Max-n agrees with its definition."""
+def check_several_players() -> None:
+    """Asserts that max-n agrees with its definition."""
     rng = random.Random(4)
     for _ in range(12):
         test_equations.check_several_players(random_tree(rng, ("p1", "p2", "p3"), 1), None)
 
 
-def perfect_order() -> None:
-    """The best order visits the minimum of leaves."""
+def check_perfect_order() -> None:
+    """Asserts that the best order visits the minimum of leaves."""
     test_equations.check_perfect_order(3, 4, seed=5)
 
 
-def lessons() -> None:
-    """The worked examples have their published numbers."""
+def check_worked_examples() -> None:
+    """Asserts that the worked examples have their published numbers."""
     test_worked_examples.test_1_four_level_tree()
     test_worked_examples.test_2_sticks()
     test_worked_examples.test_2_negamax_negates_the_utility()
@@ -71,41 +71,43 @@ def lessons() -> None:
     test_worked_examples.test_8_evaluation()
 
 
-def games() -> None:
-    """A trace of a game agrees with independent values."""
+def check_games() -> None:
+    """Asserts that a trace of a game agrees with independent values."""
     position = load_game("tic-tac-toe").position(".XX.....O")
     for algorithm in ("minimax", "negamax", "alphabeta", "average"):
         plan = Plan(algorithm, depth=4)
-        root = GameState.at_root(position, plan.ends)
+        root = GameState.at_root(position, plan.utilities)
         check_trace(explain(root, plan), root, estimate)
 
 
-def conformance_kit() -> None:
-    """Alpha-beta has the value of the conformance kit's minimax, which uses the rules directly."""
+def check_against_conformance_kit() -> None:
+    """Asserts that alpha-beta has the value of the conformance kit's own minimax."""
     for line in playouts(load_game("connect-four"), 2, seed=7):
         for position in line[-8:-1]:
             for depth in (1, 2):
                 plan = Plan(depth=depth)
-                assert explain(GameState.at_root(position, plan.ends), plan).value == kit_minimax(
-                    position, depth, 0
-                )
+                assert explain(
+                    GameState.at_root(position, plan.utilities), plan
+                ).value == kit_minimax(position, depth, 0)
 
 
-def distances() -> None:
-    """A sooner win is worth more than a later one, a later loss more than a sooner one."""
+def check_distances() -> None:
+    """Asserts that a sooner win scores more than a later one, and a sooner loss less."""
     game = load_game("tic-tac-toe")
     for text, value in (("XX.OO....", 29_999), ("XXO.X.O..", -29_998), (".XX.....O", -29_996)):
         plan = Plan("alphabeta")
-        assert explain(GameState.at_root(game.position(text), plan.ends), plan).value == value, text
+        assert (
+            explain(GameState.at_root(game.position(text), plan.utilities), plan).value == value
+        ), text
 
 
-def orders() -> None:
-    """Each order sorts the moves."""
+def check_orders() -> None:
+    """Asserts that each order sorts the moves."""
     test_trace.test_orders()
 
 
-def sizes() -> None:
-    """The node counts below skipped moves are right."""
+def check_sizes() -> None:
+    """Asserts that the node counts below skipped moves are right."""
     rng = random.Random(6)
     for depth in (None, 2, 3):
         for _ in range(8):
@@ -113,8 +115,8 @@ def sizes() -> None:
             check_trace(on_tree(tree, "alphabeta", depth=depth), TreeState.at_root(tree), estimate)
 
 
-def capped() -> None:
-    """A truncated trace has the result of the whole one."""
+def check_truncation() -> None:
+    """Asserts that a truncated trace has the result of the whole one."""
     test_trace.test_a_truncated_trace()
 
 
@@ -122,70 +124,70 @@ def capped() -> None:
 ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "fail-hard return",
-        trees,
+        check_trees,
         flat,
-        "            break\n    return visit.leave(summary(state.kind, values))",
+        "            break\n    return visit.leave(combine(state.kind, values))",
         "            break\n"
-        "    return visit.leave(max(min(summary(state.kind, values), beta), alpha))",
+        "    return visit.leave(max(min(combine(state.kind, values), beta), alpha))",
     ),
     (
         "skipped child",
-        trees,
+        check_trees,
         flat,
         "enumerate(moves, 1):",
         "enumerate(moves[: 3 - len(moves) % 2], 1):",
     ),
     (
         "child skipped by minimax",
-        trees,
+        check_trees,
         flat,
         "for move in study.moves(state, depth):",
         "for move in study.moves(state, depth)[:3]:",
     ),
-    ("alpha not passed on", trees, flat, "else (alpha, beta)", "else (-INF, beta)"),
-    ("beta not passed on", trees, flat, "else (alpha, beta)", "else (alpha, INF)"),
+    ("alpha not passed on", check_trees, flat, "else (alpha, beta)", "else (-INF, beta)"),
+    ("beta not passed on", check_trees, flat, "else (alpha, beta)", "else (alpha, INF)"),
     (
         "window passed on below chance",
-        trees,
+        check_trees,
         flat,
         '(-INF, INF) if state.kind == "mean" else (alpha, beta)',
         "(alpha, beta)",
     ),
     (
         "cut at chance",
-        trees,
+        check_trees,
         flat,
         'if alpha >= beta and state.kind != "mean":',
         "if alpha >= beta or len(values) > 2:",
     ),
-    ("cut too soon", trees, flat, "if alpha >= beta and", "if alpha >= beta - 1 and"),
-    ("cut too late", trees, flat, "if alpha >= beta and", "if alpha > beta and"),
-    ("alpha falls", trees, flat, "alpha = max(alpha, value)", "alpha = value"),
-    ("beta rises", trees, flat, "beta = min(beta, value)", "beta = value"),
+    ("cut too soon", check_trees, flat, "if alpha >= beta and", "if alpha >= beta - 1 and"),
+    ("cut too late", check_trees, flat, "if alpha >= beta and", "if alpha > beta and"),
+    ("alpha falls", check_trees, flat, "alpha = max(alpha, value)", "alpha = value"),
+    ("beta rises", check_trees, flat, "beta = min(beta, value)", "beta = value"),
     (
         "no cut at MIN",
-        lessons,
+        check_worked_examples,
         flat,
         'elif state.kind == "min":\n            beta',
         'elif state.kind == "mini":\n            beta',
     ),
     (
         "not negated",
-        trees,
+        check_trees,
         flat,
         "sign(state.kind) * sign(after.kind) * negamax",
         "sign(state.kind) * negamax",
     ),
     (
         "leaf not negated",
-        games,
+        check_games,
         flat,
         "sign(state.kind) * single_utility(study.leaf_value(state))",
         "single_utility(study.leaf_value(state))",
     ),
     (
         "constants swapped",
-        lessons,
+        check_worked_examples,
         flat,
         "visit.stop(sign(state.kind) * single_utility(study.leaf_value(state)))",
         "visit.stop(single_utility(study.leaf_value(state)) if state.kind != 'min'"
@@ -193,167 +195,191 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ),
     (
         "depth not counted",
-        trees,
+        check_trees,
         flat,
         "minimax(study, state.play(move), depth - 1, move)",
         "minimax(study, state.play(move), depth, move)",
     ),
-    ("last of equal moves", trees, flat, "value > max(values)", "value >= max(values)"),
+    ("last of equal moves", check_trees, flat, "value > max(values)", "value >= max(values)"),
     (
         "max-n tie the wrong way",
-        players,
+        check_several_players,
         flat,
         "value[player(kind)] > best",
         "value[player(kind)] >= best",
     ),
     (
         "max-n for another player",
-        players,
+        check_several_players,
         flat,
         "return int(kind[1:]) - 1",
         "return int(kind[1:]) % 3",
     ),
     (
         "mean at our plies",
-        averages,
+        check_averages,
         flat,
         'kind = state.kind if state.kind == ours else "mean"',
         'kind = state.kind if state.kind != ours else "mean"',
     ),
     (
         "mean rounded",
-        averages,
+        check_averages,
         study,
-        "found = math.fsum(values) / len(values)",
-        "found = float(round(math.fsum(values) / len(values)))",
+        "result = math.fsum(values) / len(values)",
+        "result = float(round(math.fsum(values) / len(values)))",
     ),
-    ("mean of the visited only", averages, study, "/ len(values)\n", "/ max(2, len(values))\n"),
+    (
+        "mean of the visited only",
+        check_averages,
+        study,
+        "/ len(values)\n",
+        "/ max(2, len(values))\n",
+    ),
     (
         "wrong bound",
-        trees,
+        check_trees,
         study,
         '"lower" if value == self.low else "upper"',
         '"upper" if value == self.low else "lower"',
     ),
     (
         "bound called exact",
-        trees,
+        check_trees,
         study,
         "self.low == self.high == value",
         "value in (self.low, self.high)",
     ),
     (
         "interval closed too soon",
-        trees,
+        check_trees,
         study,
         "max(self._highs) if is_last else INF",
         "max(self._highs)",
     ),
-    ("interval never closed", lessons, study, "max(self._highs) if is_last else INF", "INF"),
+    (
+        "interval never closed",
+        check_worked_examples,
+        study,
+        "max(self._highs) if is_last else INF",
+        "INF",
+    ),
     (
         "skipped child not listed",
-        trees,
+        check_trees,
         study,
         "self.skip(rest, depth)",
         "self.skip(rest[1:], depth)",
     ),
     (
         "narrowing not recorded",
-        trees,
+        check_trees,
         study,
         'self.study.record.step("narrowed"',
         'self.study.record.step("enter"',
     ),
     (
         "step left out",
-        trees,
+        check_trees,
         study,
         'record.step("returned", child.row',
         'record.step("returned", max(1, child.row - 1)',
     ),
     (
         "parent off by one",
-        trees,
+        check_trees,
         study,
-        "parent = -1 if above is None else above.row",
-        "parent = self.study.visited - 2",
+        "parent_row = -1 if parent is None else parent.row",
+        "parent_row = self.study.visited - 2",
     ),
     (
         "nodes lost at the cap",
-        capped,
+        check_truncation,
         study,
         "if len(self.nodes) >= self.limit:",
         "if len(self.nodes) > self.limit:",
     ),
-    ("best for the wrong side", perfect_order, order, "* flat.sign(state.kind)", "* 1"),
+    ("best for the wrong side", check_perfect_order, order, "* flat.sign(state.kind)", "* 1"),
     (
         "worst first",
-        orders,
+        check_orders,
         order,
         "key=lambda move: -values[move]",
         "key=lambda move: values[move]",
     ),
-    ("order not followed", orders, order, "return moves[::-1]", "return moves"),
+    ("order not followed", check_orders, order, "return moves[::-1]", "return moves"),
     (
         "wrong seat",
-        conformance_kit,
+        check_against_conformance_kit,
         state,
-        "if outcome.winner == self.us:",
-        "if outcome.winner != self.us:",
+        "if outcome.winner == self.max_seat:",
+        "if outcome.winner != self.max_seat:",
     ),
     (
         "distance forgotten",
-        distances,
+        check_distances,
         state,
         "self.scale.win - self.scale.by_distance * self.ply",
         "self.scale.win",
     ),
     (
         "a late loss scores less",
-        distances,
+        check_distances,
         state,
         "self.scale.lose + self.scale",
         "self.scale.lose - self.scale",
     ),
-    ("estimate from the mover's side", conformance_kit, state, "else -value", "else value"),
-    ("sizes beyond the depth", sizes, state, "depth - 1)\n\n\ndef", "depth)\n\n\ndef"),
-    ("weights forgotten", lessons, evaluators, "count * weights.get(name, 1)", "count"),
+    (
+        "estimate from the mover's side",
+        check_against_conformance_kit,
+        state,
+        "else -value",
+        "else value",
+    ),
+    ("sizes beyond the depth", check_sizes, state, "depth - 1)\n\n\ndef", "depth)\n\n\ndef"),
+    (
+        "weights forgotten",
+        check_worked_examples,
+        evaluators,
+        "count * weights.get(name, 1)",
+        "count",
+    ),
     (
         "opponent's pieces added",
-        lessons,
+        check_worked_examples,
         evaluators,
         "weigh(ours, weights) - weigh(theirs, weights)",
         "weigh(ours, weights) + weigh(theirs, weights)",
     ),
     (
         "wrong factory",
-        forms,
+        check_forms,
         polymorphic,
         '"min" if state.kind == "max" else "max"',
         '"max" if state.kind == "max" else "min"',
     ),
     (
         "polymorphic MIN raises alpha",
-        forms,
+        check_forms,
         polymorphic,
         "self.beta = min(self.beta, value)",
         "self.alpha = max(self.alpha, value)",
     ),
     (
         "chance passes its window on",
-        forms,
+        check_forms,
         polymorphic,
         "return side(self.study, self.sides, self.prunes)\n",
         "return side(self.study, self.sides, self.prunes, self.alpha, self.beta)\n",
     ),
     (
         "accumulator without an opposite",
-        forms,
+        check_forms,
         mapping,
         '"min" if self.kind == "max" else "max"',
         "self.kind",
     ),
-    ("greedy map", forms, mapping, "if best.is_cut_off:", "if False:"),
+    ("greedy map", check_forms, mapping, "if best.is_cut_off:", "if False:"),
 ]
 
 

@@ -22,7 +22,7 @@ from tests.engine.teach.checks import check_trace, on_tree, random_tree
 
 def start_of(game_id: str, plan: Plan) -> GameState:
     """Returns the start of a game as the root of a search."""
-    return GameState.at_root(load_game(game_id).start(), plan.ends)
+    return GameState.at_root(load_game(game_id).start(), plan.utilities)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -40,26 +40,32 @@ def test_traces_survive_json(algorithm: str) -> None:
 
 
 def test_a_truncated_trace() -> None:
-    """Beyond the trace's limit the search continues; the trace has the first nodes and says so."""
+    """Beyond the limit of a trace the search continues; the trace has the first nodes only."""
     plan = Plan("alphabeta", depth=4)
     root = start_of("connect-four", plan)
-    whole, capped = explain(root, plan), explain(root, replace(plan, max_trace=100))
-    assert (whole.truncated, capped.truncated) == (False, True)
-    assert (capped.value, capped.line, capped.counts) == (whole.value, whole.line, whole.counts)
-    assert len(capped.nodes.parent) == 100
-    assert capped.nodes.parent == whole.nodes.parent[:100]
-    assert capped.nodes.value == whole.nodes.value[:100], "the traced nodes have their final values"
-    assert max(capped.steps.node) == 99
-    assert set(capped.skipped.parent) <= set(range(100))
-    assert "the first 100 nodes only" in format_trace(capped)
-    assert "nodes only" not in format_trace(whole)
+    full, truncated = explain(root, plan), explain(root, replace(plan, max_trace=100))
+    assert (full.truncated, truncated.truncated) == (False, True)
+    assert (truncated.value, truncated.line, truncated.counts) == (
+        full.value,
+        full.line,
+        full.counts,
+    )
+    assert len(truncated.nodes.parent) == 100
+    assert truncated.nodes.parent == full.nodes.parent[:100]
+    assert truncated.nodes.value == full.nodes.value[:100], (
+        "the traced nodes have their final values"
+    )
+    assert max(truncated.steps.node) == 99
+    assert set(truncated.skipped.parent) <= set(range(100))
+    assert "the first 100 nodes only" in format_trace(truncated)
+    assert "nodes only" not in format_trace(full)
 
 
 def test_no_plan_exceeds_the_trace_limit() -> None:
     """A trace holds at most 20,000 nodes, whatever the plan says; a truncated one is valid JSON."""
     plan = Plan("minimax", depth=6, max_trace=10**9)
     trace = explain(
-        GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.ends), plan
+        GameState.at_root(load_game("tic-tac-toe").position("....X...."), plan.utilities), plan
     )
     assert trace.counts.nodes > MAX_TRACE_NODES == len(trace.nodes.parent)
     content = msgspec.json.encode(trace)

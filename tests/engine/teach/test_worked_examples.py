@@ -130,8 +130,8 @@ def test_2_sticks() -> None:
     start = load_game("sticks").start()
     after = start.play(start.parse_move("3x3"))
     plan = Plan("alphabeta", depth=3, evaluator="random")
-    assert plan.ends == Scale(-1, 50, 101)
-    trace = explain(GameState.at_root(after, plan.ends), plan)
+    assert plan.utilities == Scale(-1, 50, 101)
+    trace = explain(GameState.at_root(after, plan.utilities), plan)
     assert STICKS_LOG in format_trace(trace)
     visited, skipped = visited_and_skipped(trace)
     assert visited == ["1x1", "1x1.2x1", "2x1", "2x1.1x1", "2x2"]
@@ -156,7 +156,7 @@ def test_2_the_random_evaluator() -> None:
 
     def leaves(seed: int) -> list[Value | None]:
         plan = Plan("minimax", depth=2, evaluator="random", seed=seed)
-        nodes = explain(GameState.at_root(start, plan.ends), plan).nodes
+        nodes = explain(GameState.at_root(start, plan.utilities), plan).nodes
         return [
             value
             for value, reason in zip(nodes.value, nodes.reason, strict=True)
@@ -275,7 +275,7 @@ def test_9_tic_tac_toe() -> None:
     start = load_game("tic-tac-toe").start()
     assert sum(1 for _ in reachable(start)) == 5478 < 3**9 == 19_683
     plan = Plan("alphabeta", evaluator="zero")
-    trace = explain(GameState.at_root(start, plan.ends), plan)
+    trace = explain(GameState.at_root(start, plan.utilities), plan)
     assert (trace.value, len(trace.line)) == (0, 9)
     assert (trace.counts.nodes, trace.truncated) == (18_297, False)
 
@@ -317,7 +317,7 @@ def test_every_lesson_is_complete(name: str) -> None:
         assert visited_and_skipped(trace)[0]
         text = format_trace(trace)
         assert max(map(len, text.splitlines())) <= 80
-        root = root_of(run.subject, run.plan.ends)
+        root = root_of(run.subject, run.plan.utilities)
         assert trace.position == root.text()
 
 

@@ -1,6 +1,6 @@
 import { ApiError } from "/client/web/api.js";
 import { BUSY_MS, Connection, MAX_BACKOFF_MS, PING_MS, SILENCE_MS } from "/client/web/connection.js";
-import { assert, assertEqual, flushPromises, test } from "./promises.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const WELCOME = { t: "welcome", protocol: 1, identity: "me", name: "Me", epoch: "e", at: 0 };
 
@@ -214,9 +214,9 @@ test("a command is refused when the server has been busy for a minute", async ()
 test("a first `rate.exceeded` is final, and a reconnect during a retry's delay sends a command once", async () => {
     const server = new FakeServer();
     await server.connect();
-    const fast = server.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
+    const refused = server.connection.command({ t: "chat", room: "r", text: "hi" }).catch((error) => error.code);
     server.send({ t: "error", id: server.clientMessages("chat")[0].id, code: "rate.exceeded", message: "slowly" });
-    assertEqual(await fast, "rate.exceeded");
+    assertEqual(await refused, "rate.exceeded");
     void server.connection.command({ t: "move", room: "r", ply: 0, move: "d" });
     server.send({ t: "error", id: server.clientMessages("move")[0].id, code: "store.retry", message: "not now" });
     server.random = 0;

@@ -1,5 +1,5 @@
 import { Session } from "/client/web/session.js";
-import { assertEqual, flushPromises, test } from "./promises.js";
+import { assertEqual, flushPromises, test } from "./testing.js";
 
 const ROOM = "r7Kq2";
 

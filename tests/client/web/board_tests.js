@@ -1,7 +1,7 @@
 import "/client/web/board.js";
 import { candidates, click, nextCells } from "/client/web/board-clicks.js";
 import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board-geometry.js";
-import { assert, assertEqual, test } from "./promises.js";
+import { assert, assertEqual, test } from "./testing.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
 const ids = (moves) => moves.map(({ id }) => id);
@@ -25,11 +25,11 @@ test("two clicks play a move; a click on another piece selects it, and one on th
 });
 
 test("a multiple jump is played cell by cell, or by its last cell if only one path ends there", () => {
-    const one = [move("x", "a1 c3 e5"), move("y", "a1 c3 a5")];
-    assertEqual(click(one, ["a1"], "c3", {}).selection, ["a1", "c3"]);
-    assertEqual(ids(click(one, ["a1"], "e5", {}).finished), ["x"]);
-    const two = [move("x", "a1 c3 e5"), move("y", "a1 c1 e5")];
-    assertEqual(click(two, ["a1"], "e5", {}), { selection: ["a1"], finished: [] });
+    const onePath = [move("x", "a1 c3 e5"), move("y", "a1 c3 a5")];
+    assertEqual(click(onePath, ["a1"], "c3", {}).selection, ["a1", "c3"]);
+    assertEqual(ids(click(onePath, ["a1"], "e5", {}).finished), ["x"]);
+    const twoPaths = [move("x", "a1 c3 e5"), move("y", "a1 c1 e5")];
+    assertEqual(click(twoPaths, ["a1"], "e5", {}), { selection: ["a1"], finished: [] });
 });
 
 test("a second click on the end of a path finishes it, even if longer paths begin with it", () => {
@@ -104,7 +104,7 @@ const MOVES = [
 ];
 
 /** A board of 400 by 400 pixels with a man on a1 who may go up the column. */
-function place(more = {}) {
+function showBoard(more = {}) {
     const board = document.createElement("ply-board");
     document.body.replaceChildren(board);
     board.style.cssText = "display:block;width:400px;height:400px";
@@ -136,7 +136,7 @@ function place(more = {}) {
 }
 
 test("clicks on a piece and on a cell play a move", () => {
-    const { played, tap, cell } = place();
+    const { played, tap, cell } = showBoard();
     tap("a1");
     assertEqual([cell("a1").getAttribute("aria-selected"), played], ["true", []]);
     tap("a2");
@@ -144,7 +144,7 @@ test("clicks on a piece and on a cell play a move", () => {
 });
 
 test("a piece can be dragged, and a drag that ends beside the board plays nothing", () => {
-    const { board, played, pointer } = place();
+    const { board, played, pointer } = showBoard();
     pointer("pointerdown", "a1");
     pointer("pointermove", "a2");
     pointer("pointermove", "a3");
@@ -158,7 +158,7 @@ test("a piece can be dragged, and a drag that ends beside the board plays nothin
 });
 
 test("a touch plays on the cell where the finger is lifted", () => {
-    const { played, pointer, tap } = place({ moves: [move("a2", "a2"), move("b2", "b2")] });
+    const { played, pointer, tap } = showBoard({ moves: [move("a2", "a2"), move("b2", "b2")] });
     pointer("pointerdown", "a2", "touch");
     pointer("pointermove", "b2", "touch");
     pointer("pointerup", "b2", "touch");
@@ -167,7 +167,7 @@ test("a touch plays on the cell where the finger is lifted", () => {
 });
 
 test("arrow keys move the focus, Enter plays, Escape clears the selection, and one cell is a tab stop", () => {
-    const { board, played, press, cell } = place();
+    const { board, played, press, cell } = showBoard();
     const stops = () => [...board.querySelectorAll('[tabindex="0"]')].map((node) => node.dataset.cell);
     assertEqual(stops(), ["a1"]);
     cell("a1").focus();
@@ -178,7 +178,7 @@ test("arrow keys move the focus, Enter plays, Escape clears the selection, and o
 });
 
 test("a dialog asks for the choice between moves, and can be cancelled", async () => {
-    const { played, tap } = place();
+    const { played, tap } = showBoard();
     const choose = async (name) => {
         tap("a1");
         tap("a4");
@@ -194,7 +194,7 @@ test("a dialog asks for the choice between moves, and can be cancelled", async (
 });
 
 test("a cell's label has its piece, its marks, and whether it can be played", () => {
-    const { board, cell } = place();
+    const { board, cell } = showBoard();
     assertEqual(
         [cell("a1").getAttribute("aria-label"), cell("b1").getAttribute("aria-label")],
         ["a1, man, last move, can play", "b1, empty"],
@@ -206,7 +206,7 @@ test("a cell's label has its piece, its marks, and whether it can be played", ()
 });
 
 test("a press without effect marks the playable cells until the next press", () => {
-    const { board, tap } = place();
+    const { board, tap } = showBoard();
     const hints = () => board.querySelectorAll(".mark.hint").length;
     tap("c3");
     assertEqual(hints(), 1);
@@ -217,7 +217,7 @@ test("a press without effect marks the playable cells until the next press", () 
 });
 
 test("a board without moves cannot be played on", () => {
-    const { board, played, tap } = place({ moves: [] });
+    const { board, played, tap } = showBoard({ moves: [] });
     tap("a1");
     tap("a2");
     assertEqual(
@@ -227,7 +227,7 @@ test("a board without moves cannot be played on", () => {
 });
 
 test("pointing at a cell with one move shows a preview of it", () => {
-    const { board, pointer } = place({
+    const { board, pointer } = showBoard({
         moves: [move("a2", "a2", { ghost: ["a2", "k"], affects: ["a1"] }), move("b2", "b2")],
     });
     pointer("pointermove", "a2");
@@ -238,7 +238,7 @@ test("pointing at a cell with one move shows a preview of it", () => {
 
 test("a pending move is shown, and no other move can be played", () => {
     const pending = move("a2", "a2", { ghost: ["a2", "k"] });
-    const { board, played, tap } = place({ moves: [], pending });
+    const { board, played, tap } = showBoard({ moves: [], pending });
     tap("a1");
     assertEqual([board.querySelectorAll(".ghost.pending").length, played], [1, []]);
 });
@@ -246,12 +246,12 @@ test("a pending move is shown, and no other move can be played", () => {
 test(
     "a move is animated unless the user prefers reduced motion, and a jump to another ply is not",
     () => {
-        const { board } = place();
+        const { board } = showBoard();
         const { scene } = board;
-        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
         const position = { pieces: { a3: "m" }, turn: 1, text: "", last: ["a1", "a3"] };
         board.scene = { ...scene, position };
-        assertEqual(board.querySelector('[data-at="a3"] .piece').getAnimations().length, still ? 0 : 1);
+        assertEqual(board.querySelector('[data-at="a3"] .piece').getAnimations().length, isMotionReduced ? 0 : 1);
         board.scene = { ...scene, position: { pieces: { a1: "m", b1: "m", c1: "m", d1: "m" }, turn: 0, text: "" } };
         assertEqual([...board.querySelectorAll(".pieces > .at .piece")].flatMap((piece) => piece.getAnimations()).length, 0);
     },
@@ -428,7 +428,7 @@ test("a board of crossings has star points, and its lines stop at holes", () => 
         ["a2", "b2", "c2", "d2", "e2"],
     ];
     const board = { ...BOARD, board: { kind: "grid", cols: 5, rows: 2, names, style: "points" } };
-    const { board: element } = place({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
+    const { board: element } = showBoard({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
     const strokes = element.querySelector(".lines").getAttribute("d").split("M").slice(1);
     assertEqual(strokes.length, 8);
 });
@@ -437,8 +437,8 @@ const PASS = { ...BOARD, targets: { pass: [], a: ["a1", "a2"] } };
 
 test("a move without a cell is a button, which is highlighted if it is the only move", () => {
     const pass = move("pass", "pass", { text: "Pass" });
-    const { board, played } = place({ board: PASS, moves: [pass, move("a2", "a2")] });
-    const buttons = () => [...board.querySelectorAll(".beside button")].map((one) => [one.textContent, one.className]);
+    const { board, played } = showBoard({ board: PASS, moves: [pass, move("a2", "a2")] });
+    const buttons = () => [...board.querySelectorAll(".beside button")].map((button) => [button.textContent, button.className]);
     assertEqual(buttons(), [["Pass", ""]]);
     board.scene = { ...board.scene, moves: [pass] };
     assertEqual(buttons(), [["Pass", "only"]]);
@@ -452,7 +452,7 @@ test("a move without a cell is a button, which is highlighted if it is the only 
 
 test("a touch on a small cell must be confirmed, and one on a large cell plays at once", () => {
     const moves = [move("a2", "a2", { ghost: ["a2", "m"] }), move("b2", "b2", { ghost: ["b2", "m"] })];
-    const { board, played, tap } = place({ moves });
+    const { board, played, tap } = showBoard({ moves });
     board.style.width = "100px";
     tap("a2", "touch");
     assertEqual([played, board.querySelectorAll(".aim").length, board.querySelectorAll(".ghost").length], [[], 1, 1]);
@@ -472,12 +472,12 @@ test("a touch on a small cell must be confirmed, and one on a large cell plays a
 test("the dialog for a promotion shows the pieces and focuses the first", async () => {
     const kinds = { q: { name: "queen", side: 0, sprite: "queen" }, r: { name: "rook", side: 0, sprite: "rook" } };
     const moves = ["q", "r"].map((kind) => move(kind, "a1 a4", { choice: kinds[kind].name, ghost: ["a4", kind] }));
-    const { tap, played } = place({ board: { ...BOARD, kinds: { ...BOARD.kinds, ...kinds } }, moves });
+    const { tap, played } = showBoard({ board: { ...BOARD, kinds: { ...BOARD.kinds, ...kinds } }, moves });
     tap("a1");
     tap("a4");
     const dialog = document.querySelector("dialog");
     assertEqual(
-        [...dialog.querySelectorAll("button")].map((one) => [one.textContent, one.querySelectorAll(".sprite").length]),
+        [...dialog.querySelectorAll("button")].map((button) => [button.textContent, button.querySelectorAll(".sprite").length]),
         [
             ["queen", 1],
             ["rook", 1],
@@ -496,7 +496,7 @@ test("every sprite and every shape fits into its cell", () => {
     const shapes = ["disc", "cross", "ring", "stick", "stack"].map((shape) => ({ name: shape, side: 1, shape }));
     for (const kind of [...sprites, ...shapes]) {
         const kinds = { k: kind };
-        const { board } = place({ board: { ...BOARD, kinds }, position: { pieces: { b2: "k" }, turn: 0, text: "" }, moves: [] });
+        const { board } = showBoard({ board: { ...BOARD, kinds }, position: { pieces: { b2: "k" }, turn: 0, text: "" }, moves: [] });
         const box = board.querySelector('[data-at="b2"] .piece.side-1').getBBox();
         assert(box.width > 0.1 && box.height > 0.5 && box.width < 1 && box.height < 1, `${kind.name} fits its cell`);
     }
@@ -505,7 +505,7 @@ test("every sprite and every shape fits into its cell", () => {
 test("a move on a board of 225 crossings is drawn in less than 16 ms", () => {
     const board = { ...BOARD, board: { kind: "grid", cols: 15, rows: 15, style: "points" } };
     const cells = layOut(board.board, false).places.map(({ id }) => id);
-    const { board: element } = place({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
+    const { board: element } = showBoard({ board, position: { pieces: {}, turn: 0, text: "" }, moves: [] });
     const pieces = {};
     const times = cells.slice(0, 40).map((cell, i) => {
         pieces[cell] = "mk"[i % 2];

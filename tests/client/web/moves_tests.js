@@ -2,7 +2,7 @@ import { drawMoves, rowsOf } from "/client/web/moves.js";
 import { render } from "/client/web/elements.js";
 import { thoughtHeading } from "/client/web/thinking.js";
 import { numberedMove } from "/client/web/words.js";
-import { assertEqual, test } from "./promises.js";
+import { assertEqual, test } from "./testing.js";
 
 const CHESS = [
     { move: "e2e4", text: "e4", number: "1." },

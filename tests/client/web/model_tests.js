@@ -1,6 +1,6 @@
 import { EMPTY_MODEL, apply, follow, headPly, legalMoves, mySeat, withThoughts, withViews } from "/client/web/model.js";
 import { countText, moveText, resultText, scoreText, durationText } from "/client/web/words.js";
-import { assert, assertEqual, test } from "./promises.js";
+import { assert, assertEqual, test } from "./testing.js";
 
 const ROOM = "r7Kq2";
 
@@ -140,8 +140,8 @@ test("scores, counts, durations and results have these texts", () => {
     const board = { seats: [{ name: "Red" }, { name: "Noughts" }] };
     const over = (winner, how) => ({ winner, how, reason: "" });
     assertEqual(
-        [over(0, "board"), over(1, "resign"), over(null, "board"), over(null, "abort")].map((one) =>
-            resultText(one, board),
+        [over(0, "board"), over(1, "resign"), over(null, "board"), over(null, "abort")].map((result) =>
+            resultText(result, board),
         ),
         ["Red wins", "Noughts win", "Draw", "Aborted"],
     );

@@ -1,5 +1,5 @@
 import { h, render } from "/client/web/elements.js";
-import { assert, assertEqual, test } from "./promises.js";
+import { assert, assertEqual, test } from "./testing.js";
 
 function parent() {
     const node = document.createElement("div");
@@ -9,9 +9,9 @@ function parent() {
 
 test("text with HTML in it adds no elements", () => {
     const node = parent();
-    const evil = '<img src=x onerror="window.broken=1">';
-    render(node, h("p", { title: evil }, evil, [evil]));
-    assertEqual([node.querySelectorAll("*").length, node.textContent, node.firstElementChild.title], [1, evil + evil, evil]);
+    const html = '<img src=x onerror="window.broken=1">';
+    render(node, h("p", { title: html }, html, [html]));
+    assertEqual([node.querySelectorAll("*").length, node.textContent, node.firstElementChild.title], [1, html + html, html]);
 });
 
 test("an element that is rendered again keeps its focus and its typed text", () => {
