@@ -30,7 +30,8 @@ from server.ports import Engines, NoEngines, Ports, random_id
 from server.process.failpoint import make_failpoint
 from server.process.metrics import Metrics
 from server.process.watchdog import watch_loop
-from server.runtime.hub import Hub, open_hub
+from server.runtime.duties import open_hub
+from server.runtime.hub import Hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder

@@ -1,5 +1,6 @@
 """The items of a room's mailbox besides the bus messages, and their answers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -11,12 +12,15 @@ from server.protocol.codec import format_message
 from server.protocol.codes import Code
 from server.protocol.frames import text_frame
 from server.rooms.model import Actor, Command
+from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
 
 
 class Request(Struct, frozen=True):
-    """A command with the follower that waits for its answer; `thought` is an AI move's analysis."""
+    """A command with the follower that waits for its answer, or with a function to call with its
+    outcome; `thought` is an AI move's analysis.
+    """
 
     actor: Actor
     command: Command | wire.Join | wire.Leave
@@ -24,6 +28,7 @@ class Request(Struct, frozen=True):
     thought: bytes | None = None
     #: The time at which it arrived at this node, in ms since 1970; 0 for the server's own commands.
     received_ms: int = 0
+    on_outcome: Callable[[Outcome], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +46,28 @@ def command_id(item: object) -> str | None:
     return item.command.id if isinstance(item, Request) else None
 
 
-def reply(request: Request, message: wire.Outgoing) -> None:
-    """Sends an answer to the waiting follower; logs a refusal of the server's own command."""
+def reply(request: Request, outcome: Outcome) -> None:
+    """Answers a request. Logs a refusal of the server's own command that nobody waits for."""
     if request.follower is not None:
-        request.follower.send(text_frame(format_message(message)))
-    elif isinstance(message, wire.Error):
+        request.follower.send(text_frame(format_message(_answer(request.command.id, outcome))))
+    elif request.on_outcome is not None:
+        request.on_outcome(outcome)
+    elif isinstance(outcome, Rejected):
         log.info(
             "server command refused",
             id=request.command.id,
-            code=message.code,
-            reason=message.message,
+            code=outcome.code,
+            reason=outcome.message,
         )
+
+
+def _answer(key: str, outcome: Outcome) -> wire.Ack | wire.Error:
+    if isinstance(outcome, Accepted):
+        return wire.Ack(key, outcome.v)
+    return wire.Error(key, outcome.code, outcome.message)
 
 
 def refuse(item: object, code: Code, message: str) -> None:
     """Answers a request with an error. Other items need no answer."""
     if isinstance(item, Request):
-        reply(item, wire.Error(item.command.id, code, message))
+        reply(item, Rejected(code, message))

@@ -269,11 +269,9 @@ class RoomRunner:
             )
         finally:
             self._serving = None
-        key = request.command.id
-        if not isinstance(outcome, Accepted):
-            reply(request, wire.Error(key, outcome.code, outcome.message))
-        elif not outcome.is_new:
-            reply(request, wire.Ack(key, outcome.v))
+        is_sent = isinstance(outcome, Accepted) and outcome.is_new and request.follower is not None
+        if not is_sent:
+            reply(request, outcome)
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Adds a follower and sends it the events that it lacks, or a snapshot."""

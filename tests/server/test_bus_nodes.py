@@ -19,8 +19,9 @@ from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.frames import text_frame
-from server.runtime import hub as hub_module
-from server.runtime.hub import Hub, open_hub
+from server.runtime import membership
+from server.runtime.duties import open_hub
+from server.runtime.hub import Hub
 from server.runtime.lobby import COMPARE_S
 from server.store.base import StoredRoom
 from tests.server.test_bus_contract import KEY, until_bus_is_up
@@ -156,8 +157,8 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
             created_ms=1,
             ply=0,
         )
-        first.on_node(LobbyChanged("n2", (entry,), ()))
-        first.on_node(LobbyChanged("n2", (), (room,)))
+        first.membership.on_node(LobbyChanged("n2", (entry,), ()))
+        first.membership.on_node(LobbyChanged("n2", (), (room,)))
         await asyncio.sleep(3 * COMPARE_S)
         assert [(w.lobby[room]["title"], w.lobby[room]["ply"] >= 2) for w in watchers] == [
             ("Tic-tac-toe", True)
@@ -233,7 +234,7 @@ async def test_presence_on_a_dead_node_ends(how: str) -> None:
             assert present(ada) == ([True, True], 1)
             if how == "falls silent":
                 bus.cut = True
-                await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
+                await asyncio.sleep(membership.SILENT_NODE_S + 2)
                 assert present(ada) == ([True, False], 0)
                 bus.cut = False
                 await asyncio.sleep(DELIVERY_S + 1)
@@ -258,7 +259,7 @@ async def test_presence_stays_while_the_bus_is_away() -> None:
             await asyncio.sleep(60)
             assert present(ada) == ([True, True], 1)
         bus.cut, bus.is_up = False, True
-        await asyncio.sleep(hub_module.SILENT_NODE_S + 2)
+        await asyncio.sleep(membership.SILENT_NODE_S + 2)
         assert present(ada) == ([True, False], 0)
 
 
@@ -347,7 +348,7 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
         heartbeat_at_s = asyncio.get_running_loop().time()
         await fake.store.heartbeat("n1", 30_000)
         fake.engines.asked.clear()
-        second.on_node(NodeDown("n1"))
+        second.membership.on_node(NodeDown("n1"))
         async with asyncio.timeout(60):
             await fake.engines.asked.wait()
         waited_s = asyncio.get_running_loop().time() - heartbeat_at_s

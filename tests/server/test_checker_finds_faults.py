@@ -22,7 +22,7 @@ from server.rooms.views import description
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiSeat
 from server.runtime.feed import Feed
-from server.runtime.log import Cause, EventLog
+from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, StoredEvent
@@ -240,9 +240,9 @@ def wrong_rule(patch: Patch) -> FakeServer:
 
 
 def unanswered_command(patch: Patch) -> FakeServer:
-    def answer_all_but_stale(request: Request, message: wire.Outgoing) -> None:
-        if not (isinstance(message, wire.Error) and message.code is Code.MOVE_STALE):
-            reply(request, message)
+    def answer_all_but_stale(request: Request, outcome: Outcome) -> None:
+        if not (isinstance(outcome, Rejected) and outcome.code is Code.MOVE_STALE):
+            reply(request, outcome)
 
     patch.setattr(load, "WAIT_S", 0.4)
     patch.setattr(history, "ANSWER_TIMEOUT_S", 0.3)
@@ -251,9 +251,9 @@ def unanswered_command(patch: Patch) -> FakeServer:
 
 
 def two_answers(patch: Patch) -> FakeServer:
-    def twice(request: Request, message: wire.Outgoing) -> None:
-        reply(request, message)
-        reply(request, message)
+    def twice(request: Request, outcome: Outcome) -> None:
+        reply(request, outcome)
+        reply(request, outcome)
 
     patch.setattr(runner_module, "reply", twice)
     return FakeServer()

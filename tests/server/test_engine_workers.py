@@ -20,7 +20,8 @@ from server.bus.link import Link, open_link
 from server.bus.mqtt import open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.protocol import messages as wire
-from server.runtime.hub import Hub, open_hub
+from server.runtime.duties import open_hub
+from server.runtime.hub import Hub
 from server.seats.remote import RemoteEngines
 from server.worker import EngineWorker
 from tests.server.test_bus_contract import KEY, until_bus_is_up

@@ -13,7 +13,8 @@ from engine.search.job import Job
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
-from server.runtime.hub import Hub, open_hub
+from server.runtime.duties import open_hub
+from server.runtime.hub import Hub
 from server.runtime.room_runner import RESYNC_S
 from server.store.base import CommandKey, StoreError, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
@@ -224,7 +225,7 @@ async def test_rooms_in_memory_are_limited() -> None:
         ben = Client(hub, "ben")
         for room in (early, *rooms):
             await ben.ack(ben.chat(room, "x"))
-        assert len(hub._runners) <= 3
+        assert len(hub) <= 3
 
 
 @virtual

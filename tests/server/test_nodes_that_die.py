@@ -22,7 +22,9 @@ from server.bus.base import (
 )
 from server.protocol.codes import Code
 from server.protocol.messages import AiSeat, MySeat
-from server.runtime.hub import RESERVED_S, SILENT_NODE_S, STALLED_POLL_S, Hub
+from server.runtime.hub import Hub
+from server.runtime.membership import SILENT_NODE_S, STALLED_POLL_S
+from server.runtime.open_rooms import RESERVED_S
 from server.runtime.requests import Resync
 from server.runtime.room_runner import MAILBOX_CAPACITY, RESYNC_S
 from server.store.memory import MemoryStore
@@ -205,7 +207,7 @@ async def test_heads_are_compared_again_if_the_store_fails_after_a_gap() -> None
         first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
         second.store.fail("heads", Fault(), Fault())
-        second.hub.on_gap(frozenset({room}))
+        second.hub.membership.on_gap(frozenset({room}))
         await ben.wait_for_v(5)
         assert second.polls == 0
 
@@ -303,7 +305,7 @@ async def test_events_of_others_are_not_published_again() -> None:
         second.connection.drops = record
         first.connection.drops = has_events
         await ada.ack(ada.move(room, 0, "b2"))
-        second.hub.on_gap(None)
+        second.hub.membership.on_gap(None)
         await ben.wait_for_v(5)
         await asyncio.sleep(5)
         assert published == []
@@ -507,7 +509,7 @@ async def test_a_late_heartbeat_does_not_end_the_comparisons() -> None:
         await first.store.waiting["append"].wait()
         first.die(is_reported=True)
         await asyncio.sleep(0.5)
-        second.hub.on_node(Heartbeat("n1"))
+        second.hub.membership.on_node(Heartbeat("n1"))
         await asyncio.sleep(1.4)
         append_gate.set()
         await ben.wait_for_v(5)

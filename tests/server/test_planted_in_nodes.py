@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from server.net import session as session_module
+from server.runtime import duties
 from server.runtime import log as log_module
 from server.runtime.hub import Hub
 from server.runtime.log import EventLog
+from server.runtime.membership import Membership
 from server.runtime.requests import Resync, TakeOver
 from server.runtime.room_runner import RoomRunner
 from server.store import memory
@@ -31,31 +33,31 @@ async def do_nothing(*_: object) -> None:
 
 
 def deaths_are_ignored(patch: Patch) -> None:
-    patch.setattr(Hub, "_doubt", lambda *_: None)
+    patch.setattr(Membership, "_doubt", lambda *_: None)
 
 
 def heads_are_compared_once(patch: Patch) -> None:
-    def compare_once(self: Hub, node: str) -> None:
+    def compare_once(self: Membership, node: str) -> None:
         self.on_gap(None)
 
-    patch.setattr(Hub, "_doubt", compare_once)
+    patch.setattr(Membership, "_doubt", compare_once)
 
 
 def heartbeats_in_the_store_are_ignored(patch: Patch) -> None:
-    patch.setattr(Hub, "_check_silent_nodes", do_nothing)
+    patch.setattr(Membership, "check_silent_nodes", do_nothing)
 
 
 def failed_comparisons_are_not_repeated(patch: Patch) -> None:
-    real = Hub.compare_heads
+    real = Membership.compare_heads
 
-    async def try_once(self: Hub, rooms: set[str] | None = None) -> None:
+    async def try_once(self: Membership, rooms: set[str] | None = None) -> None:
         try:
             await real(self, rooms)
         except StoreError:
             return
 
-    patch.setattr(Hub, "compare_heads", try_once)
-    patch.setattr(Hub, "_check_silent_nodes", do_nothing)
+    patch.setattr(Membership, "compare_heads", try_once)
+    patch.setattr(Membership, "check_silent_nodes", do_nothing)
 
 
 def discovered_events_are_not_published(patch: Patch) -> None:
@@ -105,11 +107,11 @@ def closing_handshakes_are_waited_for(patch: Patch) -> None:
 
 
 def a_start_does_not_retry_due_rooms(patch: Patch) -> None:
-    async def try_once(self: Hub) -> None:
+    async def try_once(hub: Hub) -> None:
         with suppress(StoreError):
-            await self.take_over_due_rooms(all_nodes=True)
+            await hub.take_over_due_rooms(all_nodes=True)
 
-    patch.setattr(Hub, "take_over_all_due_rooms", try_once)
+    patch.setattr(duties, "take_over_all_due_rooms", try_once)
 
 
 SILENT_DEATH = partial(

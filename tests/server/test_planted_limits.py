@@ -13,10 +13,9 @@ from server.net.session import Session, Sessions
 from server.protocol.codes import Code
 from server.rooms import chat
 from server.rooms.model import Room
-from server.runtime import hub as hub_module
-from server.runtime import room_runner
+from server.runtime import open_rooms, room_runner
 from server.runtime.expiry import Expiry
-from server.runtime.hub import Hub
+from server.runtime.open_rooms import OpenRooms
 from server.store.memory import MemoryStore
 from tests.server import test_expiry, test_limits, test_room_chat
 from tests.support.fake_server import FaultyStore
@@ -59,17 +58,17 @@ def closed_rooms_count(patch: Patch) -> None:
 
 def opened_rooms_do_not_count(patch: Patch) -> None:
     """Opening old rooms is not limited."""
-    real = Hub._make_place
+    real = OpenRooms.make_place
 
-    def replacement(self: Hub, address: str) -> None:
+    def replacement(self: OpenRooms, address: str) -> None:
         caller = inspect.stack()[1].function
-        real(self, "" if caller == "_open" else address)
+        real(self, "" if caller == "open" else address)
 
-    patch.setattr(Hub, "_make_place", replacement)
+    patch.setattr(OpenRooms, "make_place", replacement)
 
 
 def places_are_not_reserved(patch: Patch) -> None:
-    patch.setattr(hub_module, "RESERVED_S", 0.0)
+    patch.setattr(open_rooms, "RESERVED_S", 0.0)
 
 
 def places_are_taken_after_the_commit(patch: Patch) -> None:

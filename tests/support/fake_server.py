@@ -31,7 +31,8 @@ from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
 from server.rooms.model import Actor
-from server.runtime.hub import Hub, open_hub
+from server.runtime.duties import open_hub
+from server.runtime.hub import Hub
 from server.runtime.requests import Request
 from server.settings import Settings
 from server.store.base import (

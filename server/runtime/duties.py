@@ -1,0 +1,121 @@
+"""What a node does all the time, each duty a coroutine that runs until it is cancelled.
+
+A duty outlives failures of the store: it tries again in its next period.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+
+from server.bus.base import Heartbeat, NodeDown
+from server.ports import Ports
+from server.runtime.expiry import EXPIRY_STEP_S
+from server.runtime.hub import Hub
+from server.store.base import StoreError
+
+log = structlog.get_logger()
+
+#: Time between two sweeps over the open rooms, in seconds.
+SWEEP_S = 5.0
+#: Time between two queries for due rooms after a node went down, until its heartbeat has expired,
+#: in seconds.
+DUE_ROOMS_RETRY_S = 0.2
+
+
+async def keep_heartbeat(hub: Hub) -> None:
+    """Reports on the bus and in the store that this node is up; takes over rooms of dead nodes."""
+    settings, loop = hub.ports.settings, asyncio.get_running_loop()
+    while True:
+        try:
+            hub.ports.bus.publish(Heartbeat(hub.ports.node))
+            hub.membership.forget_silent_nodes()
+            await hub.write_heartbeat()
+            if not settings.is_sole_node:
+                await hub.take_over_due_rooms(all_nodes=False)
+                await hub.membership.check_silent_nodes()
+        except StoreError as error:
+            log.warning("store unavailable", duty="heartbeat", error=str(error))
+        expired_s = hub.membership.node_down_s + 4 * settings.heartbeat_s
+        is_frequent = loop.time() < expired_s
+        period_s = settings.heartbeat_s
+        await asyncio.sleep(min(period_s, DUE_ROOMS_RETRY_S) if is_frequent else period_s)
+
+
+async def sweep(hub: Hub) -> None:
+    """Closes idle rooms, reports presence again, and forgets limits that are not in use."""
+    while True:
+        hub.close_idle_rooms(hub.ports.settings.room_idle_s)
+        hub.membership.refresh_presence()
+        hub.creator.forget_full_buckets()
+        await asyncio.sleep(SWEEP_S)
+
+
+async def expire(hub: Hub) -> None:
+    """Deletes expired guests and rooms, page by page."""
+    while True:
+        await asyncio.sleep(EXPIRY_STEP_S)
+        try:
+            await hub.expire_once()
+        except StoreError as error:
+            log.warning("store unavailable", duty="expiry", error=str(error))
+
+
+async def take_over_all_due_rooms(hub: Hub) -> None:
+    """Takes over the due rooms of all nodes, and returns.
+
+    A sole node runs this in the background at its start, so that players need not wait for it.
+    """
+    while True:
+        try:
+            while await hub.take_over_due_rooms(all_nodes=True):
+                pass
+            return
+        except StoreError as error:
+            log.warning("store unavailable", duty="due rooms", error=str(error))
+            await asyncio.sleep(hub.ports.settings.heartbeat_s)
+
+
+@asynccontextmanager
+async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
+    """Opens the hub and runs its
+
+    At the end it cancels all rooms at once; nothing is lost, since the log holds all commits.
+    """
+    failure: Exception | None = None
+    async with asyncio.TaskGroup() as tasks:
+        hub = Hub(ports, tasks)
+        membership = hub.membership
+        running: list[asyncio.Task[None]] = []
+        unsubscribe_all = (
+            ports.bus.listen(membership.on_node), ports.bus.on_gap(membership.on_gap)
+        )  # fmt: skip
+        try:
+            await hub.write_heartbeat()
+            work = {
+                "hub heartbeat": keep_heartbeat(hub),
+                "hub sweep": sweep(hub),
+                "hub poll": membership.watch_heads(),
+                "hub expiry": expire(hub),
+                "lobby": hub.lobby.run(),
+            }
+            if ports.settings.is_sole_node:
+                work["hub due rooms"] = take_over_all_due_rooms(hub)
+            running += [tasks.create_task(duty, name=name) for name, duty in work.items()]
+            yield hub
+        except Exception as error:
+            failure = error  # raised below: a task group would wrap it in an ExceptionGroup
+        finally:
+            for unsubscribe in unsubscribe_all:
+                unsubscribe()
+            for task in running:
+                task.cancel()
+            hub.rooms.cancel_all()
+            ports.bus.publish(NodeDown(ports.node))
+    if not ports.settings.is_sole_node:
+        with suppress(StoreError):
+            # An expired heartbeat lets other nodes take over this node's due rooms at once.
+            await ports.store.heartbeat(ports.node, -1)
+    if failure is not None:
+        raise failure
