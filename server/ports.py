@@ -10,6 +10,7 @@ from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
+from server.protocol.outbound import Outbound
 from server.settings import Settings
 from server.store.base import Store
 
@@ -83,10 +84,10 @@ class Follower(Protocol):
     def closed(self) -> bool:
         """Whether the connection can no longer send."""
 
-    def send(self, frames: bytes) -> None:
-        """Sends complete WebSocket frames. Cuts off a reader that is too slow."""
+    def send(self, *messages: Outbound) -> None:
+        """Sends messages together. Cuts off a reader that is too slow."""
 
-    def send_ephemeral(self, frames: bytes) -> None:
+    def send_ephemeral(self, message: Outbound) -> None:
         """Sends frames that a slow reader may miss."""
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from server.protocol.messages import RoomSummary
+from server.protocol.messages import RoomSummary, Thinking
 from server.store.base import StoredEvent
 
 
@@ -23,13 +23,11 @@ class EventsAppended(Struct, frozen=True):
 
 
 class Ephemeral(Struct, frozen=True):
-    """A message that is not logged: a frame for all followers of a room, such as the
-    AI's thinking.
-    """
+    """A message that is not logged, for all followers of a room: the AI's thinking."""
 
     room: str
     node: str
-    frame: bytes
+    thinking: Thinking
 
 
 class PresenceReport(Struct, frozen=True):

@@ -25,7 +25,6 @@ from server.bus.base import (
 from server.bus.link import MAX_BYTES, ROOT
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
-from server.protocol.frames import text_frame
 from server.protocol.messages import Count, RoomId
 from server.store.base import StoredEvent
 
@@ -71,7 +70,7 @@ class _EventsAppended(Struct, forbid_unknown_fields=True):
 class _Ephemeral(Struct, forbid_unknown_fields=True):
     room: RoomId
     node: Node
-    thinking: Raw
+    thinking: wire.Thinking
 
 
 class _PresenceReport(Struct, forbid_unknown_fields=True):
@@ -96,7 +95,6 @@ _encode = msgspec.json.Encoder().encode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_events_appended = msgspec.json.Decoder(_EventsAppended).decode
 _decode_ephemeral = msgspec.json.Decoder(_Ephemeral).decode
-_decode_thinking = msgspec.json.Decoder(wire.Thinking).decode
 _decode_presence_report = msgspec.json.Decoder(_PresenceReport).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
@@ -139,8 +137,8 @@ class Codec:
                     )
                 )
                 return self._wrap(room_topic(room), body, reliable=True)
-            case Ephemeral(room=room, node=node, frame=frame):
-                body = _encode(_Ephemeral(room, node, Raw(_payload(frame))))
+            case Ephemeral(room=room, node=node, thinking=thinking):
+                body = _encode(_Ephemeral(room, node, thinking))
                 return self._wrap(f"{room_topic(room)}/thinking", body)
             case PresenceReport(room=room, node=node):
                 body = _encode(
@@ -196,10 +194,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
         return _check_topic(topic, node_topic(heartbeat.node), heartbeat)
     if topic.endswith("/thinking"):
         ephemeral = _decode_ephemeral(body)
-        thinking = bytes(ephemeral.thinking)
-        if _decode_thinking(thinking).room != ephemeral.room:
-            raise InvalidMessage("the frame is for another room")
-        message = Ephemeral(ephemeral.room, ephemeral.node, text_frame(thinking))
+        if ephemeral.thinking.room != ephemeral.room:
+            raise InvalidMessage("the message is for another room")
+        message = Ephemeral(ephemeral.room, ephemeral.node, ephemeral.thinking)
         return _check_topic(topic, f"{room_topic(ephemeral.room)}/thinking", message)
     if topic.endswith("/here"):
         report = _decode_presence_report(body)
@@ -230,8 +227,3 @@ def _check_topic(topic: str, expected: str, message: BusMessage) -> BusMessage:
     if topic != expected:
         raise InvalidMessage("the message is on the wrong topic")
     return message
-
-
-def _payload(frame: bytes) -> bytes:
-    """The payload of a text frame of `server.protocol.frames`."""
-    return frame[{126: 4, 127: 10}.get(frame[1], 2) :]

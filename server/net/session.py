@@ -12,11 +12,12 @@ from websockets.protocol import State
 
 from server.identity.guests import find_guest, new_guest
 from server.limits.rate import Bucket
+from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
-from server.protocol.codec import ProtocolError, format_message, parse_message
+from server.protocol.codec import ProtocolError, parse_message
 from server.protocol.codes import Close, Code
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
 from server.runtime.requests import Request
@@ -87,20 +88,20 @@ class Session:
             self._closed or self._protocol.state is not State.OPEN or self._transport.is_closing()
         )
 
-    def send(self, frames: bytes) -> None:
+    def send(self, *messages: Outbound) -> None:
         if self.closed:
             return
-        self._transport.write(frames)
+        self._transport.write(b"".join(map(frame_of, messages)))
         if self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self._hub.ports.metrics.evictions += 1
             log.info("slow reader cut off", identity=self.identity)
             self.close_at_once(Close.TOO_SLOW, "read faster")
 
-    def send_ephemeral(self, frames: bytes) -> None:
+    def send_ephemeral(self, message: Outbound) -> None:
         if self.closed:
             return
         if self._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
-            self._transport.write(frames)
+            self._transport.write(frame_of(message))
         else:
             self._hub.ports.metrics.skipped += 1
 
@@ -268,7 +269,7 @@ class Session:
             self._reply(ack)
             return
         try:
-            await self._hub.lobby.watch(self, text_frame(format_message(ack)))
+            await self._hub.lobby.watch(self, ack)
         except StoreError as error:
             log.warning("store unavailable", duty="lobby", error=str(error))
             self._error(
@@ -278,7 +279,7 @@ class Session:
             )
 
     def _reply(self, message: wire.Outgoing) -> None:
-        self.send(text_frame(format_message(message)))
+        self.send(Outbound(message))
 
     def _error(self, command_id: str | None, code: Code, message: str) -> None:
         self._reply(wire.Error(command_id, code, message))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from server.ports import Ports, Spawn
+from server.protocol import messages as wire
 from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, AiReply, ForcedPass, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
@@ -126,7 +127,7 @@ class AiSeat:
         command: AiMove | AiFailure
         try:
             command, thought = await ai.find_move(
-                self._ports, room, room.match, seat, self._feed.send_ephemeral
+                self._ports, room, room.match, seat, self._feed.send_thinking
             )
         except Exception:
             log.exception("AI seat failed", room=room.id, game=room.game_id)
@@ -136,14 +137,14 @@ class AiSeat:
         if isinstance(command, AiFailure):
             log.error("AI gives no move", room=room.id, game=room.game_id, reason=command.reason)
         self._submit(Request(AI, command, None, thought))
-        was_uncompiled = was_uncompiled or b'"ready":' in self._feed.thinking_frame
+        was_uncompiled = was_uncompiled or _is_compiling(self._feed.thinking)
         if self._readiness_task is not None:
             # The readiness task has not yet sent its last frame.
             was_uncompiled = was_uncompiled or not self._readiness_task.done()
             self._readiness_task.cancel()
         if was_uncompiled:
             reports = ai.report_readiness(
-                self._ports, room, room.match, seat, self._feed.send_ephemeral
+                self._ports, room, room.match, seat, self._feed.send_thinking
             )
             self._readiness_task = self._spawn(reports, f"readiness {room.id}")
 
@@ -173,3 +174,8 @@ class AiSeat:
             return
         command = ai.answer_draw_offer(room, room.match, seat, thoughts)
         self._submit(Request(AI, command))
+
+
+def _is_compiling(thinking: wire.Thinking | None) -> bool:
+    """Returns whether the last message said that the game is still being compiled."""
+    return thinking is not None and thinking.ready is not None

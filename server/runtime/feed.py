@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from server.bus.base import Ephemeral
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
-from server.protocol.frames import text_frame
+from server.protocol.codec import HIDDEN_BODY
+from server.protocol.outbound import LoggedEvent, Outbound
 from server.rooms import views
 from server.rooms.model import Room
-from server.runtime.board_frames import turn_frame, view_frame
+from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
 from server.runtime.log import Committed
 from server.store.base import SPECTATORS, StoredEvent
@@ -33,14 +33,14 @@ def changes_seats(events: Sequence[wire.RoomEvent]) -> bool:
 class Feed:
     """The messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_ports", "_room_id", "thinking_frame")
+    __slots__ = ("_followers", "_ports", "_room_id", "thinking")
 
     def __init__(self, room_id: str, ports: Ports, followers: Followers) -> None:
         self._room_id = room_id
         self._ports = ports
         self._followers = followers
-        #: The last `thinking` frame since the last move, for clients that join later.
-        self.thinking_frame = b""
+        #: The last `thinking` message since the last move, for clients that join later.
+        self.thinking: wire.Thinking | None = None
 
     def send_events(
         self,
@@ -58,26 +58,28 @@ class Feed:
         if changes_seats(events):
             self._followers.on_seats_changed(room)
         entries = [entry.stored for entry in committed.entries]
-        board = view_frame(room) if has_board_change else b""
-        frames = {
-            is_player: self._event_frames(entries, is_player) + board
+        board = view_message(room) if has_board_change else None
+        after = [Outbound(board)] if board is not None else []
+        messages = {
+            is_player: [*self._event_messages(entries, is_player), *after]
             for is_player in {is_player for _, is_player in self._followers}
         }
-        moves, player_to_move = turn_frame(room) if has_board_change else (b"", None)
-        ack = text_frame(format_message(wire.Ack(command_id, room.v))) if sender else b""
+        turn, player_to_move = turn_message(room) if has_board_change else (None, None)
+        moves = [Outbound(turn)] if turn is not None else []
+        to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
-            data = frames[is_player]
+            received = messages[is_player]
             if player_to_move is not None and follower.identity == player_to_move:
-                data += moves
+                received = received + moves
             if follower is sender:
-                ack += data
+                to_sender += received
             else:
-                follower.send(data)
+                follower.send(*received)
         if sender is not None:
             self._ports.reached("before_ack")
-            sender.send(ack)
+            sender.send(*to_sender)
         if has_board_change:
-            self.thinking_frame = b""
+            self.thinking = None
 
     def send_joined(
         self, join: wire.Join, follower: Follower, room: Room, missed: list[StoredEvent] | None
@@ -89,38 +91,46 @@ class Feed:
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=seat, frozen=room.frozen,
         )  # fmt: skip
-        moves, player_to_move = turn_frame(room)
-        parts = [
-            text_frame(format_message(wire.Ack(join.id, None))),
-            text_frame(format_message(joined)),
-            text_frame(format_message(views.snapshot(room, is_player))) if missed is None else b"",
-            self._event_frames(missed or [], is_player),
-            view_frame(room),
-            moves if player_to_move == follower.identity else b"",
-            self.thinking_frame,
-        ]
+        turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
-        follower.send(b"".join(parts) + self._followers.presence_at_join(follower, room))
+        parts: list[wire.Outgoing | None] = [
+            wire.Ack(join.id, None),
+            joined,
+            views.snapshot(room, is_player) if missed is None else None,
+        ]
+        ending = [
+            view_message(room),
+            turn if player_to_move == follower.identity else None,
+            self.thinking,
+            self._followers.presence_at_join(follower, room),
+        ]
+        follower.send(
+            *_outbound(parts), *self._event_messages(missed or [], is_player), *_outbound(ending)
+        )
         self._followers.schedule_presence()
 
-    def send_ephemeral(self, frame: bytes) -> None:
-        """Sends a frame to the followers on all nodes, and keeps it for clients that join later."""
-        self.receive_ephemeral(frame)
-        self._ports.bus.publish(Ephemeral(self._room_id, self._ports.node, frame))
+    def send_thinking(self, thinking: wire.Thinking) -> None:
+        """Sends it to the followers on all nodes, and keeps it for clients that join later."""
+        self.receive_thinking(thinking)
+        self._ports.bus.publish(Ephemeral(self._room_id, self._ports.node, thinking))
 
-    def receive_ephemeral(self, frame: bytes) -> None:
-        """Sends another node's frame to the followers, and keeps it for clients that join later."""
-        self.thinking_frame = frame
-        self._followers.send_ephemeral_to_all(frame)
+    def receive_thinking(self, thinking: wire.Thinking) -> None:
+        """Sends it to the followers on this node, and keeps it for clients that join later."""
+        self.thinking = thinking
+        self._followers.send_ephemeral_to_all(Outbound(thinking))
 
-    def _event_frames(self, events: Sequence[StoredEvent], is_player: bool) -> bytes:
-        """Returns the events as frames for players or for spectators."""
-        return b"".join(
-            text_frame(
-                event_frame(
+    def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
+        """Returns the events for players or for spectators."""
+        return [
+            Outbound(
+                LoggedEvent(
                     self._room_id, event.v, event.at_ms,
                     HIDDEN_BODY if is_player and event.audience == SPECTATORS else event.body,
                 )
             )
             for event in events
-        )  # fmt: skip
+        ]  # fmt: skip
+
+
+def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:
+    return [Outbound(message) for message in messages if message is not None]

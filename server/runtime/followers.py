@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from server.bus.base import PresenceReport
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.rooms.model import Room
 
 #: Changes of presence within this time are sent together, in seconds.
@@ -15,7 +14,7 @@ PRESENCE_DELAY_S = 0.1
 
 
 class Followers:
-    """The followers of a room on this node, and the presence frames that they receive.
+    """The followers of a room on this node, and the presence messages that they receive.
 
     `get_room` returns the room as this node last saw it, None before it is loaded. `on_change` is
     called with the room's id when the presence has changed.
@@ -48,9 +47,9 @@ class Followers:
         self._followers: dict[Follower, bool] = {}
         self._remote_reports: dict[str, PresenceReport] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._last_presence = b""
-        #: The presence frames of the followers that joined after `_last_presence` was sent.
-        self._joined_with: dict[Follower, bytes] = {}
+        self._last_presence: wire.Presence | None = None
+        #: The presence messages of the followers that joined after `_last_presence` was sent.
+        self._joined_with: dict[Follower, wire.Presence] = {}
 
     def __len__(self) -> int:
         return len(self._followers)
@@ -108,7 +107,7 @@ class Followers:
     # --- sending ---
 
     def schedule_presence(self, publish: bool = True) -> None:
-        """Schedules a presence frame for this node's followers; reports to other nodes at once."""
+        """Schedules a presence message to this node's followers; reports to other nodes at once."""
         if publish:
             self._publish_report()
         if self._timer is None:
@@ -121,33 +120,31 @@ class Followers:
         if self._followers:
             self._publish_report(asks)
 
-    def send_ephemeral_to_all(self, frame: bytes) -> None:
-        """Sends a frame that slow readers may miss to all followers on this node."""
+    def send_ephemeral_to_all(self, message: Outbound) -> None:
+        """Sends a message that slow readers may miss to all followers on this node."""
         for follower in tuple(self._followers):
-            follower.send_ephemeral(frame)
+            follower.send_ephemeral(message)
 
-    def presence_frame(self, room: Room) -> bytes:
-        """The frame that says which seats are connected and how many spectators watch."""
+    def presence(self, room: Room) -> wire.Presence:
+        """The message that says which seats are connected and how many spectators watch."""
         remote = (report.identities for report in self._remote_reports.values())
         present = {follower.identity for follower in self._followers}.union(*remote)
         seats = tuple(
             occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
             for occupant in room.seats
         )
-        return text_frame(
-            format_message(wire.Presence(room=self._room_id, seats=seats, watching=self.watching))
-        )
+        return wire.Presence(room=self._room_id, seats=seats, watching=self.watching)
 
-    def presence_at_join(self, follower: Follower, room: Room) -> bytes:
-        """The presence frame for a joining follower.
+    def presence_at_join(self, follower: Follower, room: Room) -> wire.Presence:
+        """The presence message for a joining follower.
 
-        The follower receives the next presence frame only if it differs from this one.
+        The follower receives the next presence message only if it differs from this one.
         """
-        frame = self._joined_with[follower] = self.presence_frame(room)
+        frame = self._joined_with[follower] = self.presence(room)
         return frame
 
     def close(self) -> None:
-        """Cancels the scheduled presence frame, if any."""
+        """Cancels the scheduled presence message, if any."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -163,16 +160,17 @@ class Followers:
         )
 
     def _send_presence(self) -> None:
-        """Sends the presence frame to each follower whose last one differs."""
+        """Sends the presence message to each follower whose last one differs."""
         self._timer = None
         room = self._get_room()
         if room is None:
             return
-        frame = self.presence_frame(room)
-        last, self._last_presence = self._last_presence, frame
+        presence = self.presence(room)
+        last, self._last_presence = self._last_presence, presence
         joined_with, self._joined_with = self._joined_with, {}
+        message = Outbound(presence)
         for follower in tuple(self._followers):
-            if joined_with.get(follower, last) != frame:
-                follower.send_ephemeral(frame)
-        if frame != last:
+            if joined_with.get(follower, last) != presence:
+                follower.send_ephemeral(message)
+        if presence != last:
             self._on_change(self._room_id)

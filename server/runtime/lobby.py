@@ -10,8 +10,7 @@ import structlog
 from server.bus.base import LobbyChanged
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.runtime.projections import is_listed, summary
 from server.runtime.room_runner import RoomRunner
 from server.store.base import StoreError
@@ -40,7 +39,7 @@ class Lobby:
         self._get_runner = get_runner
         self._watchers: set[Follower] = set()
         #: For each watcher whose list is still being read, the frames to send after the list.
-        self._held_back: list[list[bytes]] = []
+        self._held_back: list[list[Outbound]] = []
         self._changed_rooms: set[str] = set()
         #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
@@ -51,21 +50,21 @@ class Lobby:
         rows = await self._ports.store.rooms(MAX_LISTED)
         return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
 
-    async def watch(self, follower: Follower, ack: bytes) -> None:
+    async def watch(self, follower: Follower, ack: wire.Ack) -> None:
         """Sends the ack and the list, and from then on every change.
 
         Raises StoreError when the list cannot be read.
         """
-        held_back: list[bytes] = []
+        held_back: list[Outbound] = []
         self._held_back.append(held_back)
         try:
             rooms = await self.rooms()
         finally:
-            self._held_back = [frames for frames in self._held_back if frames is not held_back]
+            self._held_back = [held for held in self._held_back if held is not held_back]
         if not follower.closed:
             self._watchers.add(follower)
-            full = text_frame(format_message(wire.Lobby(full=True, rooms=rooms)))
-            follower.send(ack + full + b"".join(held_back))
+            full = wire.Lobby(full=True, rooms=rooms)
+            follower.send(Outbound(ack), Outbound(full), *held_back)
 
     def leave(self, follower: Follower) -> None:
         """Stops sending the list to a follower."""
@@ -165,13 +164,11 @@ class Lobby:
             entries[entry.room] = entry
         self._entries = dict(list(entries.items())[-MAX_ENTRIES:])
         if self._watchers or self._held_back:
-            frame = text_frame(
-                format_message(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone)))
-            )
+            change = Outbound(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone)))
             for held_back in self._held_back:
-                held_back.append(frame)
+                held_back.append(change)
             for follower in tuple(self._watchers):
-                follower.send_ephemeral(frame)
+                follower.send_ephemeral(change)
 
     def _is_open(self, room_id: str) -> bool:
         runner = self._get_runner(room_id)

@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from server.ports import Follower
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
 from server.protocol.codes import Code
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.rooms.model import Actor, Command
 from server.runtime.log import Accepted, Outcome, Rejected
 
@@ -49,7 +48,7 @@ def command_id(item: object) -> str | None:
 def reply(request: Request, outcome: Outcome) -> None:
     """Answers a request. Logs a refusal of the server's own command that nobody waits for."""
     if request.follower is not None:
-        request.follower.send(text_frame(format_message(_answer(request.command.id, outcome))))
+        request.follower.send(Outbound(_answer(request.command.id, outcome)))
     elif request.on_outcome is not None:
         request.on_outcome(outcome)
     elif isinstance(outcome, Rejected):

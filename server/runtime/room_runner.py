@@ -13,9 +13,8 @@ import structlog
 from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
 from server.protocol.codes import Code
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.rooms.model import Command, Room
 from server.runtime.ai_seat import AiSeat
 from server.runtime.expiry import mark_opened, mark_seated
@@ -136,8 +135,8 @@ class RoomRunner:
                     self._mailbox.put(message)
                 except Full:
                     self._log.is_behind = True
-            case Ephemeral(frame=frame):
-                self._feed.receive_ephemeral(frame)
+            case Ephemeral(thinking=thinking):
+                self._feed.receive_thinking(thinking)
             case PresenceReport():
                 self._followers.on_presence(message)
 
@@ -224,7 +223,7 @@ class RoomRunner:
                 case Request(command=wire.Leave(id=key), follower=follower):
                     assert follower is not None, "a leave has a connection"
                     self.forget(follower)
-                    follower.send(text_frame(format_message(wire.Ack(key, None))))
+                    follower.send(Outbound(wire.Ack(key, None)))
                 case Request():
                     self._ai.on_command(item.command)
                     await self._serve_command(item)

@@ -11,8 +11,6 @@ from engine.rules.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
-from server.protocol.frames import text_frame
 from server.rooms.model import AiFailure, AiMove, AiReply, Match, Room
 from server.store.base import Thought
 
@@ -66,7 +64,7 @@ class ThinkingReporter:
         match: Match,
         seat: int,
         now_ms: Callable[[], int],
-        send: Callable[[bytes], None],
+        send: Callable[[wire.Thinking], None],
         percent: Callable[[], int] = lambda: 100,
     ) -> None:
         assert room.game is not None, "a room without rules has no AI to move"
@@ -80,7 +78,7 @@ class ThinkingReporter:
         }
         self._now_ms = now_ms
         self._percent = percent
-        self._send_frame = send
+        self._send_thinking = send
         self._sent_ms = 0
 
     def report_waiting(self, warm: bool) -> None:
@@ -114,11 +112,11 @@ class ThinkingReporter:
         )  # fmt: skip
 
     def _send(self, thinking: wire.Thinking) -> None:
-        """Sends a frame, with the progress of compiling the game until it is compiled."""
+        """Sends the message, with the progress of compiling the game until it is compiled."""
         percent = self._percent()
         if percent < 100:
             thinking = msgspec.structs.replace(thinking, ready=percent)
-        self._send_frame(text_frame(format_message(thinking)))
+        self._send_thinking(thinking)
 
 
 #: Time between two reports of the compilation after the AI's move, in seconds.
@@ -126,7 +124,7 @@ READY_EVERY_S = 1.0
 
 
 def reporter_of(
-    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
 ) -> ThinkingReporter:
     """The reporter of the AI's search at this seat."""
     return ThinkingReporter(
@@ -135,7 +133,7 @@ def reporter_of(
 
 
 async def find_move(
-    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
@@ -186,7 +184,7 @@ def _reason(error: SearchError) -> str:
 
 
 async def report_readiness(
-    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[bytes], None]
+    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
 ) -> None:
     """Reports the progress of compiling the game after the AI's move, until it is compiled.
 

@@ -21,8 +21,7 @@ from server.bus.base import (
 from server.bus.codec import Codec, InvalidMessage, room_topic
 from server.bus.link import MAX_BYTES, _matching_filters
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, format_message
-from server.protocol.frames import text_frame
+from server.protocol.codec import format_event_body
 from server.store.base import StoredEvent
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
 
@@ -50,7 +49,7 @@ def ephemeral_messages(draw: st.DrawFn) -> Ephemeral:
     thinking = wire.Thinking(
         room=room, match="m", ply=draw(V), seat=1, state="done", pv=tuple(draw(st.lists(TEXT)))
     )
-    return Ephemeral(room, draw(TEXT), text_frame(format_message(thinking)))
+    return Ephemeral(room, draw(TEXT), thinking)
 
 
 MESSAGE = st.one_of(
@@ -149,7 +148,7 @@ def test_a_thinking_frame_is_validated() -> None:
         wire.Pong(at=1),
         wire.Thinking(room="r2", match="m", ply=1, seat=0, state="done"),
     ):
-        topic, payload, _ = CODEC.encode(Ephemeral("r1", "n1", text_frame(format_message(message))))
+        topic, payload, _ = CODEC.encode(Ephemeral("r1", "n1", message))  # type: ignore[arg-type]
         with pytest.raises(InvalidMessage):
             CODEC.decode(topic, payload)
 

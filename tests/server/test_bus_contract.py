@@ -25,8 +25,6 @@ from server.bus.local import LocalBus
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
-from server.protocol.frames import text_frame
 from tests.support.log_entries import entries
 
 THINKING = wire.Thinking(
@@ -34,7 +32,7 @@ THINKING = wire.Thinking(
 )
 MESSAGES: list[RoomMessage] = [
     EventsAppended("r1", "n1", entries(3, 2)),
-    Ephemeral("r1", "n1", text_frame(format_message(THINKING))),
+    Ephemeral("r1", "n1", THINKING),
     PresenceReport("r1", "n1", frozenset({"ada", "ben"}), 3),
     PresenceReport("r1", "n1", frozenset(), 0, asks=True),
 ]

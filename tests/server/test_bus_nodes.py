@@ -17,8 +17,6 @@ from server.bus.codec import node_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
-from server.protocol.codec import format_message
-from server.protocol.frames import text_frame
 from server.runtime import membership
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -44,7 +42,7 @@ class Watcher(Client):
     """A client that watches the lobby; `lobby` is the list that it sees, by room."""
 
     async def watch(self) -> "Watcher":
-        await self.hub.lobby.watch(self, text_frame(format_message(wire.Ack("w", None))))
+        await self.hub.lobby.watch(self, wire.Ack("w", None))
         return self
 
     @property

@@ -13,9 +13,9 @@ from engine.rules.registry import load_game
 from engine.search.job import Job
 from server.net import session as session_module
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, format_message
+from server.protocol.codec import format_event_body
 from server.protocol.codes import Code
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Match, Room
 from server.rooms.views import description
@@ -75,7 +75,7 @@ def ack_before_commit(patch: Patch) -> FakeServer:
         if request is not None and request.follower is not None:
             ack = wire.Ack(request.command.id, self._log.state.v + len(events))
             acked.add(ack.id)
-            request.follower.send(text_frame(format_message(ack)))
+            request.follower.send(Outbound(ack))
             self._serving = Request(request.actor, request.command, None, request.thought)
         await real(self, events)
 
@@ -99,7 +99,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
             for v, event in enumerate(events, self._log.state.v + 1)
         ]
         for follower, _ in self._followers:
-            follower.send(self._feed._event_frames(entries, is_player=False))
+            follower.send(*self._feed._event_messages(entries, is_player=False))
         await real(self, events)
 
     patch.setattr(RoomRunner, "_before_append", early)
@@ -149,12 +149,12 @@ def spectator_can_move(patch: Patch) -> FakeServer:
 
 
 def gap_in_v(patch: Patch) -> FakeServer:
-    real = Feed._event_frames
+    real = Feed._event_messages
 
-    def skip_some(self: Feed, events: Sequence[StoredEvent], player: bool) -> bytes:
+    def skip_some(self: Feed, events: Sequence[StoredEvent], player: bool) -> list[Outbound]:
         return real(self, [event for event in events if event.v % 11], player)
 
-    patch.setattr(Feed, "_event_frames", skip_some)
+    patch.setattr(Feed, "_event_messages", skip_some)
     return FakeServer()
 
 
@@ -188,8 +188,8 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
 
 
 def hidden_event_leaked(patch: Patch) -> FakeServer:
-    real = Feed._event_frames
-    patch.setattr(Feed, "_event_frames", lambda self, events, player: real(self, events, False))
+    real = Feed._event_messages
+    patch.setattr(Feed, "_event_messages", lambda self, events, player: real(self, events, False))
     return FakeServer()
 
 
@@ -273,7 +273,7 @@ def old_state_after_a_change_of_node(patch: Patch) -> FakeServer:
             epoch=self._ports.store.epoch,
             description=description(self._log.state),
         )
-        follower.send(text_frame(format_message(ack)) + text_frame(format_message(joined)))
+        follower.send(Outbound(ack), Outbound(joined))
 
     patch.setattr(RoomRunner, "_join", stale)
     return FakeServer()

@@ -62,7 +62,7 @@ async def test_a_room_without_a_match_expires() -> None:
     async with fake.hub() as hub:
         room = await create_left_room(hub)
         watcher = Client(hub, "cyd")
-        await hub.lobby.watch(watcher, b"")
+        await hub.lobby.watch(watcher, wire.Ack("w", None))
         fake.pass_days(ROOM_DAYS)
         await hub.expire_once()
         assert await fake.store.heads([room]) == {room: 3}

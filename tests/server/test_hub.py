@@ -387,7 +387,7 @@ async def test_a_hub_that_cannot_start_raises_the_stores_error() -> None:
 
 # --- the lobby ------------------------------------------------------------------------------------
 
-ACK = b""
+ACK = wire.Ack("w", None)
 
 
 async def watch(hub: Hub, identity: str = "eve") -> Client:

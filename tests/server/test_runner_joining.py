@@ -325,8 +325,9 @@ async def test_presence_before_the_room_is_read() -> None:
         await fake.store.waiting["events"].wait()
         runner = other.runner(room)
         assert runner is not None
+        thinking = wire.Thinking(room=room, match="m", ply=0, seat=0, state="done")
         runner.receive(PresenceReport(room, "n9", frozenset({"ada"}), 3))
-        runner.receive(Ephemeral(room, "n1", b""))
+        runner.receive(Ephemeral(room, "n1", thinking))
         await asyncio.sleep(1)
         gate.set()
         await cyd.until(lambda m: m["t"] == "presence" and m["watching"] == 4)

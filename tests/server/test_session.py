@@ -15,7 +15,7 @@ from server.net.session import MAX_UNSENT_BYTES, MAX_UNSENT_EPHEMERAL_BYTES, Ses
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
-from server.protocol.frames import text_frame
+from server.protocol.outbound import Outbound
 from tests.support.clock import ends_within, until
 from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
@@ -339,7 +339,7 @@ async def test_a_slow_reader_skips_ephemeral_messages_and_is_cut_off() -> None:
     KiB. Others notice nothing.
     """
     async with serve() as node, node.guest() as healthy, client_that_does_not_read(node) as session:
-        transport, frame = session._transport, wire_frame("x" * 4000)
+        transport, frame = session._transport, message_of("x" * 4000)
         with structlog.testing.capture_logs() as logs:
             while transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
                 session.send_ephemeral(frame)
@@ -367,14 +367,14 @@ def test_shutdown_does_not_wait_for_a_slow_reader(loop: str) -> None:
             node = await nodes.enter_async_context(serve())
             session = await clients.enter_async_context(client_that_does_not_read(node))
             while session._transport.get_write_buffer_size() <= MAX_UNSENT_EPHEMERAL_BYTES:
-                session.send(wire_frame("x" * 4000))
+                session.send(message_of("x" * 4000))
             await ends_within(nodes.aclose(), 6)
 
     run_on(loop, main)
 
 
-def wire_frame(text: str) -> bytes:
-    return text_frame(json.dumps({"t": "x", "text": text}).encode())
+def message_of(text: str) -> Outbound:
+    return Outbound(wire.Error(None, Code.SERVER_FAULT, text))
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])

@@ -30,6 +30,7 @@ from server.bus.local import LocalBus
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
+from server.protocol.outbound import Outbound
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -320,21 +321,6 @@ class ScriptedEngines:
 # --- clients
 
 
-def parse_frames(data: bytes) -> list[Message]:
-    """Parses the messages in unmasked text frames (RFC 6455, section 5.2)."""
-    messages: list[Message] = []
-    while data:
-        assert data[0] == 0x81, "a whole text frame"
-        length, start = data[1], 2
-        if length == 126:
-            length, start = int.from_bytes(data[2:4], "big"), 4
-        elif length == 127:
-            length, start = int.from_bytes(data[2:10], "big"), 10
-        messages.append(json.loads(data[start : start + length]))
-        data = data[start + length :]
-    return messages
-
-
 class Client:
     """A client in memory, connected to a hub: a `server.ports.Follower`."""
 
@@ -351,12 +337,12 @@ class Client:
     def identity(self) -> str:
         return self.actor.identity
 
-    def send(self, frames: bytes) -> None:
-        self.messages += parse_frames(frames)
+    def send(self, *messages: Outbound) -> None:
+        self.messages += [json.loads(message.payload()) for message in messages]
         self._received.set()
 
-    def send_ephemeral(self, frames: bytes) -> None:
-        self.send(frames)
+    def send_ephemeral(self, message: Outbound) -> None:
+        self.send(message)
 
     def close(self) -> None:
         """Disconnects the client."""

@@ -1,0 +1,42 @@
+"""The messages that show a board: the view for every viewer, the legal moves for the mover."""
+
+import structlog
+
+from engine.game import GameFault
+from server.protocol import messages as wire
+from server.rooms import views
+from server.rooms.model import Room
+
+log = structlog.get_logger()
+
+
+def view_message(room: Room) -> wire.View | None:
+    """Returns the board of the running or last match.
+
+    Returns None before the first match, and when the rules fail.
+    """
+    try:
+        return views.view(room, room.match) if room.match else None
+    except GameFault as fault:
+        _log_fault(room, fault)
+        return None
+
+
+def turn_message(room: Room) -> tuple[wire.Turn | None, str | None]:
+    """Returns the legal moves, and the identity that receives them.
+
+    Returns (None, None) when no person is to move, and when the rules fail.
+    """
+    match = room.playing
+    try:
+        turn = views.turn(room, match) if match else None
+    except GameFault as fault:
+        _log_fault(room, fault)
+        return None, None
+    if turn is None or match is None or match.position is None:
+        return None, None
+    return turn, match.seats[match.position.turn].identity
+
+
+def _log_fault(room: Room, fault: GameFault) -> None:
+    log.error("game fault", room=room.id, game=room.game_id, fault=str(fault), exc_info=True)
