@@ -246,7 +246,11 @@ class Session:
                 )
                 return
             self._rooms.add(message.room)
-        accepted = self._hub.submit(message.room, Request(actor, message, self), self._address)
+        accepted = self._hub.submit(
+            message.room,
+            Request(actor, message, self, received_ms=self._hub.ports.now_ms()),
+            self._address,
+        )
         if accepted and isinstance(message, wire.Leave):
             self._rooms.discard(message.room)
 

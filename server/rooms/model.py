@@ -223,7 +223,7 @@ class Room(Struct, frozen=True):
         seat = match.position.turn
         try:
             token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
-        except GameFault:  # `turn_frame` logs the same fault
+        except GameFault:  # `turn_message` logs the same fault
             return None
         return (
             ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)

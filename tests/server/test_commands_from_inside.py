@@ -1,0 +1,76 @@
+"""Commands that parts of the server give a room without a connection (`Hub.command`)."""
+
+import pytest
+
+from server.protocol import messages as wire
+from server.protocol.codes import Code
+from server.rooms.model import Actor
+from server.runtime.log import Accepted, Rejected
+from tests.support.fake_server import Client, FakeServer, Fault, virtual
+
+BOT = Actor("bot", "Bot")
+
+
+def chat(room: str, key: str, text: str = "hello") -> wire.Chat:
+    return wire.Chat(id=key, room=room, text=text)
+
+
+@virtual
+async def test_a_command_has_one_outcome() -> None:
+    """A command is accepted at its version, and again with the same version; followers see it."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        first = await hub.command(room, BOT, chat(room, "1"))
+        assert isinstance(first, Accepted)
+        assert first.is_new
+        event = await ada.event("said")
+        assert (event["v"], event["text"]) == (first.v, "hello")
+        again = await hub.command(room, BOT, chat(room, "1"))
+        assert again == Accepted(first.v, is_new=False)
+
+
+@virtual
+async def test_a_refusal_is_an_outcome() -> None:
+    """A refused command, an unknown room and a failing store give a code and a message."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        refused = await hub.command(room, BOT, wire.Resign(id="1", room=room))
+        assert isinstance(refused, Rejected)
+        assert (refused.code, bool(refused.message)) == (Code.SEAT_NONE, True)
+        unknown = await hub.command("nowhere", BOT, chat("nowhere", "1"))
+        assert isinstance(unknown, Rejected)
+        assert unknown.code == Code.ROOM_UNKNOWN
+        fake.store.fail("append", Fault())
+        failed = await hub.command(room, BOT, chat(room, "2"))
+        assert isinstance(failed, Rejected)
+        assert failed.code == Code.STORE_RETRY
+        assert isinstance(await hub.command(room, BOT, chat(room, "2")), Accepted)
+
+
+@virtual
+async def test_a_room_out_of_memory_is_opened() -> None:
+    """A command opens a room that is not in memory, on any node."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        room = await Client(hub, "ada").create()
+    async with fake.hub("n2") as other:
+        assert other.runner(room) is None
+        assert isinstance(await other.command(room, BOT, chat(room, "1")), Accepted)
+
+
+@virtual
+async def test_a_full_mailbox_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a room's mailbox is full the outcome is ROOM_BUSY."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        room = await Client(hub, "ada").create()
+        with monkeypatch.context() as patch:
+            patch.setattr("server.runtime.room_runner.RoomRunner.submit", lambda *_: False)
+            busy = await hub.command(room, BOT, chat(room, "1"))
+        assert isinstance(busy, Rejected)
+        assert busy.code == Code.ROOM_BUSY
