@@ -26,7 +26,7 @@ class Unanswered(PlyroomError):
 
 
 class Refused(PlyroomError):
-    """The server refused a command, and nothing changed; `code` gives the reason to programs."""
+    """The server refused a command or a request, and nothing changed; `code` is the reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -364,8 +364,8 @@ def solve_one(solver: Solver, args: argparse.Namespace) -> int:
 def explain_failure(solver: Solver, position: Position, args: argparse.Namespace) -> str:
     if isinstance(solver, TableSolver) and not solver.can_solve(position, None):
         return (
-            f"the endgame tables of {solver.game.title} do not cover this position "
-            "and every position that it leads to"
+            f"the endgame tables of {solver.game.title} do not cover this position, "
+            "or not all positions that it leads to"
         )
     nodes = f" and {args.nodes:,} nodes" if args.nodes else ""
     return f"not solved within {args.seconds:g} s{nodes}"

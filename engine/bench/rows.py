@@ -94,7 +94,7 @@ NO_COMPILER = "there is no gcc to compile the C program"
 
 def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
     """Solves positions with known scores in one call, from an empty table and without the book."""
-    name, target_us, published_us, nodes = CONNECT_FOUR_FILES[number]
+    name, target_us, published_us, published_note = CONNECT_FOUR_FILES[number]
     solver, problems = suite(suites / f"connect4-{name}.txt", "connect-four")
     positions = [problem.position for problem in problems]
     solver.solve_batch(positions[:1], Limit(), Control())
@@ -106,7 +106,7 @@ def connect_four_file(suites: Path, number: int, rounds: int) -> Row:
         f"connect four, solving {name}",
         "us",
         ours_us,
-        (Peer(f"best C++ solver{nodes}", published_us),),
+        (Peer(f"best C++ solver{published_note}", published_us),),
         target_us,
         all(list(batch.scores) == known for batch in batches),
         f"mean of {len(positions)} positions, {mean_nodes:,.1f} nodes",

@@ -40,8 +40,8 @@ their own stones wins. There are no draws: a full board always holds exactly one
 
 The first move is a great advantage. So Blue may swap instead of putting a first stone: Red's
 stone is taken away, and a blue stone is put on its mirror image in the long diagonal (c2 becomes
-b3), where it is worth to Blue exactly what the other was worth to Red. Then it is Red's turn. A
-match can be played without this rule."""
+b3), which is as good for Blue as the first stone was for Red. Then it is Red's turn. A match can be
+played without this rule."""
 
 #: A set of cells: bits 0 to 63 and 64 to 120.
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
@@ -210,9 +210,9 @@ def key(s: State) -> np.uint64:
 
 @rule
 def reach_further(reached: Pair, safe: Pair, joined: Pair, edge: Pair, empty: Pair) -> Pair:
-    """The cells reached with one more stone.
+    """The cells in `reached`, and those that one more stone reaches.
 
-    These are the empty cells on the edge, next to joined stones, or in `safe` (safely connected).
+    It reaches empty cells on the edge, next to joined stones, or in `safe` (safely connected).
     """
     if joined[0] | joined[1]:
         adjacent = neighbours(joined)

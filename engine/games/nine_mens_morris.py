@@ -60,8 +60,8 @@ HAND = U(15)
 SECOND, NO_FLYING = U(1 << 8), U(1 << 9)
 #: Plies without a mill after which the match is drawn.
 DRAW_PLIES = 100
-#: Plies without a mill from which the key includes the count; with fewer plies a search hardly
-#: reaches the draw.
+#: The key includes the count of plies without a mill above this number. With fewer plies, a search
+#: seldom reaches the draw.
 COUNTED_PLIES = 60
 #: In a move, the start of a man that is placed, or the victim if no mill is closed.
 NO_POINT = 24

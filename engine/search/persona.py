@@ -1,5 +1,5 @@
-"""Personas: ways of playing other than levels. A job gives the same move on every machine and in
-every run.
+"""Personas: ways of playing other than levels. A compiled search that completes in time gives the
+same move on every machine and in every run.
 
 - `average` expects an opponent that errs: it plays the move with the best mean over all answers.
 - `swindler` searches, and among the moves that give little away it plays the one after which an
@@ -20,8 +20,7 @@ from engine.compiler.code_cache import note_ready
 from engine.compiler.interpreted import BoundTemplate, interpret_game
 from engine.compiler.native import Memory, compile_game
 from engine.game import Game, Position
-from engine.search import expectimax as expectimax
-from engine.search import layout
+from engine.search import expectimax, layout
 from engine.search.driver import (
     NO_LIMIT,
     SMALL_TABLE_BITS,
@@ -46,7 +45,7 @@ SWINDLER_NODES = 50_000
 #: The plies in which the swindler expects errors of the opponent: its answers, our replies, and its
 #: next answers.
 TRAP_DEPTH = 3
-#: The node limit of that search, for each move. When it does not suffice, all moves are searched
+#: The node limit of the search for traps, per move. If it does not suffice, all moves are searched
 #: one ply less deep.
 TRAP_NODES = 50_000
 
@@ -112,7 +111,7 @@ class _Request:
     control: Control
     on_info: Callable[[Info], None]
     clock: Callable[[], float]
-    begun: float
+    begun_s: float
 
     def pick(self, values: dict[int, Fraction]) -> int:
         """The best move; among equals the seed decides."""
@@ -149,7 +148,7 @@ class Personas:
         time_ms: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> Result:
-        """Runs a job that names a persona, within `time_ms` and the time of a level.
+        """Runs a job that names a persona, within `time_ms` and at most TIME_MS.
 
         Raises SearchFailed for a finished match or another name, Cancelled when the control block
         says so.
@@ -190,15 +189,15 @@ class Personas:
         info, nodes = Info(0, 0, 0, 0, 0, ()), -1
         for depth in range(1, expectimax.MAX_DEPTH):
             before = self._expectimax.nodes
-            found = self._values(
+            deeper = self._values(
                 request,
                 request.position.moves(),
                 depth,
                 None if depth == 1 else AVERAGE_NODES - before,
             )
-            if found is None:
+            if deeper is None:
                 break
-            values = found
+            values = deeper
             info = self._info(request, values, depth)
             request.on_info(info)
             if self._expectimax.nodes - before == nodes:
@@ -229,9 +228,9 @@ class Personas:
         if report.score > layout.MATE_BOUND or len(good) < 2:
             return info.pv[0]
         for depth in range(TRAP_DEPTH, 0, -1):
-            is_sure = depth == 1 and self._is_compiled
+            is_unlimited = depth == 1 and self._is_compiled
             values = self._values(
-                request, good, depth + 1, None if is_sure else TRAP_NODES * len(good)
+                request, good, depth + 1, None if is_unlimited else TRAP_NODES * len(good)
             )
             if values is not None:
                 return request.position.format_move(request.pick(values))
@@ -277,7 +276,7 @@ class Personas:
         scores = tuple(
             RootMove(request.position.format_move(move), round(values[move])) for move in ordered
         )
-        seconds = request.clock() - request.begun
+        seconds = request.clock() - request.begun_s
         nodes = self._expectimax.nodes
         per_second = nodes_per_second(nodes, seconds)
         return Info(

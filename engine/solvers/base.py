@@ -100,7 +100,7 @@ class Solver(Protocol):
         """Compiles the solver or loads it from the cache, then loads its data."""
 
     def expire(self) -> None:
-        """Stops the running computation without a result; another thread may call it."""
+        """Stops the running computation; another thread may call it."""
 
     def can_solve(self, position: Position, time_ms: int | None) -> bool:
         """True if the solver is expected to solve the position in `time_ms` (None: no limit)."""
@@ -163,7 +163,7 @@ class BookSolver(Solver, Protocol):
     def make_book(self, plies: int, work: Path, progress: Callable[[int, int, int], None]) -> bytes:
         """Returns the content of a book file with positions up to `plies` plies from the start.
 
-        The file `work` records finished positions, so that a later run continues there. `progress`
+        The file `work` records finished positions, so that a later run skips them. `progress`
         receives the plies of the positions being solved, the number done and the total.
         """
 

@@ -47,7 +47,7 @@ def make_results(
     """The entries of all positions of up to `discs` discs that are not in `known`.
 
     The columns are those of the position that makes the key. The file `work` records the searched
-    positions, so that a later run continues there.
+    positions, so that a later run skips them.
     """
     levels = levels_of(discs)
     done = read_work(work)

@@ -148,7 +148,7 @@ def random_legal(study: Study, state: State, depth: float, seed: int) -> Value |
 
 
 def is_better(kind: str, value: Number, values: Sequence[Number]) -> bool:
-    """Returns whether the value is better, for the side that chooses, than all values so far."""
+    """Returns whether the value is better for the side to move than all values so far."""
     if kind == "max":
         return not values or value > max(values)
     return kind == "min" and (not values or value < min(values))

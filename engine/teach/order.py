@@ -24,8 +24,8 @@ def order_of(text: str) -> Order:
     if given_names(text):
         return given(given_names(text))
     orders: dict[str, Order] = {
-        "game": as_given,
-        "reversed": backwards,
+        "game": rules_order,
+        "reversed": reversed_order,
         "best": best_first,
         "worst": worst_first,
     }
@@ -40,18 +40,21 @@ def given_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in names.split(",")) if name == "given" and names else ()
 
 
-def as_given(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Keeps the order of the rules."""
+def rules_order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+    """Returns the moves in the order of the rules."""
     return moves
 
 
-def backwards(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Reverses the order of the rules."""
+def reversed_order(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
+    """Returns the moves in the reversed order of the rules."""
     return moves[::-1]
 
 
 def best_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Puts the best moves for the side that chooses first; equal ones keep their order."""
+    """Sorts the moves from best to worst for the side to move; equal ones keep their order.
+
+    At a chance node the order of the rules stays.
+    """
     if state.kind == "mean" or len(moves) < 2:
         return moves
     values = {move: _preference(study, state, move, depth) for move in moves}
@@ -59,7 +62,10 @@ def best_first(study: Study, state: State, moves: Sequence[int], depth: float) -
 
 
 def worst_first(study: Study, state: State, moves: Sequence[int], depth: float) -> Sequence[int]:
-    """Puts the worst moves for the side that chooses first; equal ones keep their order."""
+    """Sorts the moves from worst to best for the side to move; equal ones keep their order.
+
+    At a chance node the order of the rules stays.
+    """
     if state.kind == "mean" or len(moves) < 2:
         return moves
     values = {move: _preference(study, state, move, depth) for move in moves}
@@ -77,11 +83,11 @@ def given(names: Sequence[str]) -> Order:
 
 
 def _preference(study: Study, state: State, move: int, depth: float) -> Number:
-    """The value of a move for the side that chooses, by a plain search one ply shallower."""
+    """The value of a move for the side to move, by a plain search one ply shallower."""
     nodes_before = study.visited + study.ordering
     shallow = Study(
         study.evaluate,
-        as_given,
+        rules_order,
         study.cut_off,
         max_nodes=study.max_nodes,
         nodes_before=nodes_before,

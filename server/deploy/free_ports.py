@@ -1,4 +1,4 @@
-"""Free ports for the programs that tests start.
+"""Free ports for the programs that tests and benchmarks start.
 
 They lie below the ephemeral range, whose ports the system may assign to clients at any time.
 """
@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 #: The lowest port that is tried.
 LOWEST = 12_000
-#: The end of the range of ports; this one is not tried.
-HIGHEST = 32_000
+#: The end of the range of ports, itself not tried.
+END = 32_000
 
 
 def free_ports(count: int) -> list[int]:
@@ -19,7 +19,7 @@ def free_ports(count: int) -> list[int]:
         ports: list[int] = []
         while len(ports) < count:
             probe = stack.enter_context(socket.socket())
-            port = random.SystemRandom().randrange(LOWEST, HIGHEST)
+            port = random.SystemRandom().randrange(LOWEST, END)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:

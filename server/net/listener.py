@@ -40,7 +40,7 @@ Handler = Callable[[ServerConnection], Awaitable[None]]
 
 
 class CannotListen(Exception):
-    """The server cannot listen on the address, which is not this machine's or not permitted."""
+    """The server cannot listen on the address, for example because it is not this machine's."""
 
 
 class PortTaken(CannotListen):
@@ -203,7 +203,7 @@ def is_upgrade(head: bytes) -> bool:
 
 
 def head_fits(head: bytes) -> bool:
-    """Whether `websockets` accepts the head; its own refusal would lack our headers."""
+    """Whether `websockets` accepts the head; its own refusal would bypass `_add_headers`."""
     lines = head.split(b"\r\n", HEAD_LINES)
     return len(lines) <= HEAD_LINES and all(len(line) <= HEAD_LINE_BYTES for line in lines)
 

@@ -41,7 +41,7 @@ class FakeNode:
 
 @asynccontextmanager
 async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
-    """The port of a proxy in front of a node."""
+    """Starts a proxy in front of a fake node; yields the proxy's port and the node."""
     node = FakeNode()
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
     node_port = server.sockets[0].getsockname()[1]
@@ -72,7 +72,7 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
 
 @asynccontextmanager
 async def connected(port: int) -> AsyncIterator[Http]:
-    """A connection to the proxy."""
+    """Opens a connection to the proxy."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield Http(reader, writer, "localhost")

@@ -27,8 +27,8 @@ from engine.search.levels import level_of
 from engine.search.persona import Personas
 from engine.search.uncompiled import CPU_S, OTHER_CPU_S, percent, plays_in_full
 
-#: Test positions for each level. Level 3 searches over a thousand nodes in each, so a few are
-#: enough.
+#: Test positions for each level. Level 3 searches up to about a thousand nodes in each, so there
+#: are fewer.
 POSITIONS_OF_LEVEL = {1: 50, 2: 50, 3: 12}
 #: The games and levels that the uncompiled search plays in full.
 FULL_LEVELS = [

@@ -133,7 +133,7 @@ STARTS = [("tic-tac-toe", {}), ("sticks", {"rows": "1-2-3"}), ("sticks", {"rows"
 def test_every_move_has_its_minimax_value(
     name: str, options: dict[str, str], side_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exact score is the minimax value, and any other score is a bound of it.
+    """An exact score is the minimax value, and any other score is a bound on it.
 
     With enough nodes all scores are exact.
     """
@@ -171,7 +171,7 @@ def test_what_an_unfinished_search_proves(
 ) -> None:
     """After a search of five plies only wins and losses within five plies are exact results.
 
-    All values of a search without a horizon are exact.
+    If the search reached the end of every line, each value keeps its own bound.
     """
     report = Report(
         5, MATE - 5, 1, 0.1, (1,), ((1, MATE - 5, layout.EXACT), (2, value, bound)), solved=False
@@ -220,7 +220,7 @@ def test_only_exact_moves_are_best_moves(
 def test_limits_cover_the_side_searches() -> None:
     """A node limit covers the whole solution; after a time limit the known bounds are returned.
 
-    In a batch the positions after the time limit stay unsolved.
+    In a batch the positions after the time limit are searched to depth 1 only.
     """
     solver = SearchSolver(load_game("tic-tac-toe"), table_bits=10)
     early = solver.problem("X...O....", {}).position
@@ -284,8 +284,8 @@ def test_positions_outside_the_tables_are_not_solved(capsys: pytest.CaptureFixtu
     out, err = capsys.readouterr()
     assert (out, err) == (
         "",
-        "solve: the endgame tables of Draughts do not cover this position and every"
-        " position that it leads to\n",
+        "solve: the endgame tables of Draughts do not cover this position, or not"
+        " all positions that it leads to\n",
     )
 
 
@@ -474,7 +474,7 @@ def test_a_closed_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 def test_a_game_names_its_solver(plug_in: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     """`engine.solve` and the top level use the game's solver, whose file is part of the digest.
 
-    A search uses it only if its sole limit is a sufficient time.
+    A job with its own limits uses it only if they are a time, and that time suffices.
     """
     source = Path(str(load_game("tic-tac-toe").module.__file__)).read_text()  # type: ignore[attr-defined]
     named = source.replace('NAME = "tic-tac-toe"', 'NAME = "solved"\nSOLVER = "plugged_solver"')

@@ -15,7 +15,7 @@ BOARD = U(TWO_ROWS | TWO_ROWS << 9 | TWO_ROWS << 18 | TWO_ROWS << 27)
 #: The squares of each row.
 ROW_BITS = tuple(0xF << (9 * (row // 2) + 4 * (row % 2)) for row in range(8))
 FIRST_ROW, LAST_ROW = U(ROW_BITS[0]), U(ROW_BITS[7])
-#: The shifts of a step in the two directions down the board.
+#: The shifts of a step down the board, to the square with the lower and with the higher number.
 NEAR, FAR = U(4), U(5)
 #: The shifts of a jump in these directions.
 NEAR_JUMP, FAR_JUMP = U(8), U(10)
@@ -24,7 +24,7 @@ STEPS = (4, 5, -4, -5)
 
 #: Plies without a capture or a man's move after which the match is drawn.
 DRAW_PLIES = 80
-#: Number of such plies from which the key includes their count; with fewer plies a search hardly
+#: The key includes the count of such plies from this number on. With fewer plies, a search seldom
 #: reaches the draw.
 COUNTED_PLIES = 48
 

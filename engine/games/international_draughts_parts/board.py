@@ -15,7 +15,7 @@ BOARD = U(sum(TWO_ROWS << 11 * i for i in range(5)))
 #: The squares of each row.
 ROW_BITS = tuple(0x1F << (11 * (row // 2) + 5 * (row % 2)) for row in range(10))
 FIRST_ROW, LAST_ROW = U(ROW_BITS[0]), U(ROW_BITS[9])
-#: The shifts of a step in the two directions down the board.
+#: The shifts of a step down the board, to the square with the lower and with the higher number.
 NEAR, FAR = U(5), U(6)
 #: The shifts of a jump in these directions.
 NEAR_JUMP, FAR_JUMP = U(10), U(12)
@@ -31,8 +31,8 @@ PACKED_ROW_PAIRS = tuple(U(TWO_ROWS << 10 * i) for i in range(5))
 PLIES = U(255)
 #: The number of plies in each count at which the match is drawn.
 KING_PLIES, THREE_PLIES, TWO_PLIES = 50, 32, 10
-#: Number of plies by kings from which the key includes their count; with fewer plies a search
-#: hardly reaches the draw.
+#: The key includes the count of plies by kings from this number on. With fewer plies, a search
+#: seldom reaches the draw.
 COUNTED_PLIES = 24
 
 #: The bit of each square.
