@@ -138,10 +138,10 @@ def test_the_end_of_the_input_ends_stepping() -> None:
 class Handler(BaseHTTPRequestHandler):
     """Answers each path with the status and the body that the test gives for it."""
 
-    responses: ClassVar[dict[str, tuple[int, bytes]]] = {}
+    replies: ClassVar[dict[str, tuple[int, bytes]]] = {}
 
     def do_GET(self) -> None:
-        status, body = self.responses.get(
+        status, body = self.replies.get(
             self.path, (404, b'{"code":"match.unknown","message":"there is no such match"}')
         )
         self.send_response(status)
@@ -153,8 +153,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def http_server(responses: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
-    Handler.responses = responses
+def http_server(replies: dict[str, tuple[int, bytes]]) -> Iterator[Address]:
+    Handler.replies = replies
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -172,13 +172,13 @@ def test_a_match_takes_one_request_and_its_views_one_request_per_100() -> None:
     def page(first: int, last: int) -> tuple[int, bytes]:
         return 200, msgspec.json.encode({"views": views[first : last + 1]})
 
-    responses = {
+    replies = {
         "/api/matches/m1": (200, msgspec.json.encode(record)),
         "/api/matches/m1/views?from=0&to=99": page(0, 99),
         "/api/matches/m1/views?from=100&to=199": page(100, 199),
         "/api/matches/m1/views?from=200&to=250": page(200, 250),
     }
-    with http_server(responses) as address:
+    with http_server(replies) as address:
         assert fetch_match(address, "m1") == record
         assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [
             str(ply) for ply in range(251)
@@ -186,12 +186,12 @@ def test_a_match_takes_one_request_and_its_views_one_request_per_100() -> None:
 
 
 def test_failed_requests_raise_the_clients_exceptions() -> None:
-    responses = {
+    replies = {
         "/api/games": (200, b"<html>"),
         "/api/matches/m2": (502, b"<html>"),
         "/api/matches/m3": (200, b'{"match":3}'),
     }
-    with http_server(responses) as address:
+    with http_server(replies) as address:
         with pytest.raises(Refused, match="there is no such match"):
             fetch_match(address, "m1")
         with pytest.raises(Unreachable, match="HTTP 502"):
