@@ -23,6 +23,8 @@ import structlog
 
 try:
     import aiomqtt
+    from paho.mqtt.client import Client as PahoClient
+    from paho.mqtt.client import SocketLike
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
@@ -79,6 +81,35 @@ class Counts:
     refused: int = 0
     #: Connections made.
     connected: int = 0
+
+
+class _Client(aiomqtt.Client):
+    """An MQTT client that never registers a closed socket with the event loop.
+
+    aiomqtt registers it in the loop's next turn. If paho has closed the socket by then, its file
+    descriptor is bad, or belongs to another connection.
+    """
+
+    def _on_socket_register_write(
+        self, client: PahoClient, userdata: object, sock: SocketLike
+    ) -> None:
+        def write() -> None:
+            try:
+                client.loop_write()
+            except Exception as error:
+                if not self._disconnected.done():
+                    self._disconnected.set_exception(error)
+
+        def register() -> None:
+            if sock is client.socket() and sock.fileno() >= 0:
+                self._loop.add_writer(sock.fileno(), write)
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:  # paho connects in a thread
+            self._loop.call_soon_threadsafe(register)
+        else:
+            register()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +268,7 @@ class Link:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.MaximumPacketSize = MAX_BYTES + 4096
         broker = self.broker
-        client = aiomqtt.Client(
+        client = _Client(
             broker.host, broker.port, username=broker.user, password=broker.password,
             identifier=self.name, protocol=aiomqtt.ProtocolVersion.V5, clean_start=True,
             keepalive=KEEPALIVE_S, timeout=CONNECT_TIMEOUT_S,

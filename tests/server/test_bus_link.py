@@ -4,12 +4,15 @@ secrets in errors or logs.
 
 import asyncio
 import gc
+import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
 import pytest
@@ -318,6 +321,31 @@ async def test_in_flight_messages_are_sent_again_when_the_broker_dies(tmp_path: 
         await broker.start()
         await until(lambda: len(recorder.received) >= len(sent))
         assert recorder.payloads == sent
+
+
+async def test_a_socket_that_is_closed_at_once_is_not_waited_for(tmp_path: Path) -> None:
+    """A message whose connection is closed in the same turn of the loop leaves no writer behind:
+    neither for a bad file descriptor nor for the next connection that gets its number.
+    """
+    failures: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    async with mosquitto(tmp_path) as broker:
+        client = Link(broker.address, "a", f"{ROOT}/nodes/a")._client()
+        with suppress(aiomqtt.MqttError):
+            async with client:
+                paho = client._client
+                connection = paho.socket()
+                assert connection is not None
+                number = connection.fileno()
+                paho.publish("t", b"lost")
+                paho._sock_close()
+                with socket.socket() as other:
+                    os.dup2(other.fileno(), number)
+                    await asyncio.sleep(0)
+                    assert not loop.remove_writer(number)
+                    os.close(number)
+    assert failures == []
 
 
 async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> None:
