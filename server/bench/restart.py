@@ -29,8 +29,9 @@ from server.app import DATABASE_FILE
 from server.bench.moves import connect, cpu_seconds, report
 from server.protocol import messages as wire
 from server.rooms import rules
-from server.rooms.model import Actor
+from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
+from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
 
@@ -81,11 +82,12 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
     evolve(events[1:])
     for actor, command in _commands(room.id, is_due):
-        new_events = rules.decide(room, actor, command, ids.__next__)
+        moment = Moment(actor, now_ms, now_ms, ids.__next__)
+        new_events = rules.decide(room, command, moment, Settings())
         evolve(new_events)
         events += new_events
     first = Append(
-        room.id, 0, tuple(entries), "before", room.due_ms(), CommandKey("create ada", room.id),
+        room.id, 0, tuple(entries), "before", room.due_ms(0), CommandKey("create ada", room.id),
         projections(room, events, None),
     )  # fmt: skip
     return NewRoom(first, room.game_id, True, ADA.identity, room.id, now_ms)

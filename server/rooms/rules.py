@@ -25,7 +25,7 @@ from engine.search.job import Persona
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
-from server.rooms import notation
+from server.rooms import chat, notation
 from server.rooms.model import (
     AI_IDENTITY,
     CHAT_STAMPS,
@@ -38,10 +38,12 @@ from server.rooms.model import (
     ChatStamp,
     Command,
     CommandRejected,
-    ForcedPass,
     Match,
+    Moment,
     Room,
+    Tick,
 )
+from server.settings import Settings
 
 #: Returns a new id for a match.
 NewId = Callable[[], str]
@@ -85,21 +87,27 @@ def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> lis
     return events
 
 
-def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
-    """The events that a command makes, at least one.
+def decide(
+    room: Room, command: Command, moment: Moment, settings: Settings
+) -> list[wire.RoomEvent]:
+    """The events that a command makes; none for a `Tick` at which nothing is due.
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
+    actor, new_id = moment.actor, moment.new_id
     match command:
         case wire.Move():
             return _move(room, actor, command)
         case AiMove():
             return _ai_move(room, actor, command)
-        case ForcedPass():
-            return _forced_pass(room, actor, command)
         case AiFailure():
             return _ai_failure(room, actor, command)
+        case Tick():
+            now_ms = max(moment.now_ms, command.at_ms)
+            return _tick(room, actor, now_ms, settings.forced_pass_ms)
         case wire.Chat():
+            limits = settings.limit_chat, settings.limit_chat_room
+            chat.check_pace(room, actor.identity, moment.now_ms, *limits)
             return _chat(room, actor, command)
         case wire.Sit():
             return _sit(room, actor, command.seat, new_id)
@@ -145,10 +153,8 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
     if command.ply > match.ply:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = _playable_position(room, match)
-    if position.turn != seat:
-        raise CommandRejected(
-            Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, position.turn)} is to move"
-        )
+    if match.turn != seat:
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{_side_name(room, match.turn)} is to move")
     return _play(match, position, seat, command.move)
 
 
@@ -166,19 +172,19 @@ def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomE
     ]
 
 
-def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
-    match = _running(room)
-    position = _playable_position(room, match)
+def _tick(room: Room, actor: Actor, now_ms: int, pass_after_ms: int) -> list[wire.RoomEvent]:
+    """The events that are due by `now_ms`; none when there are none.
+
+    Raises CommandRejected unless the actor is the server.
+    """
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    due_pass = room.forced_pass()
-    requested = (command.match, command.seat, command.digest, command.move)
-    if (
-        due_pass is None
-        or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != requested
-    ):
-        raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
-    return _play(match, position, command.seat, command.move, forced=True)
+    deadline_ms = room.next_deadline_ms(pass_after_ms)
+    if deadline_ms is None or now_ms < deadline_ms:
+        return []
+    match, token = _running(room), room.forced_pass()
+    assert token is not None, "the pass is what is due"
+    return _play(match, _playable_position(room, match), match.turn, token, forced=True)
 
 
 def _check_ai_turn(
@@ -191,7 +197,7 @@ def _check_ai_turn(
     position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
-    if match.id != match_id or match.digest != digest or position.turn != seat:
+    if match.id != match_id or match.digest != digest or match.turn != seat:
         raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
     if match.seats[seat].kind != "ai":
         raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, "a person is to move")
@@ -252,7 +258,7 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     position = _playable_position(room, match)
-    reason = position.claim() if position.turn == seat else None
+    reason = position.claim() if match.turn == seat else None
     if reason is None:
         raise CommandRejected(
             Code.CLAIM_NONE,
@@ -560,16 +566,17 @@ def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
 
 
 def _evolve_started(room: Room, event: wire.Started) -> Room:
-    position, digest, frozen = None, "", None
+    position, digest, frozen, turn = None, "", None, 0
     try:
         if room.game is not None:
-            position = _check_turn(room.game.position(event.start, room.options), event.seats)
+            position = room.game.position(event.start, room.options)
+            turn = _turn_of(position, event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
         position, frozen = None, _freeze_code(error)
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest,
-        room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
+        room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
     # game stays missing.
@@ -596,10 +603,11 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    position, frozen = match.position, room.frozen
+    position, frozen, turn = match.position, room.frozen, match.turn
     if position is not None:
         try:
-            position = _check_turn(position.replay(event.move), match.seats)
+            position = position.replay(event.move)
+            turn = _turn_of(position, match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
@@ -607,17 +615,21 @@ def _evolve_moved(room: Room, event: wire.Moved) -> Room:
         except (GameError, GameFault) as error:
             position, frozen = None, _freeze_code(error)
     moves = (*match.moves, notation.played_move(event, room.game, position))
-    match = replace(match, moves=moves, position=position, digest=event.digest)
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
 
 
-def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
-    """Returns the position. Raises PositionError unless one of these seats is to move."""
-    if len(seats) != SEATS or position.turn not in range(SEATS):
-        raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
-    return position
+def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
+    """The seat to move. Raises PositionError unless it is one of these."""
+    turn = position.turn
+    if len(seats) != SEATS or turn not in range(SEATS):
+        raise PositionError(f"seat {turn} of {len(seats)} is to move")
+    return turn
 
 
 def _freeze_code(error: GameError | GameFault) -> Code:

@@ -14,9 +14,10 @@ from engine.rules.registry import load_game
 from server.protocol import messages as wire
 from server.protocol.codec import event_frame, format_event_body, format_message
 from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, decide, evolve, initial_room
+from server.rooms.rules import create, evolve, initial_room
 from server.rooms.views import snapshot
 from tests.support.browser import open_chromium, open_files
+from tests.support.room_log import decide
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 

@@ -98,7 +98,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._log.state.v + 1)
         ]
-        for follower, _ in self._followers:
+        for follower, _ in self.followers:
             follower.send(*self._feed._event_messages(entries, is_player=False))
         await real(self, events)
 

@@ -23,8 +23,9 @@ from server.protocol.messages import (
     View,
 )
 from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
-from server.rooms.rules import create, decide, evolve, initial_room
+from server.rooms.rules import create, evolve, initial_room
 from server.rooms.views import description, snapshot, turn, view
+from tests.support.room_log import decide
 from tests.support.scripted_server import Close, Link, Message
 
 ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")

@@ -12,11 +12,23 @@ from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, Room
+from server.rooms.model import (
+    AI_IDENTITY,
+    Actor,
+    AiFailure,
+    AiMove,
+    Command,
+    CommandRejected,
+    Moment,
+    Room,
+)
+from server.settings import Settings
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
 AI = Actor(AI_IDENTITY, "AI")
 ROOM = "r1"
+#: The settings of the room, without limits of the chat.
+SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
 
 T = TypeVar("T")
@@ -43,6 +55,13 @@ def raises(*_arguments: object) -> Any:
     raise ZeroDivisionError("a defect of this game")
 
 
+def decide(
+    room: Room, actor: Actor, command: Command, new_id: Callable[[], str], now_ms: int = 0
+) -> list[wire.RoomEvent]:
+    """The events that a command makes, without limits of the chat."""
+    return rules.decide(room, command, Moment(actor, now_ms, now_ms, new_id), SETTINGS)
+
+
 class LoggedRoom:
     """A room with its log. `do` and `refuse` give it commands; each has its own id."""
 
@@ -67,6 +86,12 @@ class LoggedRoom:
         self._ids += 1
         return f"id{self._ids}"
 
+    def decide(
+        self, actor: Actor, command: Command, room: Room | None = None
+    ) -> list[wire.RoomEvent]:
+        """The events that a command makes now in the room, or in another state of it."""
+        return decide(room or self.room, actor, command, self.new_id, self.now_ms)
+
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
     ) -> list[wire.RoomEvent]:
@@ -78,7 +103,7 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
         """Executes a command; returns its events."""
-        events = rules.decide(self.room, actor, command, self.new_id)
+        events = self.decide(actor, command)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -87,7 +112,7 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(self.room, actor, command, self.new_id)
+            self.decide(actor, command)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
