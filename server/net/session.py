@@ -10,13 +10,14 @@ from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
+from server.codes import Code
 from server.identity.guests import find_guest, new_guest
 from server.limits.rate import Bucket
 from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, parse_message
-from server.protocol.codes import Close, Code
+from server.protocol.codes import Close
 from server.protocol.outbound import Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub

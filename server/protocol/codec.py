@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from server.protocol.codes import Code
+from server.codes import Code
 from server.protocol.messages import (
     MAX_DEPTH,
     MAX_FRAME_BYTES,

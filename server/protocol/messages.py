@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from engine.search.job import Persona, RootMove
 from engine.view import BoardView, MoveView, PositionView
-from server.protocol.codes import Code
+from server.codes import Code
 
 #: The protocol version of this server.
 PROTOCOL = 1

@@ -3,7 +3,7 @@
 They count the lines in the log, so every node decides alike.
 """
 
-from server.protocol.codes import Code
+from server.codes import Code
 from server.rooms.model import CommandRejected, Room
 
 #: The window in which lines of chat are counted, in ms.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
-from server.protocol.codes import Code
+from server.codes import Code
 from server.protocol.messages import (
     ChatLine,
     MatchResult,

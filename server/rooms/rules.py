@@ -22,8 +22,8 @@ from engine.game import (
 )
 from engine.rules.numbering import move_number
 from engine.search.job import Persona
+from server.codes import Code
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.messages import Occupant
 from server.rooms import notation
 from server.rooms.model import (

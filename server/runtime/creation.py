@@ -5,11 +5,11 @@ import math
 import structlog
 
 from engine.game import UnknownGame
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.open_rooms import OpenRooms

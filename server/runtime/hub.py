@@ -3,10 +3,10 @@
 import asyncio
 from contextlib import suppress
 
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.rooms.model import Actor, Command
 from server.runtime.creation import RoomCreator
 from server.runtime.expiry import Expiry

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import structlog
 
 from engine.game import GameFault
+from server.codes import Code
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
-from server.protocol.codes import Code
 from server.rooms import chat, rules
 from server.rooms.model import AiMove, Command, CommandRejected, Moment, Room
 from server.runtime.projections import log_entry, projections

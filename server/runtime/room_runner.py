@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
+from server.codes import Code
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
 from server.rooms.model import Command, Room
 from server.runtime.ai_seat import AiSeat

@@ -12,11 +12,11 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
-from server.protocol.codes import Code
 from server.rooms import notation
 from server.store.base import StoredMatch
 from server.web.answers import (
