@@ -22,24 +22,56 @@ from engine.game import (
 )
 from engine.rules.numbering import move_number
 from engine.search.job import Persona
+from engine.view import SEATS
 from server.codes import Code
-from server.protocol import messages as wire
-from server.protocol.messages import Occupant
 from server.rooms import notation
-from server.rooms.model import (
-    AI_IDENTITY,
-    CHAT_STAMPS,
-    SEATS,
-    SNAPSHOT_CHAT_LINES,
-    Actor,
+from server.rooms.commands import (
+    Abort,
+    Accept,
+    AddAi,
     AiFailure,
     AiMove,
     AiReply,
-    ChatStamp,
+    AiSeat,
+    Chat,
+    Claim,
     Command,
-    CommandRejected,
+    Create,
+    Decline,
     ForcedPass,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Sit,
+    Stand,
+)
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+)
+from server.rooms.model import (
+    AI_IDENTITY,
+    CHAT_STAMPS,
+    SNAPSHOT_CHAT_LINES,
+    Actor,
+    ChatLine,
+    ChatStamp,
+    CommandRejected,
     Match,
+    MatchResult,
     Room,
 )
 
@@ -56,42 +88,42 @@ ABORT_PLIES = 2
 OFFER_AGAIN_PLIES = 10
 
 
-def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
+def create(actor: Actor, command: Create, game: Game, new_id: NewId) -> list[RoomEvent]:
     """The first events of a new room. Raises CommandRejected for invalid options or seats."""
     try:
         start = game.start(command.options)
     except OptionError as error:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
-    if sum(isinstance(seat, wire.MySeat) for seat in command.seats) > 1:
+    if sum(isinstance(seat, MySeat) for seat in command.seats) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
-    events: list[wire.RoomEvent] = [
-        wire.Created(game.id, dict(start.options), command.visibility, actor.identity)
+    events: list[RoomEvent] = [
+        Created(game.id, dict(start.options), command.visibility, actor.identity)
     ]
     seats: list[Occupant | None] = [None] * SEATS
     for number, seat_wish in enumerate(command.seats):
         match seat_wish:
-            case wire.MySeat():
+            case MySeat():
                 seats[number] = Occupant(actor.identity, actor.name)
-            case wire.AiSeat(level=level, persona=persona):
+            case AiSeat(level=level, persona=persona):
                 seats[number] = _ai_occupant(game, level, persona)
-            case wire.OpenSeat():
+            case OpenSeat():
                 continue
             case _:
                 assert_never(seat_wish)
-        events.append(wire.SeatTaken(number, seats[number]))  # type: ignore[arg-type]
+        events.append(SeatTaken(number, seats[number]))  # type: ignore[arg-type]
     occupants = [seat for seat in seats if seat is not None]
     if len(occupants) == SEATS:
         events.append(_start_event(start, new_id(), 1, occupants))
     return events
 
 
-def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wire.RoomEvent]:
+def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[RoomEvent]:
     """The events that a command makes, at least one.
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
     match command:
-        case wire.Move():
+        case Move():
             return _move(room, actor, command)
         case AiMove():
             return _ai_move(room, actor, command)
@@ -99,31 +131,31 @@ def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wi
             return _forced_pass(room, actor, command)
         case AiFailure():
             return _ai_failure(room, actor, command)
-        case wire.Chat():
+        case Chat():
             return _chat(room, actor, command)
-        case wire.Sit():
+        case Sit():
             return _sit(room, actor, command.seat, new_id)
-        case wire.Stand():
+        case Stand():
             return _stand(room, actor)
-        case wire.AddAi():
+        case AddAi():
             return _add_ai(room, actor, command, new_id)
-        case wire.RemoveAi():
+        case RemoveAi():
             return _remove_ai(room, actor, command.seat)
-        case wire.Resign():
+        case Resign():
             return _resign(room, actor)
-        case wire.Abort():
+        case Abort():
             return _abort(room, actor)
-        case wire.Claim():
+        case Claim():
             return _claim(room, actor)
-        case wire.OfferDraw():
+        case OfferDraw():
             return _offer_draw(room, actor)
-        case wire.Accept():
+        case Accept():
             return _accept(room, actor, new_id)
         case AiReply():
             return _ai_reply(room, actor, command)
-        case wire.Rematch():
+        case Rematch():
             return _rematch(room, actor, new_id)
-        case wire.Decline():
+        case Decline():
             return _decline(room, actor)
         case _:
             raise CommandRejected(
@@ -135,7 +167,7 @@ def decide(room: Room, actor: Actor, command: Command, new_id: NewId) -> list[wi
 # --- moves --------------------------------------------------------------------------------------
 
 
-def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
+def _move(room: Room, actor: Actor, command: Move) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     if command.ply < match.ply:
@@ -152,21 +184,19 @@ def _move(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
     return _play(match, position, seat, command.move)
 
 
-def _ai_move(room: Room, actor: Actor, command: AiMove) -> list[wire.RoomEvent]:
+def _ai_move(room: Room, actor: Actor, command: AiMove) -> list[RoomEvent]:
     match = _running(room)
     position = _check_ai_turn(room, actor, match, command.match, command.seat, command.digest)
     return _play(match, position, command.seat, command.move)
 
 
-def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomEvent]:
+def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[RoomEvent]:
     match = _running(room)
     _check_ai_turn(room, actor, match, command.match, command.seat, command.digest)
-    return [
-        wire.Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])
-    ]
+    return [Finished(match.id, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
-def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
+def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[RoomEvent]:
     match = _running(room)
     position = _playable_position(room, match)
     if actor.identity != AI_IDENTITY:
@@ -200,7 +230,7 @@ def _check_ai_turn(
 
 def _play(
     match: Match, position: Position, seat: int, token: str, forced: bool = False
-) -> list[wire.RoomEvent]:
+) -> list[RoomEvent]:
     """The events of a move: `moved`, and `finished` if the move ends the match."""
     try:
         token, after, outcome = position.advance(token)
@@ -208,24 +238,24 @@ def _play(
         raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
     except IllegalMove as error:
         raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
-    events: list[wire.RoomEvent] = [
-        wire.Moved(
+    events: list[RoomEvent] = [
+        Moved(
             match.id, match.ply, seat, token, after.digest(), after.played() or None,
             number=move_number(position.game, match.ply, seat), forced=forced,
         )
     ]  # fmt: skip
     if outcome is not None:
-        events.append(wire.Finished(match.id, outcome.winner, "board", outcome.reason))
+        events.append(Finished(match.id, outcome.winner, "board", outcome.reason))
     return events
 
 
-def _resign(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _resign(room: Room, actor: Actor) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
-    return [wire.Finished(match.id, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
+    return [Finished(match.id, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
-def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _abort(room: Room, actor: Actor) -> list[RoomEvent]:
     match = _running(room)
     seat = room.seat_of(actor.identity)
     if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
@@ -242,13 +272,13 @@ def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
         raise CommandRejected(
             Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
         )
-    return [wire.Finished(match.id, None, "abort", "the match was aborted")]
+    return [Finished(match.id, None, "abort", "the match was aborted")]
 
 
 # --- draws --------------------------------------------------------------------------------------
 
 
-def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _claim(room: Room, actor: Actor) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     position = _playable_position(room, match)
@@ -258,10 +288,10 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
             Code.CLAIM_NONE,
             "there is no draw to claim: it must be your turn, and the rules must allow it",
         )
-    return [wire.Finished(match.id, None, "claim", reason)]
+    return [Finished(match.id, None, "claim", reason)]
 
 
-def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _offer_draw(room: Room, actor: Actor) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     match = _running(room)
     if 1 - seat in room.offers:
@@ -271,10 +301,10 @@ def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
         raise CommandRejected(
             Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
         )
-    return [wire.Offered(seat, "draw")]
+    return [Offered(seat, "draw")]
 
 
-def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
+def _accept(room: Room, actor: Actor, new_id: NewId) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     if 1 - seat not in room.offers:
         raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
@@ -283,23 +313,23 @@ def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     )
 
 
-def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent]:
+def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[RoomEvent]:
     match = _running(room)
     if actor.identity != AI_IDENTITY:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
-    return [_agree_draw(match)] if command.accept else [wire.Declined(command.seat, "draw")]
+    return [_agree_draw(match)] if command.accept else [Declined(command.seat, "draw")]
 
 
-def _agree_draw(match: Match) -> wire.Finished:
-    return wire.Finished(match.id, None, "agreement", "both sides agreed to it")
+def _agree_draw(match: Match) -> Finished:
+    return Finished(match.id, None, "agreement", "both sides agreed to it")
 
 
 # --- seats --------------------------------------------------------------------------------------
 
 
-def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
+def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[RoomEvent]:
     if room.seats[seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
     if room.seat_of(actor.identity) is not None:
@@ -307,16 +337,16 @@ def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEv
     return _take_seat(room, seat, Occupant(actor.identity, actor.name), new_id)
 
 
-def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _stand(room: Room, actor: Actor) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     if room.playing is not None:
         raise CommandRejected(
             Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
         )
-    return [wire.SeatLeft(seat)]
+    return [SeatLeft(seat)]
 
 
-def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
+def _add_ai(room: Room, actor: Actor, command: AddAi, new_id: NewId) -> list[RoomEvent]:
     _check_host(room, actor)
     if room.seats[command.seat] is not None:
         raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
@@ -325,21 +355,21 @@ def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> lis
     )
 
 
-def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
+def _remove_ai(room: Room, actor: Actor, seat: int) -> list[RoomEvent]:
     _check_host(room, actor)
     occupant = room.seats[seat]
     if occupant is None or occupant.kind != "ai":
         raise CommandRejected(Code.SEAT_EMPTY, "no AI holds that seat")
     if room.playing is not None:
         raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
-    return [wire.SeatLeft(seat)]
+    return [SeatLeft(seat)]
 
 
-def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[wire.RoomEvent]:
+def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list[RoomEvent]:
     """The events of taking a seat, and of starting the match if it was the last free one."""
     game = _game(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
-    events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
+    events: list[RoomEvent] = [SeatTaken(seat, occupant)]
     occupants = [holder for holder in seats if holder is not None]
     if len(occupants) == SEATS:
         events.append(
@@ -348,7 +378,7 @@ def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list
     return events
 
 
-def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
+def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[RoomEvent]:
     if room.match is None:
         raise CommandRejected(Code.MATCH_NONE, "there has been no match yet")
     if room.match.over is None:
@@ -366,17 +396,17 @@ def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
     if seat is not None and occupants[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
         if seat in room.offers:
             raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
-        return [wire.Offered(seat)]
+        return [Offered(seat)]
     return [
         _start_event(_start_position(room, game), new_id(), _next_number(room), occupants[::-1])
     ]
 
 
-def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+def _decline(room: Room, actor: Actor) -> list[RoomEvent]:
     seat = _own_seat(room, actor)
     if not room.offers:
         raise CommandRejected(Code.OFFER_NONE, "no offer is open")
-    return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
+    return [Declined(seat, "draw" if room.playing is not None else "rematch")]
 
 
 def _start_position(room: Room, game: Game) -> Position:
@@ -390,10 +420,8 @@ def _start_position(room: Room, game: Game) -> Position:
         raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
-def _start_event(
-    start: Position, match_id: str, number: int, seats: Sequence[Occupant]
-) -> wire.Started:
-    return wire.Started(match_id, number, start.text(), start.game.digest, tuple(seats))
+def _start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
+    return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
 
 
 def _ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occupant:
@@ -412,13 +440,13 @@ def _ai_occupant(game: Game, level: int | None, persona: Persona | None) -> Occu
 # --- chat ---------------------------------------------------------------------------------------
 
 
-def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
+def _chat(room: Room, actor: Actor, command: Chat) -> list[RoomEvent]:
     text = clean_text(command.text)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    return [wire.Said(actor.identity, actor.name, text, command.to)]
+    return [Said(actor.identity, actor.name, text, command.to)]
 
 
 def clean_text(text: str) -> str:
@@ -498,12 +526,12 @@ def _side_name(room: Room, seat: int) -> str:
 # --- events -------------------------------------------------------------------------------------
 
 
-def initial_room(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
     Raises ValueError for any other event.
     """
-    if not isinstance(event, wire.Created):
+    if not isinstance(event, Created):
         raise ValueError(
             f"the log of room {room_id} starts with {type(event).__name__}, not with created"
         )
@@ -523,43 +551,43 @@ def initial_room(room_id: str, event: wire.RoomEvent, at_ms: int, find_game: Fin
     )  # fmt: skip
 
 
-def evolve(room: Room, event: wire.RoomEvent, at_ms: int) -> Room:
+def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
     """The room after one more event.
 
     It never raises: a log that this server can no longer play makes a frozen room.
     """
     room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
     match event:
-        case wire.Moved():
+        case Moved():
             return _evolve_moved(room, event)
-        case wire.Said():
-            line = wire.ChatLine(room.v, at_ms, event.name, event.text, event.to)
+        case Said():
+            line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
             stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], ChatStamp(event.identity, at_ms))
             return replace(
                 room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
             )
-        case wire.SeatTaken():
+        case SeatTaken():
             return _with_seat(room, event.seat, event.occupant)
-        case wire.SeatLeft():
+        case SeatLeft():
             return replace(_with_seat(room, event.seat, None), offers=())
-        case wire.Started():
+        case Started():
             return _evolve_started(room, event)
-        case wire.Finished():
+        case Finished():
             if room.match is None:
                 return room
-            over = wire.MatchResult(event.winner, event.how, event.reason)
+            over = MatchResult(event.winner, event.how, event.reason)
             return replace(room, match=replace(room.match, over=over), offers=())
-        case wire.Offered():
+        case Offered():
             return _evolve_offered(room, event)
-        case wire.Declined():
+        case Declined():
             return replace(room, offers=())
-        case wire.Created():
+        case Created():
             return room
         case _:
             assert_never(event)
 
 
-def _evolve_started(room: Room, event: wire.Started) -> Room:
+def _evolve_started(room: Room, event: Started) -> Room:
     position, digest, frozen = None, "", None
     try:
         if room.game is not None:
@@ -582,7 +610,7 @@ def _evolve_started(room: Room, event: wire.Started) -> Room:
     )
 
 
-def _evolve_offered(room: Room, event: wire.Offered) -> Room:
+def _evolve_offered(room: Room, event: Offered) -> Room:
     match = room.match
     if match is not None and event.what == "draw":
         plies = tuple(
@@ -592,7 +620,7 @@ def _evolve_offered(room: Room, event: wire.Offered) -> Room:
     return replace(room, match=match, offers=(*room.offers, event.seat))
 
 
-def _evolve_moved(room: Room, event: wire.Moved) -> Room:
+def _evolve_moved(room: Room, event: Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room

@@ -13,12 +13,13 @@ from engine.rules.registry import load_game
 from engine.search.job import Job
 from server.net import session as session_module
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
+from server.protocol.views import description
 from server.rooms import rules
+from server.rooms.commands import Move
+from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
 from server.rooms.model import Actor, CommandRejected, Match, Room
-from server.rooms.views import description
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiSeat
 from server.runtime.feed import Feed
@@ -70,7 +71,7 @@ def ack_before_commit(patch: Patch) -> FakeServer:
     acked: set[str] = set()
     real = RoomRunner._before_append
 
-    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
+    async def early(self: RoomRunner, events: Sequence[RoomEvent]) -> None:
         request = self._serving
         if request is not None and request.follower is not None:
             ack = wire.Ack(request.command.id, self._log.state.v + len(events))
@@ -93,7 +94,7 @@ def ack_before_commit(patch: Patch) -> FakeServer:
 def shown_before_commit(patch: Patch) -> FakeServer:
     real = RoomRunner._before_append
 
-    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
+    async def early(self: RoomRunner, events: Sequence[RoomEvent]) -> None:
         entries = [
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._log.state.v + 1)
@@ -114,11 +115,9 @@ def lost_dedupe(patch: Patch) -> FakeServer:
 def stale_ply_accepted(patch: Patch) -> FakeServer:
     real = rules._move
 
-    def replacement(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
+    def replacement(room: Room, actor: Actor, command: Move) -> list[RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return real(
-            room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move)
-        )
+        return real(room, actor, Move(id=command.id, ply=ply, move=command.move))
 
     patch.setattr(rules, "_move", replacement)
     return FakeServer()
@@ -127,8 +126,8 @@ def stale_ply_accepted(patch: Patch) -> FakeServer:
 def seat_taken_twice(patch: Patch) -> FakeServer:
     def replacement(
         room: Room, actor: Actor, seat: int, new_id: Callable[[], str]
-    ) -> list[wire.RoomEvent]:
-        return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
+    ) -> list[RoomEvent]:
+        return [SeatTaken(seat, Occupant(actor.identity, actor.name))]
 
     patch.setattr(rules, "_sit", replacement)
     return FakeServer()
@@ -210,9 +209,9 @@ def two_results(patch: Patch) -> FakeServer:
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
     real = rules._rematch
 
-    def start_at_once(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
+    def start_at_once(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[RoomEvent]:
         events = real(room, actor, new_id)
-        if isinstance(events[0], wire.Offered) and room.game is not None:
+        if isinstance(events[0], Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
             return [
                 rules._start_event(

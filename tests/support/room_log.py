@@ -8,11 +8,25 @@ import pytest
 
 from engine.game import Game, GameFault, Rules
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, Room
+from server.rooms.commands import (
+    AddAi,
+    AiFailure,
+    AiMove,
+    AiSeat,
+    Chat,
+    ChatTo,
+    Command,
+    Create,
+    Move,
+    MySeat,
+    OpenSeat,
+    RemoveAi,
+    Sit,
+)
+from server.rooms.events import RoomEvent, format_event_body, parse_event_body
+from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Room
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
 AI = Actor(AI_IDENTITY, "AI")
@@ -69,14 +83,14 @@ class LoggedRoom:
 
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
-    ) -> list[wire.RoomEvent]:
+    ) -> list[RoomEvent]:
         """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
-        command = wire.Create(id="c", game=game, **fields)
+        command = Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._append_all(events)
         return events
 
-    def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+    def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
         events = rules.decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
@@ -93,12 +107,12 @@ class LoggedRoom:
         assert rejected.value.message
         return rejected.value.code
 
-    def _append_all(self, events: list[wire.RoomEvent]) -> None:
+    def _append_all(self, events: list[RoomEvent]) -> None:
         self.now_ms += 7
         for event in events:
             self.append(event)
 
-    def append(self, event: wire.RoomEvent) -> None:
+    def append(self, event: RoomEvent) -> None:
         """Appends an event to the log without a command."""
         if self._room is None:
             self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
@@ -120,11 +134,11 @@ class LoggedRoom:
 
     # --- shorthand for commands
 
-    def move(self, token: str, ply: int | None = None) -> wire.Move:
+    def move(self, token: str, ply: int | None = None) -> Move:
         """A move at the next ply, unless another is given."""
         if ply is None:
             ply = self.room.match.ply if self.room.match else 0
-        return wire.Move(id="m", room=ROOM, ply=ply, move=token)
+        return Move(id="m", ply=ply, move=token)
 
     def moves(self, tokens: str, first: Actor = ADA, second: Actor = BEN) -> None:
         """Plays moves in turn, from the first ply on."""
@@ -154,25 +168,25 @@ class LoggedRoom:
         return AiFailure(**{**fields, **changes})
 
 
-def sit(seat: int) -> wire.Sit:
-    return wire.Sit(id="s", room=ROOM, seat=seat)
+def sit(seat: int) -> Sit:
+    return Sit(id="s", seat=seat)
 
 
-def plain(kind: type[wire.RoomCommand]) -> wire.RoomCommand:
+def plain(kind: type[Command]) -> Command:
     """A command without fields of its own."""
-    return kind(id="p", room=ROOM)
+    return kind(id="p")
 
 
-def chat(text: str, to: wire.ChatTo = "room") -> wire.Chat:
-    return wire.Chat(id="t", room=ROOM, text=text, to=to)
+def chat(text: str, to: ChatTo = "room") -> Chat:
+    return Chat(id="t", text=text, to=to)
 
 
-def add_ai(seat: int, level: int = 1) -> wire.AddAi:
-    return wire.AddAi(id="a", room=ROOM, seat=seat, level=level)
+def add_ai(seat: int, level: int = 1) -> AddAi:
+    return AddAi(id="a", seat=seat, level=level)
 
 
-def remove_ai(seat: int) -> wire.RemoveAi:
-    return wire.RemoveAi(id="a", room=ROOM, seat=seat)
+def remove_ai(seat: int) -> RemoveAi:
+    return RemoveAi(id="a", seat=seat)
 
 
 def seated(
@@ -185,8 +199,8 @@ def seated(
     return played
 
 
-AI_SEAT = wire.AiSeat(level=2)
-ME, OPEN = wire.MySeat(), wire.OpenSeat()
+AI_SEAT = AiSeat(level=2)
+ME, OPEN = MySeat(), OpenSeat()
 
 
 def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> LoggedRoom:
