@@ -30,7 +30,7 @@ from server.bench.moves import connect, cpu_seconds, report
 from server.rooms import rules
 from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
 from server.rooms.events import RoomEvent
-from server.rooms.model import Actor
+from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
@@ -82,7 +82,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
     evolve(events[1:])
     for actor, command in _commands(is_due):
-        new_events = rules.decide(room, actor, command, ids.__next__)
+        moment = Moment(actor, now_ms, now_ms, ids.__next__)
+        new_events = rules.decide(room, command, moment)
         evolve(new_events)
         events += new_events
     first = Append(

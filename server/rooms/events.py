@@ -6,7 +6,7 @@ event is encoded once, when it is appended; `server.protocol.events` describes i
 """
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -95,6 +95,10 @@ class Moved(Event, frozen=True, tag="moved"):
     clock_ms: int | None = None
     number: str | None = None
     forced: bool = False
+
+
+#: How this version ends a match; see Finished.
+Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
 
 
 class Finished(Event, frozen=True, tag="finished"):

@@ -39,7 +39,7 @@ class RoomMachine:
             limits = settings.limit_chat, settings.limit_chat_room
             chat.check_pace(state, moment.actor.identity, moment.now_ms, *limits)
         try:
-            return rules.decide(state, moment.actor, command, moment.new_id)
+            return rules.decide(state, command, moment)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -57,7 +57,7 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, moment.actor, failure, moment.new_id)
+        return rules.decide(state, failure, moment)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)

@@ -32,14 +32,14 @@ from server.rooms.commands import (
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Room
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.browser import open_chromium, open_files
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The fields that every command has.
-HEAD = {"id": "x", "room": "r"}
+HEAD = {"id": "x"}
 PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
@@ -109,7 +109,8 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(room, rng.choice(PEOPLE), random_command(rng, room), lambda: next(ids))
+            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__)
+            events = decide(room, random_command(rng, room), moment)
         except CommandRejected:
             events = []
     return history

@@ -67,6 +67,7 @@ from tests.support.room_log import (
     LoggedRoom,
     altered_game,
     attempt,
+    decide,
     raises,
     sit,
 )
@@ -522,7 +523,7 @@ def read_all_views(room: Room, command: Command) -> None:
 
 def decide_for_everyone(room: Room, command: Command) -> None:
     for actor in PEOPLE:
-        rules.decide(room, actor, command, lambda: "new")
+        decide(room, actor, command, lambda: "new")
 
 
 def test_hidden_events_increase_v() -> None:

@@ -38,6 +38,7 @@ from server.rooms.events import (
     parse_event_body,
 )
 from server.rooms.model import SNAPSHOT_CHAT_LINES, CommandRejected, MatchResult
+from server.rooms.text import clean_text
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
@@ -52,6 +53,7 @@ from tests.support.room_log import (
     altered_game,
     chat,
     created,
+    decide,
     finished,
     plain,
     remove_ai,
@@ -538,7 +540,7 @@ def test_chat_is_cleaned(text: str, cleaned: str) -> None:
     (event,) = played.do(CYD, chat(text))
     assert isinstance(event, Said)
     assert event.text == cleaned
-    assert rules.clean_text(cleaned) == cleaned
+    assert clean_text(cleaned) == cleaned
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
@@ -576,6 +578,12 @@ def test_players_do_not_receive_spectators_lines() -> None:
 # --- every command and code -----------------------------------------------------------------------
 
 
+def test_every_command_has_one_rule() -> None:
+    """The table of rules has every type of command and nothing else."""
+    assert set(rules.RULES) == set(Command.__subclasses__())
+    assert len(set(rules.RULES.values())) == len(rules.RULES)
+
+
 def test_a_command_without_a_rule_is_refused() -> None:
     """A command that no rule decides is refused."""
     assert seated().refuse(ADA, Command(id="j")) is Code.MESSAGE_UNKNOWN
@@ -592,6 +600,6 @@ def test_rejections_have_a_short_message() -> None:
         chat(""),
     ):
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(played.room, ADA, command, played.new_id)
+            decide(played.room, ADA, command, played.new_id)
         assert "\n" not in rejected.value.message
         assert len(rejected.value.message) < 200

@@ -22,7 +22,7 @@ from server.protocol.messages import (
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Room
+from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.scripted_server import Close, Link, Message
 
@@ -115,7 +115,8 @@ class FakeRoom:
         return self._decide(actor, parse_command(command))
 
     def _decide(self, actor: Actor, command: Command) -> list[Logged]:
-        return [self._apply(event) for event in decide(self.room, actor, command, self._new_id)]
+        moment = Moment(actor, 0, 0, self._new_id)
+        return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)

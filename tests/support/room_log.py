@@ -26,7 +26,7 @@ from server.rooms.commands import (
     Sit,
 )
 from server.rooms.events import RoomEvent, format_event_body, parse_event_body
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Room
+from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Moment, Room
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
 AI = Actor(AI_IDENTITY, "AI")
@@ -55,6 +55,13 @@ def altered_game(
 def raises(*_arguments: object) -> Any:
     """A rule that fails."""
     raise ZeroDivisionError("a defect of this game")
+
+
+def decide(
+    room: Room, actor: Actor, command: Command, new_id: Callable[[], str]
+) -> list[RoomEvent]:
+    """The events that an actor's command makes at the time of the room's last event."""
+    return rules.decide(room, command, Moment(actor, room.changed_ms, room.changed_ms, new_id))
 
 
 class LoggedRoom:
@@ -92,7 +99,7 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = rules.decide(self.room, actor, command, self.new_id)
+        events = decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -101,7 +108,7 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(self.room, actor, command, self.new_id)
+            decide(self.room, actor, command, self.new_id)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
