@@ -5,13 +5,13 @@ store keeps only the token's hash.
 import hashlib
 import secrets
 
+from server.codes import Code
 from server.identity.names import is_ai_name
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.protocol.messages import MAX_NAME
 from server.rooms.model import CommandRejected
-from server.rooms.rules import clean_text
+from server.rooms.text import clean_text
 from server.store.base import Identity, day_of
 
 #: Random bytes in a token.

@@ -6,20 +6,12 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
-from server.protocol.codes import Code
-from server.protocol.messages import (
-    ChatLine,
-    MatchResult,
-    MatchState,
-    Occupant,
-    Played,
-    RoomCommand,
-    Visibility,
-)
+from engine.view import SEATS
+from server.codes import Code
+from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
+from server.settings import Settings
 
-#: Seats of a room.
-SEATS = 2
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
 
@@ -46,7 +38,8 @@ class Actor:
 
 
 class Moment(Struct, frozen=True):
-    """The circumstances of a command: who gives it, when, and where new ids come from.
+    """The circumstances of a command: who gives it and when, where new ids come from, and what the
+    operator has set.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
     ms since 1970.
@@ -56,57 +49,37 @@ class Moment(Struct, frozen=True):
     now_ms: int
     received_ms: int
     new_id: Callable[[], str]
+    settings: Settings
 
 
-class Tick(Struct, frozen=True):
-    """The server's own command: makes the events that are due by the time `at_ms`.
+class Played(Struct, frozen=True):
+    """One move of a match. The fields mean the same as in `Moved`.
 
-    `at_ms` is the deadline for which the room was woken. The wait was measured by a clock that is
-    never set back, so the deadline has come even if the time of day is earlier.
+    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
     """
 
-    id: str
-    at_ms: int
+    move: str
+    text: str | None = None
+    number: str | None = None
+    forced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AiFailure:
-    """The server's own command: the AI seat found no move in the position with that digest."""
+class MatchResult(Struct, frozen=True):
+    """The result of a match. The fields mean the same as in `Finished`."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
+    winner: int | None
+    how: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AiMove:
-    """The server's own command: the AI seat's move in the position with that digest."""
+class ChatLine(Struct, frozen=True):
+    """One line of chat with the version and the time of its event."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
-    move: str
-
-    def to_failure(self, reason: str) -> AiFailure:
-        """The command that ends the match instead, when this move cannot be played."""
-        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class AiReply:
-    """The server's own command: the AI seat's answer to an offer of a draw."""
-
-    id: str
-    match: str
-    seat: int
-    accept: bool
-
-
-#: Every command that a room decides: the clients' and the server's own.
-Command = RoomCommand | AiMove | AiFailure | AiReply | Tick
+    v: int
+    at_ms: int
+    name: str
+    text: str
+    to: str = "room"
 
 
 class Match(Struct, frozen=True):
@@ -141,13 +114,6 @@ class Match(Struct, frozen=True):
         """The number of moves played."""
         return len(self.moves)
 
-    def state(self) -> MatchState:
-        """The match as clients receive it."""
-        return MatchState(
-            id=self.id, number=self.number, start=self.start, rules=self.rules,
-            seats=self.seats, moves=self.moves, over=self.over,
-        )  # fmt: skip
-
 
 class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, for the chat's rate limits."""
@@ -168,7 +134,7 @@ class Room(Struct, frozen=True):
     game: Game | None
     game_id: str
     options: Mapping[str, str]
-    visibility: Visibility
+    visibility: str
     host: str
     created_ms: int
     changed_ms: int

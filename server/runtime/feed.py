@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from server.bus.base import Ephemeral
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
+from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
-from server.rooms import views
 from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers

@@ -13,8 +13,8 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 from msgspec import Struct
 
+from server.codes import Code
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.rooms.model import Actor, CommandRejected, Moment
 from server.store.base import (
     Append,
@@ -311,7 +311,10 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
-                moment = Moment(actor, self._ports.now_ms(), received_ms, self._ports.new_id)
+                moment = Moment(
+                    actor, self._ports.now_ms(), received_ms,
+                    self._ports.new_id, self._ports.settings,
+                )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:
                 if not was_checked and await self._was_behind(key):

@@ -6,29 +6,36 @@ import structlog
 
 from server.ports import Engines
 from server.process.metrics import Metrics
-from server.protocol import messages as wire
+from server.rooms.events import (
+    Finished,
+    Moved,
+    RoomEvent,
+    SeatLeft,
+    SeatTaken,
+    Started,
+)
 from server.rooms.model import Room
 from server.runtime.log import Cause, Committed
 
 log = structlog.get_logger()
 
-RoomCommit = Committed[Room, wire.RoomEvent]
+RoomCommit = Committed[Room, RoomEvent]
 #: Called in the event loop after every commit in an open room of this node, in the order of its
 #: log. It does no I/O and returns soon.
 Observer = Callable[[RoomCommit], None]
 
 #: Events that change the board.
-BOARD_EVENTS = frozenset({wire.Moved, wire.Started, wire.Finished})
+BOARD_EVENTS = frozenset({Moved, Started, Finished})
 #: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({wire.SeatTaken, wire.SeatLeft, wire.Started})
+SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
 
 
-def changes_board(events: Sequence[wire.RoomEvent]) -> bool:
+def changes_board(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes the board."""
     return not BOARD_EVENTS.isdisjoint(map(type, events))
 
 
-def changes_seats(events: Sequence[wire.RoomEvent]) -> bool:
+def changes_seats(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes who holds a seat."""
     return not SEAT_EVENTS.isdisjoint(map(type, events))
 
@@ -76,6 +83,6 @@ def counting_in(metrics: Metrics) -> Observer:
 
     def count_moves(commit: RoomCommit) -> None:
         if commit.cause is Cause.COMMITTED:
-            metrics.moves += isinstance(commit.events[0], wire.Moved)
+            metrics.moves += isinstance(commit.events[0], Moved)
 
     return count_moves

@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
+from server.codes import Code
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
-from server.rooms.model import Command, Room, Tick
+from server.rooms.commands import Command, Tick
+from server.rooms.events import RoomEvent
+from server.rooms.model import Room
 from server.runtime.ai_seat import AiSeat
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
@@ -76,7 +78,7 @@ class RoomRunner:
         self,
         room_id: str,
         ports: Ports,
-        machine: Machine[Room, Command, wire.RoomEvent],
+        machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
         observers: Observers,
         on_presence: Callable[[str], None],
@@ -299,7 +301,7 @@ class RoomRunner:
         if not follower.closed:
             self._feed.send_joined(join, follower, room, missed)
 
-    async def _before_append(self, events: Sequence[wire.RoomEvent]) -> None:
+    async def _before_append(self, events: Sequence[RoomEvent]) -> None:
         await mark_seated(self._ports, events)
 
     def _on_commit(self, committed: RoomCommit) -> None:

@@ -12,7 +12,8 @@ from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
-from server.protocol.codec import event_frame, format_event_body, format_message
+from server.protocol.codec import event_frame, format_message
+from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     Accept,
     AddAi,
@@ -42,9 +43,11 @@ from server.protocol.messages import (
     Turn,
     View,
 )
-from server.rooms.model import Actor, CommandRejected, Room
+from server.protocol.views import snapshot
+from server.rooms.events import format_event_body
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
-from server.rooms.views import snapshot
+from tests.support.room_log import SETTINGS
 
 ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
 ROOM = "r"
@@ -65,7 +68,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     game = load_game("tic-tac-toe")
     opening = create(
         ADA,
-        Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat())),
+        parse_create(Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat()))),
         game,
         lambda: next(ids),
     )
@@ -73,7 +76,8 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
         for event in events:

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
+from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
 from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
@@ -36,13 +36,10 @@ def log_before_a_pass(at_ms: int) -> tuple[StoredEvent, ...]:
     """The log of a match that begins, at that time, in a position in which Black has to pass."""
     played = before_a_pass()
     assert played.match.position is not None
-    events: list[wire.RoomEvent] = [
-        wire.Created("othello", {}, "public", "ada"),
-        *(
-            wire.SeatTaken(seat, wire.Occupant(name, name))
-            for seat, name in enumerate(("ada", "ben"))
-        ),
-        wire.Started("m", 1, played.match.position.text(), played.match.rules, played.match.seats),
+    events: list[RoomEvent] = [
+        Created("othello", {}, "public", "ada"),
+        *(SeatTaken(seat, Occupant(name, name)) for seat, name in enumerate(("ada", "ben"))),
+        Started("m", 1, played.match.position.text(), played.match.rules, played.match.seats),
     ]
     return tuple(
         StoredEvent(v, at_ms, 0, format_event_body(event)) for v, event in enumerate(events, 1)
