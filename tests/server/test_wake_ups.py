@@ -137,7 +137,7 @@ async def test_a_clock_that_is_set_back_delays_no_deadline() -> None:
     back_ms = 0
     async with fake.hub(now_ms=lambda: fake.now_ms() - back_ms) as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        room = await ada.create(game="othello", seats=(wire.MySeat(),))
+        room = await ada.create(game="othello", seats=(MySeat(),))
         await ada.ack(ada.join(room))
         await ben.ack(ben.join(room))
         await ben.ack(ben.sit(room, 1))
