@@ -4,6 +4,7 @@ import asyncio
 import json
 
 from server.protocol import messages as wire
+from server.rooms.commands import MySeat
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
