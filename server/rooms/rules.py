@@ -32,6 +32,7 @@ from server.rooms.model import (
     SEATS,
     SNAPSHOT_CHAT_LINES,
     Actor,
+    ActorKind,
     AiFailure,
     AiMove,
     AiReply,
@@ -169,7 +170,7 @@ def _ai_failure(room: Room, actor: Actor, command: AiFailure) -> list[wire.RoomE
 def _forced_pass(room: Room, actor: Actor, command: ForcedPass) -> list[wire.RoomEvent]:
     match = _running(room)
     position = _playable_position(room, match)
-    if actor.identity != AI_IDENTITY:
+    if actor.kind is not ActorKind.SERVER:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     due_pass = room.forced_pass()
     requested = (command.match, command.seat, command.digest, command.move)
@@ -189,7 +190,7 @@ def _check_ai_turn(
     Raises CommandRejected unless an AI's answer for that match, seat and digest is still current.
     """
     position = _playable_position(room, match)
-    if actor.identity != AI_IDENTITY:
+    if actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     if match.id != match_id or match.digest != digest or position.turn != seat:
         raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
@@ -285,7 +286,7 @@ def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
 
 def _ai_reply(room: Room, actor: Actor, command: AiReply) -> list[wire.RoomEvent]:
     match = _running(room)
-    if actor.identity != AI_IDENTITY:
+    if actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")

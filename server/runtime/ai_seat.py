@@ -7,18 +7,13 @@ import structlog
 
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, AiReply, ForcedPass, Room
+from server.rooms.model import AI, SERVER, AiFailure, AiMove, AiReply, ForcedPass, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
 from server.seats import ai
 from server.store.base import StoreError
 
 log = structlog.get_logger()
-
-#: The actor of an AI seat's commands.
-AI = Actor(AI_IDENTITY, "AI")
-#: The actor of the server's other commands.
-SERVER = Actor(AI_IDENTITY, "server")
 
 
 class AiSeat:

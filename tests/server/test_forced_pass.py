@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from engine.rules.registry import load_game
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.model import ForcedPass
+from server.rooms.model import AI, SERVER, Actor, ForcedPass
 from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
-from tests.support.room_log import ADA, AI, BEN, ME, LoggedRoom, chat, plain, seated
+from tests.support.room_log import ADA, BEN, ME, LoggedRoom, chat, plain, seated
 
 #: Moves of Othello after which Black, the first side, has no move and White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
@@ -45,7 +45,7 @@ def forced_pass_of(played: LoggedRoom) -> ForcedPass:
 def test_the_server_passes_for_the_person_to_move() -> None:
     """A forced pass logs one marked event and leads to the same position as a player's pass."""
     played, own_pass = before_a_pass(), before_a_pass()
-    (event,) = played.do(AI, forced_pass_of(played))
+    (event,) = played.do(SERVER, forced_pass_of(played))
     assert event == wire.Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
@@ -63,7 +63,7 @@ def test_only_a_forced_pass_has_the_extra_field() -> None:
     assert b"forced" not in played.log[-1][1]
     assert b'"forced":true' not in b"".join(body for _, body in played.log)
     other = before_a_pass()
-    other.do(AI, forced_pass_of(other))
+    other.do(SERVER, forced_pass_of(other))
     assert b'"forced":true' in other.log[-1][1]
 
 
@@ -91,15 +91,16 @@ def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
     wrong = ForcedPass(
         **{name: changes.get(name, getattr(command, name)) for name in command.__slots__}
     )
-    assert played.refuse(AI, wrong) == Code.MOVE_STALE
+    assert played.refuse(SERVER, wrong) == Code.MOVE_STALE
     played.do(ADA, played.move("pass"))
-    assert played.refuse(AI, command) == Code.MOVE_STALE
+    assert played.refuse(SERVER, command) == Code.MOVE_STALE
 
 
 def test_only_the_server_passes_for_others() -> None:
     """The command is refused to every actor but the server, even to the player to move."""
     played = before_a_pass()
-    assert played.refuse(ADA, forced_pass_of(played)) == Code.SEAT_NONE
+    for actor in (ADA, BEN, AI, Actor(SERVER.identity, SERVER.name)):
+        assert played.refuse(actor, forced_pass_of(played)) == Code.SEAT_NONE
 
 
 def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:

@@ -11,10 +11,9 @@ from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules, views
-from server.rooms.model import CommandRejected, Room
+from server.rooms.model import AI, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,

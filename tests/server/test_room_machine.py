@@ -20,8 +20,9 @@ from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, p
 from server.protocol.messages import Occupant
 from server.rooms import rules, views
 from server.rooms.model import (
-    AI_IDENTITY,
+    AI,
     Actor,
+    ActorKind,
     AiMove,
     AiReply,
     Command,
@@ -34,7 +35,6 @@ from server.store.base import SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
-    AI,
     BEN,
     CYD,
     ROOM,
@@ -257,12 +257,12 @@ class RoomMachine(RuleBasedStateMachine):
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
             match event:
-                case wire.Moved(seat=seat) if actor.identity == AI_IDENTITY:
+                case wire.Moved(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case wire.Declined(seat=seat) if actor.identity == AI_IDENTITY:
+                case wire.Declined(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
@@ -270,7 +270,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert (what == "draw") == (before.playing is not None), (
                         "I18: draws are offered in a match, rematches after it"
                     )
-                case wire.Finished() if actor.identity != AI_IDENTITY:
+                case wire.Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case wire.SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: the seat was free"

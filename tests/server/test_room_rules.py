@@ -12,11 +12,10 @@ from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
 from server.rooms import rules, views
-from server.rooms.model import SNAPSHOT_CHAT_LINES, AiReply, CommandRejected
+from server.rooms.model import AI, SERVER, SNAPSHOT_CHAT_LINES, Actor, AiReply, CommandRejected
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,
@@ -168,10 +167,10 @@ def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
-    impostor = AI
     assert played.room.seat_of("ai") is None
-    for command in (played.move("b2"), plain(wire.Resign), plain(wire.Stand)):
-        assert played.refuse(impostor, command) is Code.SEAT_NONE
+    for impostor in (AI, SERVER, Actor("ai", "AI")):
+        for command in (played.move("b2"), plain(wire.Resign), plain(wire.Stand)):
+            assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
 # --- moves ----------------------------------------------------------------------------------------
@@ -285,7 +284,8 @@ def test_an_ai_answers_its_own_position_once() -> None:
     for wrong in ({"match": "other"}, {"digest": "0" * 16}, {"seat": 0}):
         assert played.refuse(AI, played.ai_move("b2", **wrong)) is Code.MOVE_STALE
         assert played.refuse(AI, played.ai_failure(**wrong)) is Code.MOVE_STALE
-    assert played.refuse(ADA, answer) is Code.SEAT_NONE
+    for impostor in (ADA, SERVER, Actor(AI.identity, AI.name)):
+        assert played.refuse(impostor, answer) is Code.SEAT_NONE
     (moved,) = played.do(AI, answer)
     assert isinstance(moved, wire.Moved)
     assert (moved.seat, moved.move) == (1, "b2")

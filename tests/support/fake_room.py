@@ -22,7 +22,7 @@ from server.protocol.messages import (
     Thinking,
     View,
 )
-from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
+from server.rooms.model import AI, Actor, AiMove, Command, CommandRejected, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import description, snapshot, turn, view
 from tests.support.scripted_server import Close, Link, Message
@@ -160,7 +160,7 @@ class FakeRoom:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self.decide(Actor(AI_IDENTITY, "AI"), move)
+        return self.decide(AI, move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

@@ -12,12 +12,10 @@ from server.protocol import messages as wire
 from server.protocol.codec import format_event_body, parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, Room
+from server.rooms.model import Actor, AiFailure, AiMove, Command, CommandRejected, Room
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
-AI = Actor(AI_IDENTITY, "AI")
 ROOM = "r1"
-
 
 T = TypeVar("T")
 
