@@ -5,13 +5,10 @@ store keeps only the token's hash.
 import hashlib
 import secrets
 
-from server.identity.names import is_ai_name
+from server.identity.names import clean_name
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.codes import Code
-from server.protocol.messages import MAX_NAME
-from server.rooms.model import CommandRejected
-from server.rooms.rules import clean_text
+from server.protocol.text import clean_text
 from server.store.base import Identity, day_of
 
 #: Random bytes in a token.
@@ -23,21 +20,6 @@ COOKIE = "plyroom"
 def token_hash(token: str) -> bytes:
     """The hash under which the store keeps a token; 256 random bits need no slow hash."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
-
-
-def clean_name(name: str) -> str:
-    """Returns the name on one line, without invisible characters.
-
-    Raises CommandRejected if the result is empty, too long, or could be taken for an AI's name.
-    """
-    cleaned = clean_text(name)
-    if not cleaned or len(cleaned) > MAX_NAME:
-        raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
-    if is_ai_name(cleaned):
-        raise CommandRejected(
-            Code.NAME_REFUSED, "names like those of an AI (AI level 5, CP #1) are reserved"
-        )
-    return cleaned
 
 
 async def new_guest(

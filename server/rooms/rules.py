@@ -4,7 +4,6 @@
 and is total: every stored log loads, if necessary as a frozen room that can only be read.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
@@ -25,6 +24,7 @@ from engine.search.job import Persona
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
+from server.protocol.text import clean_text
 from server.rooms import notation
 from server.rooms.model import (
     AI_IDENTITY,
@@ -420,17 +420,6 @@ def _chat(room: Room, actor: Actor, command: wire.Chat) -> list[wire.RoomEvent]:
     if command.to == "spectators" and room.seat_of(actor.identity) is not None:
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
     return [wire.Said(actor.identity, actor.name, text, command.to)]
-
-
-def clean_text(text: str) -> str:
-    """The text on one line, without invisible characters.
-
-    Control, bidirectional and other format characters could make a page show false text.
-    """
-    visible = "".join(
-        c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
-    )
-    return " ".join(visible.split())
 
 
 # --- preconditions of commands ------------------------------------------------------------------

@@ -11,6 +11,7 @@ from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
+from server.protocol.text import clean_text
 from server.rooms import rules, views
 from server.rooms.model import AI, SERVER, SNAPSHOT_CHAT_LINES, Actor, AiReply, CommandRejected
 from server.seats.ai import job_for
@@ -524,7 +525,7 @@ def test_chat_is_cleaned(text: str, cleaned: str) -> None:
     (event,) = played.do(CYD, chat(text))
     assert isinstance(event, wire.Said)
     assert event.text == cleaned
-    assert rules.clean_text(cleaned) == cleaned
+    assert clean_text(cleaned) == cleaned
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
