@@ -13,13 +13,18 @@ from server.store.base import Identity, day_of
 
 #: Random bytes in a token.
 TOKEN_BYTES = 32
-#: The name of the cookie that holds a guest's token.
-COOKIE = "plyroom"
+#: Longest text that is looked up as a token, in characters; `hello` accepts no longer one.
+MAX_TOKEN = 128
+
+
+def may_be_token(text: str) -> bool:
+    """Whether a text could be a token: visible ASCII of limited length. Others need no look-up."""
+    return 0 < len(text) <= MAX_TOKEN and text.isascii() and text.isprintable() and " " not in text
 
 
 def token_hash(token: str) -> bytes:
     """The hash under which the store keeps a token; 256 random bits need no slow hash."""
-    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
+    return hashlib.sha256(token.encode()).digest()
 
 
 async def new_guest(
@@ -43,6 +48,8 @@ async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | N
 
     Renames the guest if a name is given, and records once a day that the guest was seen.
     """
+    if not may_be_token(token):
+        return None
     identity = await ports.store.identity_by_token(token_hash(token))
     if identity is None:
         return None
