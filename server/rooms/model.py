@@ -66,8 +66,7 @@ AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
 SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The circumstances of a command: who gives it, when, and where new ids come from.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
