@@ -8,7 +8,7 @@ import secrets
 from server.identity.names import clean_name
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.text import clean_text
+from server.rooms.text import clean_text
 from server.store.base import Identity, day_of
 
 #: Random bytes in a token.

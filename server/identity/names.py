@@ -12,8 +12,8 @@ import unicodedata
 from engine.search.job import PERSONAS
 from server.protocol.codes import Code
 from server.protocol.messages import MAX_NAME
-from server.protocol.text import clean_text
 from server.rooms.model import CommandRejected
+from server.rooms.text import clean_text
 
 #: Cyrillic and Greek lower-case letters that look like Latin ones.
 _LOOKALIKES = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")

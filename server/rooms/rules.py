@@ -24,7 +24,6 @@ from engine.search.job import Persona
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
-from server.protocol.text import clean_text
 from server.rooms import notation
 from server.rooms.model import (
     AI_IDENTITY,
@@ -43,6 +42,7 @@ from server.rooms.model import (
     Match,
     Room,
 )
+from server.rooms.text import clean_text
 
 #: Returns a new id for a match.
 NewId = Callable[[], str]

@@ -11,9 +11,9 @@ from server.protocol import messages as wire
 from server.protocol.codec import parse_event_body
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
-from server.protocol.text import clean_text
 from server.rooms import rules, views
 from server.rooms.model import AI, SERVER, SNAPSHOT_CHAT_LINES, Actor, AiReply, CommandRejected
+from server.rooms.text import clean_text
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,

@@ -1,4 +1,4 @@
-"""server/protocol/text.py and names: what is left of the text that people type."""
+"""server/rooms/text.py and names: what is left of the text that people type."""
 
 import sys
 import unicodedata
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from server.identity.names import clean_name, is_ai_name
 from server.protocol.codes import Code
 from server.protocol.messages import MAX_CHAT, MAX_NAME
-from server.protocol.text import clean_text
 from server.rooms.model import CommandRejected
+from server.rooms.text import clean_text
 
 #: Characters that are removed or replaced, or that are easily mistaken, and some ordinary ones; AI
 #: in squares, a letter with its accent apart, and half of the longest name.
