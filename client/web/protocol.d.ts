@@ -217,7 +217,7 @@ export interface RoomDescription {
     game: string;
     title: string;
     options: Record<string, string>;
-    visibility: "public" | "unlisted";
+    visibility: string;
     host: string;
     created_ms: number;
     levels: number;
@@ -296,11 +296,11 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level or persona. */
+/** The holder of a seat: a player with the name they had, or the AI at a level or persona. `kind` is `guest` or `ai`. */
 export interface Occupant {
     identity: string;
     name: string;
-    kind?: "ai" | "guest";
+    kind?: string;
     level?: number | null;
     persona?: string | null;
 }
@@ -327,7 +327,7 @@ export interface Played {
 /** The result of a match. The fields mean the same as in `finished`. */
 export interface MatchResult {
     winner: number | null;
-    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
+    how: string;
     reason: string;
 }
 
@@ -337,7 +337,7 @@ export interface ChatLine {
     at: number;
     name: string;
     text: string;
-    to?: "room" | "spectators";
+    to?: string;
 }
 
 /** The board at version `v`, the same for every viewer. */
@@ -439,12 +439,12 @@ export interface RoomSummary {
     length?: string;
 }
 
-/** The room was created. Always the first event of the log, v = 1. */
+/** The room was created. Always the first event of the log, v = 1. `visibility` is `public` or `unlisted`. */
 export interface Created {
     kind: "created";
     game: string;
     options: Record<string, string>;
-    visibility: "public" | "unlisted";
+    visibility: string;
     host: string;
 }
 
@@ -490,31 +490,31 @@ export interface Finished {
     kind: "finished";
     match: string;
     winner: number | null;
-    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
+    how: string;
     reason: string;
 }
 
-/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. */
+/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. `what` is `rematch` or `draw`. */
 export interface Offered {
     kind: "offered";
     seat: number;
-    what?: "draw" | "rematch";
+    what?: string;
 }
 
-/** The offer was declined or withdrawn. */
+/** The offer was declined or withdrawn. `what` is that of the offer. */
 export interface Declined {
     kind: "declined";
     seat: number;
-    what?: "draw" | "rematch";
+    what?: string;
 }
 
-/** A line of chat. */
+/** A line of chat. `to` is `room` or `spectators`. */
 export interface Said {
     kind: "said";
     identity: string;
     name: string;
     text: string;
-    to?: "room" | "spectators";
+    to?: string;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. */

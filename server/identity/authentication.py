@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
+from server.codes import Code
 from server.identity.credentials import Credentials
 from server.identity.guests import find_guest, new_guest
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.rooms.model import Actor, CommandRejected
 
 

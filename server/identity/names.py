@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 from engine.search.job import PERSONAS
-from server.protocol.codes import Code
+from server.codes import Code
 from server.protocol.messages import MAX_NAME
 from server.rooms.model import CommandRejected
 from server.rooms.text import clean_text

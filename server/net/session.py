@@ -10,6 +10,7 @@ from websockets.frames import Close as CloseFrame
 from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
+from server.codes import Code
 from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.limits.rate import Bucket
@@ -17,7 +18,8 @@ from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
 from server.protocol import messages as wire
 from server.protocol.codec import ProtocolError, parse_message
-from server.protocol.codes import Close, Code
+from server.protocol.codes import Close
+from server.protocol.commands import parse_command, parse_create
 from server.protocol.outbound import Outbound
 from server.rooms.model import Actor, CommandRejected
 from server.runtime.hub import Hub
@@ -34,6 +36,8 @@ MAX_UNSENT_BYTES = 256 * 1024
 HELLO_TIMEOUT_S = 10.0
 #: Maximum number of rooms that one connection may follow.
 MAX_ROOMS = 100
+#: The messages to a room that are no commands: they concern the connection.
+FOLLOWING = (wire.Join, wire.Leave)
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 
@@ -232,9 +236,10 @@ class Session:
                 )
                 return
             self._rooms.add(message.room)
+        command = message if isinstance(message, FOLLOWING) else parse_command(message)
         accepted = self._hub.submit(
             message.room,
-            Request(actor, message, self, received_ms=self._hub.ports.now_ms()),
+            Request(actor, command, self, received_ms=self._hub.ports.now_ms()),
             self._address,
         )
         if accepted and isinstance(message, wire.Leave):
@@ -242,7 +247,7 @@ class Session:
 
     async def _create(self, actor: Actor, message: wire.Create) -> None:
         try:
-            self._reply(await self._hub.create(actor, message, self._address))
+            self._reply(await self._hub.create(actor, parse_create(message), self._address))
         except CommandRejected as rejection:
             self._error(message.id, rejection.code, rejection.message)
         except StoreError:

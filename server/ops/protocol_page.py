@@ -16,11 +16,12 @@ from aiohttp import web
 from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
+from server.codes import Code
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Close, Code
+from server.protocol.codes import Close
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api

@@ -14,8 +14,8 @@ from sqlalchemy import Connection, Table, select
 
 from engine.game import Game, GameError, GameFault, Position
 from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
 from server.rooms import rules
+from server.rooms.events import Finished, Moved, RoomEvent, parse_event_body
 from server.rooms.model import Match, Room
 from server.runtime.projections import log_entry, projections
 from server.store import tables as t
@@ -139,7 +139,7 @@ class _RoomCheck:
         self._report = report
         self._id: str = rows.row.id
         self._room: Room | None = None
-        self._moves: dict[tuple[str, int], wire.Moved] = {}
+        self._moves: dict[tuple[str, int], Moved] = {}
         self._expected: dict[str, MatchStarted] = {}
         self._finished: dict[str, MatchFinished] = {}
         self._listing: tuple[Listing, int] | None = None
@@ -203,7 +203,7 @@ class _RoomCheck:
     def _fold(self, ranges: Sequence[tuple[int, int]]) -> bool:
         """Applies the log, one command at a time. Returns False if an entry cannot be read."""
         for first_v, last_v in ranges:
-            events: list[wire.RoomEvent] = []
+            events: list[RoomEvent] = []
             for row in self._rows.events[first_v - 1 : last_v]:
                 try:
                     event = parse_event_body(row.body)
@@ -225,7 +225,7 @@ class _RoomCheck:
                         raise AssertionError("no analysis is passed")
         return bool(self._rows.events)
 
-    def _apply(self, row: Any, event: wire.RoomEvent) -> None:
+    def _apply(self, row: Any, event: RoomEvent) -> None:
         """Applies one entry and checks it."""
         before = self._room
         if before is None:
@@ -242,10 +242,10 @@ class _RoomCheck:
 
     # --- the moves ---
 
-    def _check_event(self, before: Room, event: wire.RoomEvent, v: int) -> None:
+    def _check_event(self, before: Room, event: RoomEvent, v: int) -> None:
         """Checks an event against the room before it."""
         match = before.match
-        if isinstance(event, wire.Moved):
+        if isinstance(event, Moved):
             self._moves[event.match, v] = event
             self._report.moves += 1
             if match is None or before.playing is None or match.id != event.match:
@@ -254,12 +254,12 @@ class _RoomCheck:
                 self._report.unjudged += 1
             else:
                 self._check_move(match, match.position, event, v)
-        if isinstance(event, wire.Finished) and (
+        if isinstance(event, Finished) and (
             match is None or match.id != event.match or match.over is not None
         ):
             self._add_problem("I11", "a match ends that is not running", v)
 
-    def _check_move(self, match: Match, position: Position, event: wire.Moved, v: int) -> None:
+    def _check_move(self, match: Match, position: Position, event: Moved, v: int) -> None:
         """Plays a move again by the rules."""
         try:
             token, after, outcome = position.advance(event.move)
@@ -291,7 +291,7 @@ class _RoomCheck:
                 next_event = parse_event_body(self._rows.events[v].body)
             except msgspec.DecodeError:
                 return  # reported at that entry
-        if not isinstance(next_event, wire.Finished) or (
+        if not isinstance(next_event, Finished) or (
             next_event.match,
             next_event.winner,
             next_event.how,

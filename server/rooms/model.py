@@ -1,26 +1,17 @@
 """The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
-from server.protocol.codes import Code
-from server.protocol.messages import (
-    ChatLine,
-    MatchResult,
-    MatchState,
-    Occupant,
-    Played,
-    RoomCommand,
-    Visibility,
-)
+from engine.view import SEATS
+from server.codes import Code
+from server.rooms.commands import ForcedPass
+from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 
-#: Seats of a room.
-SEATS = 2
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
 
@@ -79,58 +70,34 @@ class Moment(Struct, frozen=True):
     new_id: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
-class ForcedPass:
-    """The server's own command: passes for a person who has no other move.
+class Played(Struct, frozen=True):
+    """One move of a match. The fields mean the same as in `Moved`.
 
-    `digest` is that of the position, as in the commands below.
+    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
     """
 
-    id: str
-    match: str
-    seat: int
-    digest: str
     move: str
+    text: str | None = None
+    number: str | None = None
+    forced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AiFailure:
-    """The server's own command: the AI seat found no move in the position with that digest."""
+class MatchResult(Struct, frozen=True):
+    """The result of a match. The fields mean the same as in `Finished`."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
+    winner: int | None
+    how: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AiMove:
-    """The server's own command: the AI seat's move in the position with that digest."""
+class ChatLine(Struct, frozen=True):
+    """One line of chat with the version and the time of its event."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
-    move: str
-
-    def to_failure(self, reason: str) -> AiFailure:
-        """The command that ends the match instead, when this move cannot be played."""
-        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class AiReply:
-    """The server's own command: the AI seat's answer to an offer of a draw."""
-
-    id: str
-    match: str
-    seat: int
-    accept: bool
-
-
-#: Every command that a room decides: the clients' and the server's own.
-Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
+    v: int
+    at_ms: int
+    name: str
+    text: str
+    to: str = "room"
 
 
 class Match(Struct, frozen=True):
@@ -162,13 +129,6 @@ class Match(Struct, frozen=True):
         """The number of moves played."""
         return len(self.moves)
 
-    def state(self) -> MatchState:
-        """The match as clients receive it."""
-        return MatchState(
-            id=self.id, number=self.number, start=self.start, rules=self.rules,
-            seats=self.seats, moves=self.moves, over=self.over,
-        )  # fmt: skip
-
 
 class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, for the chat's rate limits."""
@@ -189,7 +149,7 @@ class Room(Struct, frozen=True):
     game: Game | None
     game_id: str
     options: Mapping[str, str]
-    visibility: Visibility
+    visibility: str
     host: str
     created_ms: int
     changed_ms: int

@@ -7,7 +7,8 @@ import structlog
 
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
-from server.rooms.model import AI, SERVER, AiFailure, AiMove, AiReply, ForcedPass, Room
+from server.rooms.commands import AiFailure, AiMove, AiReply, ForcedPass
+from server.rooms.model import AI, SERVER, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
 from server.seats import ai

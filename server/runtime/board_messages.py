@@ -4,7 +4,7 @@ import structlog
 
 from engine.game import GameFault
 from server.protocol import messages as wire
-from server.rooms import views
+from server.protocol import views
 from server.rooms.model import Room
 
 log = structlog.get_logger()

@@ -5,12 +5,14 @@ import math
 import structlog
 
 from engine.game import UnknownGame
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.rooms import rules
+from server.rooms.commands import Create
+from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.projections import log_entry, projections
@@ -29,7 +31,7 @@ class RoomCreator:
         self._buckets: dict[str, Bucket] = {}
 
     async def create(
-        self, actor: Actor, command: wire.Create, address: str = ""
+        self, actor: Actor, command: Create, address: str = ""
     ) -> tuple[wire.Ack, Room | None]:
         """Creates a room; returns the ack, and the room unless it was created before.
 
@@ -83,8 +85,8 @@ class RoomCreator:
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare(
-        self, actor: Actor, command: wire.Create, now_ms: int, address: str
-    ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
+        self, actor: Actor, command: Create, now_ms: int, address: str
+    ) -> tuple[Room, tuple[StoredEvent, ...], list[RoomEvent]]:
         """Checks every limit and returns the new room with its log entries and events.
 
         Takes a place in memory for the room. Raises CommandRejected.

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from server.ports import Ports
-from server.protocol import messages as wire
+from server.rooms.events import RoomEvent, SeatTaken
 from server.rooms.model import Room
 from server.store.base import DaySpan, RoomHead, batched, day_of
 
@@ -40,13 +40,13 @@ async def mark_opened(ports: Ports, room: Room, head: RoomHead) -> bool:
     return bool(await ports.store.mark_rooms_seen([room.id], today))
 
 
-async def mark_seated(ports: Ports, events: Sequence[wire.RoomEvent]) -> None:
+async def mark_seated(ports: Ports, events: Sequence[RoomEvent]) -> None:
     """Marks the people who take a seat in these events as permanent.
 
     The caller writes the events afterwards, so no seated guest can expire.
     """
     for event in events:
-        if isinstance(event, wire.SeatTaken) and event.occupant.kind != "ai":
+        if isinstance(event, SeatTaken) and event.occupant.kind != "ai":
             await ports.store.mark_permanent(event.occupant.identity)
 
 

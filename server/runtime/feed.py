@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from server.bus.base import Ephemeral
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
+from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
-from server.rooms import views
+from server.rooms.events import Finished, Moved, RoomEvent, SeatLeft, SeatTaken, Started
 from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
@@ -15,17 +16,17 @@ from server.runtime.log import Committed
 from server.store.base import SPECTATORS, StoredEvent
 
 #: Events that change the board.
-BOARD_EVENTS = frozenset({wire.Moved, wire.Started, wire.Finished})
+BOARD_EVENTS = frozenset({Moved, Started, Finished})
 #: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({wire.SeatTaken, wire.SeatLeft, wire.Started})
+SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
 
 
-def changes_board(events: Sequence[wire.RoomEvent]) -> bool:
+def changes_board(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes the board."""
     return not BOARD_EVENTS.isdisjoint(map(type, events))
 
 
-def changes_seats(events: Sequence[wire.RoomEvent]) -> bool:
+def changes_seats(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes who holds a seat."""
     return not SEAT_EVENTS.isdisjoint(map(type, events))
 
@@ -44,7 +45,7 @@ class Feed:
 
     def send_events(
         self,
-        committed: Committed[Room, wire.RoomEvent],
+        committed: Committed[Room, RoomEvent],
         sender: Follower | None = None,
         command_id: str = "",
     ) -> None:

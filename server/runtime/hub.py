@@ -3,11 +3,12 @@
 import asyncio
 from contextlib import suppress
 
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Code
-from server.rooms.model import Actor, Command
+from server.rooms.commands import Command, Create
+from server.rooms.model import Actor
 from server.runtime.creation import RoomCreator
 from server.runtime.expiry import Expiry
 from server.runtime.lobby import Lobby
@@ -82,7 +83,7 @@ class Hub:
         self.submit(room_id, Request(actor, command, received_ms=at_ms, on_outcome=resolve))
         return await outcome
 
-    async def create(self, actor: Actor, command: wire.Create, address: str = "") -> wire.Ack:
+    async def create(self, actor: Actor, command: Create, address: str = "") -> wire.Ack:
         """Creates a room, once for each identity and command id.
 
         Raises CommandRejected or StoreError when it creates no room.

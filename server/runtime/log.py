@@ -13,8 +13,8 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 from msgspec import Struct
 
+from server.codes import Code
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.rooms.model import Actor, CommandRejected, Moment
 from server.store.base import (
     Append,

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import structlog
 from msgspec import Struct
 
+from server.codes import Code
 from server.ports import Follower
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
-from server.rooms.model import Actor, Command
+from server.rooms.commands import Command
+from server.rooms.model import Actor
 from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PresenceReport, RoomMessage
+from server.codes import Code
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
-from server.rooms.model import Command, Room
+from server.rooms.commands import Command
+from server.rooms.events import Moved, RoomEvent
+from server.rooms.model import Room
 from server.runtime.ai_seat import AiSeat
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed, changes_board, changes_seats
@@ -36,7 +38,7 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
-RoomCommit = Committed[Room, wire.RoomEvent]
+RoomCommit = Committed[Room, RoomEvent]
 
 
 class RoomRunner:
@@ -65,7 +67,7 @@ class RoomRunner:
         self,
         room_id: str,
         ports: Ports,
-        machine: Machine[Room, Command, wire.RoomEvent],
+        machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
         on_change: Callable[[str], None],
         room: Room | None = None,
@@ -285,7 +287,7 @@ class RoomRunner:
         if not follower.closed:
             self._feed.send_joined(join, follower, room, missed)
 
-    async def _before_append(self, events: Sequence[wire.RoomEvent]) -> None:
+    async def _before_append(self, events: Sequence[RoomEvent]) -> None:
         await mark_seated(self._ports, events)
 
     def _on_commit(self, committed: RoomCommit) -> None:
@@ -298,7 +300,7 @@ class RoomRunner:
         if request is None:
             self._feed.send_events(committed)
         else:
-            self._ports.metrics.moves += isinstance(events[0], wire.Moved)
+            self._ports.metrics.moves += isinstance(events[0], Moved)
             self._feed.send_events(committed, request.follower, request.command.id)
         if has_seat_change or changes_board(events):
             self._on_change(self.room_id)

@@ -7,8 +7,8 @@ import msgspec
 from aiohttp import web
 
 from server.address import Origin
+from server.codes import Code
 from server.limits.by_address import LimitExceeded
-from server.protocol.codes import Code
 
 #: The key under which a request holds its origin (address, HTTPS) for the handlers.
 ORIGIN = web.RequestKey("origin", Origin)

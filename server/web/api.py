@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
+from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
 from server.identity.credentials import parse_credentials
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.store.base import StoreUnavailable
 from server.web.answers import (

@@ -12,12 +12,13 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
-from server.protocol.codes import Code
+from server.protocol.views import format_played
 from server.rooms import notation
+from server.rooms.events import Moved, parse_event_body
 from server.store.base import StoredMatch
 from server.web.answers import (
     ORIGIN,
@@ -166,19 +167,19 @@ class Matches:
 
     async def _read_moves(self, match: StoredMatch) -> Moves:
         """The moves of a match, from its room's log."""
-        moves: list[wire.Moved] = []
+        moves: list[Moved] = []
         v = match.first_v
         while page := await self._ports.store.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
-                if isinstance(event, wire.Moved) and event.match == match.match:
+                if isinstance(event, Moved) and event.match == match.match:
                     moves.append(event)
                 v = entry.v
             if match.last_v is not None and v >= match.last_v:
                 break
         return await self._with_notation(match, moves)
 
-    async def _with_notation(self, match: StoredMatch, moves: list[wire.Moved]) -> Moves:
+    async def _with_notation(self, match: StoredMatch, moves: list[Moved]) -> Moves:
         """The moves with their numbers and notation, which old logs lack."""
         try:
             game = self._ports.find_game(match.game)
@@ -187,7 +188,7 @@ class Matches:
             )
             position = game.position(match.start, _decode(match.options)) if is_incomplete else None
         except Exception:  # the game is missing or broken
-            return tuple(notation.played_move(move, None, None) for move in moves)
+            return tuple(format_played(notation.played_move(move, None, None)) for move in moves)
         played = []
         for ply, move in enumerate(moves, 1):
             if position is not None:
@@ -197,7 +198,7 @@ class Matches:
                     position = None
                 if ply % NOTATION_BATCH == 0:
                     await asyncio.sleep(0)
-            played.append(notation.played_move(move, game, position))
+            played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
 
     def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
-from server.protocol.codec import event_frame, format_event_body, format_message
+from server.protocol.codec import event_frame, format_message
+from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     Accept,
     AddAi,
@@ -42,9 +43,10 @@ from server.protocol.messages import (
     Turn,
     View,
 )
-from server.rooms.model import Actor, CommandRejected, Room
+from server.protocol.views import snapshot
+from server.rooms.events import format_event_body
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
-from server.rooms.views import snapshot
 
 ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
 ROOM = "r"
@@ -65,7 +67,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     game = load_game("tic-tac-toe")
     opening = create(
         ADA,
-        Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat())),
+        parse_create(Create(id="c", game="tic-tac-toe", seats=(OpenSeat(), OpenSeat()))),
         game,
         lambda: next(ids),
     )
@@ -73,7 +75,7 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            events = decide(room, actor, command, lambda: next(ids))  # type: ignore[arg-type]
+            events = decide(room, parse_command(command), Moment(actor, 0, 0, ids.__next__))  # type: ignore[arg-type]
         except CommandRejected:
             continue
         for event in events:

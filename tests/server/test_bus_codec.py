@@ -21,7 +21,7 @@ from server.bus.base import (
 from server.bus.codec import Codec, InvalidMessage, room_topic
 from server.bus.link import MAX_BYTES, _matching_filters
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
+from server.rooms.events import Said, format_event_body
 from server.store.base import StoredEvent
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
 
@@ -36,7 +36,7 @@ def events_appended(draw: st.DrawFn) -> EventsAppended:
     texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
     events = tuple(
         StoredEvent(
-            first + number, draw(V), number % 2, format_event_body(wire.Said("ada", "Ada", text))
+            first + number, draw(V), number % 2, format_event_body(Said("ada", "Ada", text))
         )
         for number, text in enumerate(texts)
     )
@@ -109,7 +109,7 @@ def test_random_bytes_are_refused(payload: bytes, topic: str) -> None:
 
 
 GOOD = EventsAppended(
-    "r1", "n1", (StoredEvent(3, 1, 0, format_event_body(wire.Said("ada", "Ada", "hi"))),)
+    "r1", "n1", (StoredEvent(3, 1, 0, format_event_body(Said("ada", "Ada", "hi"))),)
 )
 
 

@@ -24,8 +24,7 @@ from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.limits import by_address as limits
 from server.ports import Ports
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
+from server.rooms.events import Said, format_event_body
 from server.store.base import Store, StoredEvent
 from server.store.sql import open_sqlite
 from tests.oracle.history import READER, History, check
@@ -346,7 +345,7 @@ async def test_a_node_starts_without_its_broker(tmp_path: Path) -> None:
 
 def forgeries(room: str, chance: random.Random) -> list[tuple[str, bytes]]:
     """Topics and payloads of random data and of an attacker who has an account at the broker."""
-    said = format_event_body(wire.Said("ada", "Ada", "never said"))
+    said = format_event_body(Said("ada", "Ada", "never said"))
     forged = EventsAppended(room, "n9", (StoredEvent(chance.randrange(1, 60), 0, 0, said),))
     topic, payload, _ = Codec(b"x" * 32).encode(forged)
     _, right, _ = Codec(KEY).encode(EventsAppended("elsewhere", "n9", forged.events))

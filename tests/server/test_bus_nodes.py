@@ -17,6 +17,7 @@ from server.bus.codec import node_topic
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
 from server.protocol import messages as wire
+from server.rooms.commands import AiSeat, MySeat
 from server.runtime import membership
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -138,7 +139,7 @@ async def test_a_stale_lobby_entry_is_ignored() -> None:
     """
     async with hubs(FakeServer(), "n1", "n2") as (first, second):
         ada = Client(first, "ada")
-        room = await ada.create("tic-tac-toe", seats=(wire.MySeat(), wire.AiSeat(level=1)))
+        room = await ada.create("tic-tac-toe", seats=(MySeat(), AiSeat(level=1)))
         await ada.ack(ada.join(room))
         await ada.ack(ada.move(room, 0, "b2"))
         watchers = [
@@ -338,9 +339,7 @@ async def test_a_will_shortens_the_wait_for_a_takeover() -> None:
     async with hubs(fake, "n2") as (second,):
         await run_ready_tasks()
         async with fake.hub("n1") as first:
-            await Client(first, "ada").create(
-                "tic-tac-toe", seats=(wire.AiSeat(level=1), wire.MySeat())
-            )
+            await Client(first, "ada").create("tic-tac-toe", seats=(AiSeat(level=1), MySeat()))
             await fake.engines.asked.wait()
         # The node has ended in order; a new heartbeat makes it look as if it had died.
         heartbeat_at_s = asyncio.get_running_loop().time()

@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.model import AI, SERVER, Actor, ForcedPass
+from server.rooms.commands import ForcedPass, Resign
+from server.rooms.events import Moved
+from server.rooms.model import AI, SERVER, Actor, Played
 from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
@@ -46,10 +47,10 @@ def test_the_server_passes_for_the_person_to_move() -> None:
     """A forced pass logs one marked event and leads to the same position as a player's pass."""
     played, own_pass = before_a_pass(), before_a_pass()
     (event,) = played.do(SERVER, forced_pass_of(played))
-    assert event == wire.Moved(
+    assert event == Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
-    assert played.match.moves[-1] == wire.Played("pass", number="9.", forced=True)
+    assert played.match.moves[-1] == Played("pass", number="9.", forced=True)
     own_pass.moves("pass")
     assert own_pass.match.position == played.match.position
     assert played.fold() == played.room
@@ -89,7 +90,7 @@ def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
     played = before_a_pass()
     command = forced_pass_of(played)
     wrong = ForcedPass(
-        **{name: changes.get(name, getattr(command, name)) for name in command.__slots__}
+        **{name: changes.get(name, getattr(command, name)) for name in command.__struct_fields__}
     )
     assert played.refuse(SERVER, wrong) == Code.MOVE_STALE
     played.do(ADA, played.move("pass"))
@@ -109,7 +110,7 @@ def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
     match = played.match
     seats = (replace(match.seats[0], kind="ai", level=1), match.seats[1])
     assert replace(played.room, match=replace(match, seats=seats)).forced_pass() is None
-    played.do(ADA, plain(wire.Resign))
+    played.do(ADA, plain(Resign))
     assert played.room.forced_pass() is None
     assert played.room.due_ms() is None
 

@@ -12,6 +12,7 @@ from engine.rules.registry import load_game
 from engine.search.job import Job
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.rooms.commands import AiSeat, Create, MySeat, OpenSeat
 from server.rooms.model import CommandRejected
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -20,7 +21,7 @@ from server.store.base import CommandKey, StoreError, StoreUnavailable
 from tests.support.fake_server import Client, FakeServer, Fault, Message, run_ready_tasks, virtual
 from tests.support.room_log import altered_game, raises
 
-ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
+ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)
 
 
 def server_with(**changes: Any) -> FakeServer:
@@ -49,7 +50,7 @@ async def test_creating_again_gives_the_same_room() -> None:
     fake = FakeServer()
     async with fake.hub() as hub, fake.hub("n2") as other:
         ada = Client(hub, "ada")
-        command = wire.Create(id="1", game="sticks", seats=(ME, AI1))
+        command = Create(id="1", game="sticks", seats=(ME, AI1))
         first = await hub.create(ada.actor, command)
         assert (first.v, isinstance(first.room, str)) == (4, True)
         assert await hub.create(ada.actor, command) == first
@@ -65,7 +66,7 @@ async def test_creating_at_once_makes_one_room() -> None:
     fake = FakeServer()
     async with fake.hub() as hub, fake.hub("n2") as other:
         actor = Client(hub, "ada").actor
-        command = wire.Create(id="1", game="sticks")
+        command = Create(id="1", game="sticks")
         acks = await asyncio.gather(
             *(node_hub.create(actor, command) for node_hub in [hub, other] * 5)
         )
@@ -79,7 +80,7 @@ async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
     fake = server_with(rooms_burst=3)
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
-        commands = [wire.Create(id=str(n), game="sticks") for n in range(3)]
+        commands = [Create(id=str(n), game="sticks") for n in range(3)]
         acks = [await hub.create(ada.actor, command) for command in commands]
         assert await create_refusal(ada) is Code.RATE_EXCEEDED
         assert [await hub.create(ada.actor, command) for command in commands] == acks
@@ -88,8 +89,8 @@ async def test_a_create_is_acknowledged_again_beyond_any_limit() -> None:
         ] == acks
 
 
-def with_unknown_game(command: wire.Create) -> wire.Create:
-    return wire.Create(id=command.id, game="no-such-game")
+def with_unknown_game(command: Create) -> Create:
+    return Create(id=command.id, game="no-such-game")
 
 
 @virtual
@@ -339,7 +340,7 @@ async def test_nodes_whose_clocks_differ_do_not_take_each_other_for_dead(ahead_m
         fake.hub("n1") as hub,
         fake.hub("n2", now_ms=lambda: fake.now_ms() + ahead_ms) as other,
     ):
-        room = await Client(hub, "ada").create("sticks", seats=(wire.AiSeat(1), wire.MySeat()))
+        room = await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
         await asyncio.sleep(20)
         head = await fake.store.head(room)
         assert head is not None

@@ -18,7 +18,7 @@ from server.bus.base import BusMessage
 from server.net.listener import CannotListen
 from server.process.metrics import Histogram
 from server.protocol.codes import Close
-from server.protocol.messages import AiSeat, MySeat
+from server.rooms.commands import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.support.clock import stopped_clock
 from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal

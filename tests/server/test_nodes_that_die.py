@@ -21,7 +21,7 @@ from server.bus.base import (
     RoomHandler,
 )
 from server.protocol.codes import Code
-from server.protocol.messages import AiSeat, MySeat
+from server.rooms.commands import AiSeat, MySeat
 from server.runtime.hub import Hub
 from server.runtime.membership import SILENT_NODE_S, STALLED_POLL_S
 from server.runtime.open_rooms import RESERVED_S

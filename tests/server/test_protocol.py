@@ -16,13 +16,26 @@ from server.protocol.codec import (
     HIDDEN_BODY,
     ProtocolError,
     event_frame,
-    format_event_body,
     format_message,
     nesting,
-    parse_event_body,
     parse_message,
 )
 from server.protocol.codes import Close, Code
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    format_event_body,
+    parse_event_body,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
 
@@ -361,27 +374,27 @@ def assert_parses_or_refuses(frame: bytes | str) -> None:
 
 # --- server messages ------------------------------------------------------------------------------
 
-SEATED = wire.Occupant("ada", 'A"da\\', "guest")
-EVENTS: list[wire.RoomEvent] = [
-    wire.Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
-    wire.SeatTaken(0, SEATED),
-    wire.SeatTaken(1, wire.Occupant("ai", "AI level 3", "ai", 3)),
-    wire.SeatLeft(1),
-    wire.Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
-    wire.Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
-    wire.Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
-    wire.Finished("m1", None, "abort", "the match was aborted"),
-    wire.Offered(0),
-    wire.Declined(1),
-    wire.Offered(1, "draw"),
-    wire.Declined(0, "draw"),
-    wire.Finished("m1", None, "claim", "the same position 3 times"),
-    wire.Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
+SEATED = Occupant("ada", 'A"da\\', "guest")
+EVENTS: list[RoomEvent] = [
+    Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+    SeatTaken(0, SEATED),
+    SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
+    SeatLeft(1),
+    Started("m1", 1, "1-2-3 first", "0123456789abcdef", (SEATED, SEATED)),
+    Moved("m1", 0, 0, "3x2", "0123456789abcdef"),
+    Moved("m1", 0, 0, "e2e4", "0123456789abcdef", "e4", 1500),
+    Finished("m1", None, "abort", "the match was aborted"),
+    Offered(0),
+    Declined(1),
+    Offered(1, "draw"),
+    Declined(0, "draw"),
+    Finished("m1", None, "claim", "the same position 3 times"),
+    Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
 ]
 
 
 @pytest.mark.parametrize("event", [*EVENTS, wire.Hidden()], ids=lambda event: type(event).__name__)
-def test_an_event_frame_is_the_event_with_room_v_and_time(event: wire.AnyEvent) -> None:
+def test_an_event_frame_is_the_event_with_room_v_and_time(event: RoomEvent | wire.Hidden) -> None:
     """An event's frame has t, room, v and at, and exactly the event's own fields."""
     body = HIDDEN_BODY if isinstance(event, wire.Hidden) else format_event_body(event)
     frame = json.loads(event_frame("r1", 17, 1_700_000_000_123, body))
@@ -394,15 +407,15 @@ def test_an_event_frame_is_the_event_with_room_v_and_time(event: wire.AnyEvent) 
 @given(st.integers(1, 2**53 - 1), st.integers(0, 2**53 - 1), PLAIN, PLAIN)
 def test_any_chat_makes_a_valid_frame(v: int, at_ms: int, name: str, text: str) -> None:
     """Any name and any line of chat make a valid frame."""
-    frame = json.loads(event_frame("r1", v, at_ms, format_event_body(wire.Said("x", name, text))))
+    frame = json.loads(event_frame("r1", v, at_ms, format_event_body(Said("x", name, text))))
     assert (frame["v"], frame["at"], frame["name"], frame["text"]) == (v, at_ms, name, text)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_events_are_read_back(event: wire.RoomEvent) -> None:
+def test_events_are_read_back(event: RoomEvent) -> None:
     """parse_event_body reverses format_event_body."""
     assert parse_event_body(format_event_body(event)) == event
-    assert set(wire.RoomEvent.__args__) == {type(event) for event in EVENTS}
+    assert set(RoomEvent.__args__) == {type(event) for event in EVENTS}
 
 
 @pytest.mark.parametrize(

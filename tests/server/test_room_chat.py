@@ -7,9 +7,9 @@ import asyncio
 
 import pytest
 
-from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.rooms import chat
+from server.rooms.commands import Chat
 from server.rooms.model import CommandRejected
 from tests.support.fake_server import Client, FakeServer, Message, virtual
 from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, attempt
@@ -23,7 +23,7 @@ def say_at(played: LoggedRoom, *times_ms: int) -> None:
     """Sends a chat line of Ada at each of the times."""
     for at_ms in times_ms:
         played.now_ms = at_ms - STEP_MS
-        played.do(ADA, wire.Chat(id=played.new_id(), room="r1", text="x"))
+        played.do(ADA, Chat(id=played.new_id(), text="x"))
 
 
 def refusal_at(
@@ -96,7 +96,7 @@ def test_each_speaker_has_a_separate_limit(played: LoggedRoom) -> None:
     played.now_ms = 20_000
     for actor in (BEN, CYD):
         for _ in range(3):
-            played.do(actor, wire.Chat(id=played.new_id(), room="r1", text="x", to="spectators"))
+            played.do(actor, Chat(id=played.new_id(), text="x", to="spectators"))
     assert refusal_at(played, 20_000, identity="ben") is None
     assert refusal_at(played, 20_000, identity="ben", lines=3) is not None
 

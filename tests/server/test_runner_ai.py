@@ -12,6 +12,7 @@ from engine.rules.registry import load_game
 from engine.search.job import Job, RulesChanged, SearchFailed
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.rooms.commands import OpenSeat
 from server.rooms.model import AI_IDENTITY
 from server.runtime.hub import Hub
 from server.seats import ai
@@ -373,7 +374,7 @@ async def test_the_game_of_an_ai_is_compiled_ahead() -> None:
         await ada.create(seats=(ME, AI1))
         assert fake.engines.expected[:1] == ["tic-tac-toe"]
         fake.engines.expected.clear()
-        room = await ada.create(seats=(ME, wire.OpenSeat()))
+        room = await ada.create(seats=(ME, OpenSeat()))
         await ada.ack(ada.join(room))
         assert fake.engines.expected == []
         await ada.ack(wire.AddAi(id=ada.new_id(), room=room, seat=1, level=1))

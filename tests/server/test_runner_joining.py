@@ -8,6 +8,7 @@ import pytest
 from server.bus.base import Ephemeral, PresenceReport
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.rooms.commands import MySeat
 from server.runtime.hub import Hub
 from server.runtime.log import TAIL
 from server.runtime.room_runner import RESUME_LIMIT
@@ -285,7 +286,7 @@ async def test_presence_comes_once_to_each_follower() -> None:
     """
     async with FakeServer().hub() as hub:
         ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
-        room = await ada.create("sticks", seats=(wire.MySeat(), OPEN))
+        room = await ada.create("sticks", seats=(MySeat(), OPEN))
         await ada.ack(ada.join(room))
         await asyncio.sleep(1)
         assert [m["watching"] for m in ada.of("presence")] == [0]

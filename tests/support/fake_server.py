@@ -30,7 +30,9 @@ from server.bus.local import LocalBus
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
+from server.protocol.commands import parse_command
 from server.protocol.outbound import Outbound
+from server.rooms.commands import Create
 from server.rooms.model import Actor
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
@@ -357,7 +359,10 @@ class Client:
     def say(self, command: wire.RoomCommand) -> None:
         """Sends a command to its room."""
         self._rooms.add(command.room)
-        self.hub.submit(command.room, Request(self.actor, command, self))
+        said: Any = command
+        if not isinstance(command, wire.Join | wire.Leave):
+            said = parse_command(command)
+        self.hub.submit(command.room, Request(self.actor, said, self))
 
     async def ask(self, command: wire.RoomCommand) -> Message:
         """Sends a command and waits for its answer."""
@@ -379,7 +384,7 @@ class Client:
 
     async def create(self, game: str = "tic-tac-toe", key: str | None = None, **fields: Any) -> str:
         """Creates a room and returns its id."""
-        command = wire.Create(id=key or self.new_id(), game=game, **fields)
+        command = Create(id=key or self.new_id(), game=game, **fields)
         ack = await self.hub.create(self.actor, command)
         assert isinstance(ack.room, str)
         return ack.room

@@ -8,11 +8,25 @@ import pytest
 
 from engine.game import Game, GameFault, Rules
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, parse_event_body
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import Actor, AiFailure, AiMove, Command, CommandRejected, Room
+from server.rooms.commands import (
+    AddAi,
+    AiFailure,
+    AiMove,
+    AiSeat,
+    Chat,
+    ChatTo,
+    Command,
+    Create,
+    Move,
+    MySeat,
+    OpenSeat,
+    RemoveAi,
+    Sit,
+)
+from server.rooms.events import RoomEvent, format_event_body, parse_event_body
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
 ROOM = "r1"
@@ -41,6 +55,13 @@ def raises(*_arguments: object) -> Any:
     raise ZeroDivisionError("a defect of this game")
 
 
+def decide(
+    room: Room, actor: Actor, command: Command, new_id: Callable[[], str]
+) -> list[RoomEvent]:
+    """The events that an actor's command makes at the time of the room's last event."""
+    return rules.decide(room, command, Moment(actor, room.changed_ms, room.changed_ms, new_id))
+
+
 class LoggedRoom:
     """A room with its log. `do` and `refuse` give it commands; each has its own id."""
 
@@ -67,16 +88,16 @@ class LoggedRoom:
 
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
-    ) -> list[wire.RoomEvent]:
+    ) -> list[RoomEvent]:
         """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
-        command = wire.Create(id="c", game=game, **fields)
+        command = Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._append_all(events)
         return events
 
-    def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+    def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = rules.decide(self.room, actor, command, self.new_id)
+        events = decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -85,18 +106,18 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(self.room, actor, command, self.new_id)
+            decide(self.room, actor, command, self.new_id)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
         return rejected.value.code
 
-    def _append_all(self, events: list[wire.RoomEvent]) -> None:
+    def _append_all(self, events: list[RoomEvent]) -> None:
         self.now_ms += 7
         for event in events:
             self.append(event)
 
-    def append(self, event: wire.RoomEvent) -> None:
+    def append(self, event: RoomEvent) -> None:
         """Appends an event to the log without a command."""
         if self._room is None:
             self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
@@ -118,11 +139,11 @@ class LoggedRoom:
 
     # --- shorthand for commands
 
-    def move(self, token: str, ply: int | None = None) -> wire.Move:
+    def move(self, token: str, ply: int | None = None) -> Move:
         """A move at the next ply, unless another is given."""
         if ply is None:
             ply = self.room.match.ply if self.room.match else 0
-        return wire.Move(id="m", room=ROOM, ply=ply, move=token)
+        return Move(id="m", ply=ply, move=token)
 
     def moves(self, tokens: str, first: Actor = ADA, second: Actor = BEN) -> None:
         """Plays moves in turn, from the first ply on."""
@@ -152,25 +173,25 @@ class LoggedRoom:
         return AiFailure(**{**fields, **changes})
 
 
-def sit(seat: int) -> wire.Sit:
-    return wire.Sit(id="s", room=ROOM, seat=seat)
+def sit(seat: int) -> Sit:
+    return Sit(id="s", seat=seat)
 
 
-def plain(kind: type[wire.RoomCommand]) -> wire.RoomCommand:
+def plain(kind: type[Command]) -> Command:
     """A command without fields of its own."""
-    return kind(id="p", room=ROOM)
+    return kind(id="p")
 
 
-def chat(text: str, to: wire.ChatTo = "room") -> wire.Chat:
-    return wire.Chat(id="t", room=ROOM, text=text, to=to)
+def chat(text: str, to: ChatTo = "room") -> Chat:
+    return Chat(id="t", text=text, to=to)
 
 
-def add_ai(seat: int, level: int = 1) -> wire.AddAi:
-    return wire.AddAi(id="a", room=ROOM, seat=seat, level=level)
+def add_ai(seat: int, level: int = 1) -> AddAi:
+    return AddAi(id="a", seat=seat, level=level)
 
 
-def remove_ai(seat: int) -> wire.RemoveAi:
-    return wire.RemoveAi(id="a", room=ROOM, seat=seat)
+def remove_ai(seat: int) -> RemoveAi:
+    return RemoveAi(id="a", seat=seat)
 
 
 def seated(
@@ -183,8 +204,8 @@ def seated(
     return played
 
 
-AI_SEAT = wire.AiSeat(level=2)
-ME, OPEN = wire.MySeat(), wire.OpenSeat()
+AI_SEAT = AiSeat(level=2)
+ME, OPEN = MySeat(), OpenSeat()
 
 
 def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> LoggedRoom:

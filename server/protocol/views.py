@@ -1,11 +1,18 @@
-"""The messages about a room that are not events: description, snapshot, board, legal moves."""
+"""Formats a room for clients: description, snapshot, board, legal moves.
+
+These are the messages about a room that are not events: an event goes to clients as the log stores
+it (`server.protocol.codec.event_frame`).
+"""
+
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from engine.game import GameFault
 from engine.view import BoardView, PositionView
 from server.protocol import messages as wire
-from server.rooms.model import Match, Room
+from server.rooms.events import Occupant
+from server.rooms.model import Match, MatchResult, Played, Room
 
 
 def description(room: Room) -> wire.RoomDescription:
@@ -26,11 +33,48 @@ def description(room: Room) -> wire.RoomDescription:
 
 def snapshot(room: Room, player: bool) -> wire.Snapshot:
     """The whole room as a player, or as a spectator, may see it."""
-    chat = tuple(line for line in room.chat if line.to == "room" or not player)
-    match = room.match.state() if room.match else None
-    return wire.Snapshot(
-        room=room.id, v=room.v, seats=room.seats, match=match, offers=room.offers, chat=chat
+    chat = tuple(
+        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
+        for line in room.chat
+        if line.to == "room" or not player
     )
+    match = match_state(room.match) if room.match else None
+    return wire.Snapshot(
+        room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
+        offers=room.offers, chat=chat,
+    )  # fmt: skip
+
+
+def match_state(match: Match) -> wire.MatchState:
+    """The match as a snapshot shows it."""
+    return wire.MatchState(
+        id=match.id, number=match.number, start=match.start, rules=match.rules,
+        seats=tuple(map(format_occupant, match.seats)),
+        moves=tuple([format_played(played) for played in match.moves]),
+        over=format_result(match.over) if match.over is not None else None,
+    )  # fmt: skip
+
+
+def format_occupant(occupant: Occupant) -> wire.Occupant:
+    """The holder of a seat for clients."""
+    return wire.Occupant(
+        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona
+    )
+
+
+def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:
+    """The holders of all seats for clients."""
+    return tuple(format_occupant(seat) if seat is not None else None for seat in seats)
+
+
+def format_played(played: Played) -> wire.Played:
+    """A move of a match for clients."""
+    return wire.Played(played.move, played.text, played.number, played.forced)
+
+
+def format_result(over: MatchResult) -> wire.MatchResult:
+    """The result of a match for clients."""
+    return wire.MatchResult(over.winner, over.how, over.reason)
 
 
 def view(room: Room, match: Match) -> wire.View | None:
@@ -46,7 +90,7 @@ def view(room: Room, match: Match) -> wire.View | None:
     return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=position_view)
 
 
-def _without_turn(position_view: PositionView, over: wire.MatchResult) -> PositionView:
+def _without_turn(position_view: PositionView, over: MatchResult) -> PositionView:
     """The view of a match that did not end on the board: no seat to move, the reason as text."""
     return replace(position_view, turn=None, text=over.reason)
 
