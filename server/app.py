@@ -23,6 +23,7 @@ from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
+from server.identity.credentials import parse_credentials
 from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
@@ -38,7 +39,6 @@ from server.store.lock import lock_folder
 from server.store.sql import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
-from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
 #: The name of the SQLite file in the data folder.
@@ -188,15 +188,16 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         sweep_task = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
-            token = cookie_token(
-                "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
+            headers = socket.request.headers if socket.request else Headers()
+            credentials = parse_credentials(
+                headers.get_all("Cookie"), headers.get_all("Authorization")
             )
             address = origin_of(socket, proxies).address
             # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
-            await sessions.serve(socket, token, address)
+            await sessions.serve(socket, credentials, address)
 
         gate = Gate(hub.limits.sockets, proxies, lambda: len(sessions) >= settings.max_connections)
 

@@ -1,7 +1,7 @@
 """The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from enum import Enum
 
 from msgspec import Struct
 
@@ -15,8 +15,8 @@ from server.settings import Settings
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
 
-#: The identity of AI seats and of the server's own commands. Clients' identities are random, so
-#: none can equal it.
+#: The identity under which the log has AI seats and the server's own commands. People's identities
+#: are random, so none can equal it.
 AI_IDENTITY = "ai"
 
 
@@ -29,12 +29,32 @@ class CommandRejected(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The sender of a command, with the name that it has at that time."""
+class ActorKind(Enum):
+    """The kinds of actors; each may send other commands."""
+
+    PERSON = "person"
+    #: An AI seat.
+    AI = "ai"
+    #: The server itself.
+    SERVER = "server"
+
+
+class Actor(Struct, frozen=True):
+    """The sender of a command: an identity, with the name, kind and roles that it has now.
+
+    `roles` are what it may do beyond its kind; nobody has any yet.
+    """
 
     identity: str
     name: str
+    kind: ActorKind = ActorKind.PERSON
+    roles: frozenset[str] = frozenset()
+
+
+#: The actor of AI seats.
+AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
+#: The actor of the server's other commands.
+SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Moment(Struct, frozen=True):

@@ -13,7 +13,7 @@ from server.rooms.conditions import (
 )
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Match, Moment, Room
+from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
 
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
@@ -47,7 +47,7 @@ def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent
 
 
 def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
-    if moment.actor.identity != AI_IDENTITY:
+    if moment.actor.kind is not ActorKind.SERVER:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
     deadline_ms = room.next_deadline_ms(moment.settings.forced_pass_ms)
     if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
@@ -63,7 +63,7 @@ def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor:
     Raises CommandRejected unless the AI's answer is still for the current position.
     """
     position = playable_position(room, match)
-    if actor.identity != AI_IDENTITY:
+    if actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
     current = (match.id, match.digest, match.turn)
     if (command.match, command.digest, command.seat) != current:

@@ -6,7 +6,7 @@ from server.rooms.commands import Accept, AiReply, Claim, Decline, OfferDraw, Re
 from server.rooms.conditions import game_of, has_only_ai, own_seat, playable_position, running_match
 from server.rooms.events import Declined, Finished, Offered, RoomEvent
 from server.rooms.matches import end_match, start_match
-from server.rooms.model import AI_IDENTITY, CommandRejected, Match, Moment, Room
+from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room
 
 #: Plies before a player may offer a draw again, so that repeated offers do not harass the
 #: opponent.
@@ -50,7 +50,7 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
 
 def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
     match = running_match(room)
-    if moment.actor.identity != AI_IDENTITY:
+    if moment.actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")

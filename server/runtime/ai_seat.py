@@ -8,16 +8,13 @@ import structlog
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
-from server.rooms.model import AI_IDENTITY, Actor, Room
+from server.rooms.model import AI, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
 from server.seats import ai
 from server.store.base import StoreError
 
 log = structlog.get_logger()
-
-#: The actor of an AI seat's commands.
-AI = Actor(AI_IDENTITY, "AI")
 
 
 class AiSeat:

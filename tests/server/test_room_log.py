@@ -12,10 +12,9 @@ from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
 from server.rooms.events import Moved, RoomEvent, Said, parse_event_body
-from server.rooms.model import CommandRejected, Room
+from server.rooms.model import AI, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,

@@ -54,13 +54,12 @@ from server.rooms.events import (
     format_event_body,
     parse_event_body,
 )
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Match, MatchResult, Room
+from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
-    AI,
     BEN,
     CYD,
     ROOM,
@@ -284,12 +283,12 @@ class RoomMachine(RuleBasedStateMachine):
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
             match event:
-                case Moved(seat=seat) if actor.identity == AI_IDENTITY:
+                case Moved(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case Declined(seat=seat) if actor.identity == AI_IDENTITY:
+                case Declined(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
@@ -297,7 +296,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert (what == "draw") == (before.playing is not None), (
                         "I18: draws are offered in a match, rematches after it"
                     )
-                case Finished() if actor.identity != AI_IDENTITY:
+                case Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: the seat was free"

@@ -37,12 +37,11 @@ from server.rooms.events import (
     Started,
     parse_event_body,
 )
-from server.rooms.model import SNAPSHOT_CHAT_LINES, CommandRejected, MatchResult
+from server.rooms.model import AI, SERVER, SNAPSHOT_CHAT_LINES, Actor, CommandRejected, MatchResult
 from server.rooms.text import clean_text
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,
@@ -194,10 +193,10 @@ def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
-    impostor = AI
     assert played.room.seat_of("ai") is None
-    for command in (played.move("b2"), plain(Resign), plain(Stand)):
-        assert played.refuse(impostor, command) is Code.SEAT_NONE
+    for impostor in (AI, SERVER, Actor("ai", "AI")):
+        for command in (played.move("b2"), plain(Resign), plain(Stand)):
+            assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
 # --- moves ----------------------------------------------------------------------------------------
@@ -309,7 +308,8 @@ def test_an_ai_answers_its_own_position_once() -> None:
     for wrong in ({"match": "other"}, {"digest": "0" * 16}, {"seat": 0}):
         assert played.refuse(AI, played.ai_move("b2", **wrong)) is Code.MOVE_STALE
         assert played.refuse(AI, played.ai_failure(**wrong)) is Code.MOVE_STALE
-    assert played.refuse(ADA, answer) is Code.SEAT_NONE
+    for impostor in (ADA, SERVER, Actor(AI.identity, AI.name)):
+        assert played.refuse(impostor, answer) is Code.SEAT_NONE
     (moved,) = played.do(AI, answer)
     assert isinstance(moved, Moved)
     assert (moved.seat, moved.move) == (1, "b2")

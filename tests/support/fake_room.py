@@ -22,7 +22,7 @@ from server.protocol.messages import (
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Moment, Room
+from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
@@ -164,7 +164,7 @@ class FakeRoom:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self._decide(Actor(AI_IDENTITY, "AI"), move)
+        return self._decide(AI, move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

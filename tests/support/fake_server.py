@@ -173,6 +173,9 @@ class FaultyStore(MemoryStore):
     async def add_identity(self, identity: Identity, token_hash: bytes, created_ms: int) -> None:
         await self._run("add_identity", super().add_identity(identity, token_hash, created_ms))
 
+    async def identity_by_token(self, token_hash: bytes) -> Identity | None:
+        return await self._run("identity_by_token", super().identity_by_token(token_hash))
+
     async def mark_identities_seen(self, identities: Sequence[str], day: int) -> frozenset[str]:
         return await self._run(
             "mark_identities_seen", super().mark_identities_seen(identities, day)

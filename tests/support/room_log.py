@@ -26,15 +26,13 @@ from server.rooms.commands import (
     Sit,
 )
 from server.rooms.events import RoomEvent, format_event_body, parse_event_body
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Moment, Room
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.settings import Settings
 
 ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
-AI = Actor(AI_IDENTITY, "AI")
 ROOM = "r1"
 #: The settings of the room, without limits of the chat.
 SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
-
 
 T = TypeVar("T")
 
