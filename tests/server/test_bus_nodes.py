@@ -380,7 +380,7 @@ async def test_three_nodes_over_a_broker(tmp_path: Path) -> None:
         buses[0].link.subscribe(node_topic("n2"), lambda topic, payload: statuses.append(payload))
         await until(lambda: bool(statuses))
         async with stopped_clock() as clock:
-            buses[1].link._is_up = False  # otherwise it clears its status
+            buses[1].link.health.is_up = False  # otherwise it clears its status
             for task in asyncio.all_tasks():
                 if task.get_name() != "broker link":
                     continue
