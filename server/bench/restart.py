@@ -32,7 +32,7 @@ from server.rooms import rules
 from server.rooms.model import Actor
 from server.runtime.projections import log_entry, projections
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 
 #: Number of rooms that are written concurrently.
 WRITE_BATCH = 500
@@ -59,7 +59,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
         for start in range(0, rooms, WRITE_BATCH):
             batch = range(start, min(rooms, start + WRITE_BATCH))
             await asyncio.gather(
-                *(store.create_room(_room(number, number < due)) for number in batch)
+                *(store.logs.create_room(_room(number, number < due)) for number in batch)
             )
 
 

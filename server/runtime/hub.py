@@ -111,7 +111,7 @@ class Hub:
     async def write_heartbeat(self) -> None:
         """Writes this node's heartbeat and compares its clock with the store's."""
         before_ms = self.ports.now_ms()
-        store_ms = await self.ports.store.heartbeat(
+        store_ms = await self.ports.store.nodes.heartbeat(
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
         )
         after_ms = self.ports.now_ms()
@@ -120,7 +120,9 @@ class Hub:
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
         """Takes over due rooms of dead nodes, or of all nodes. Returns the number of rooms."""
-        rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
+        rooms = await self.ports.store.nodes.due_rooms(
+            self.ports.now_ms(), self.ports.node, all_nodes
+        )
         for room_id in rooms:
             with suppress(LimitExceeded):
                 self.rooms.open(room_id, "").submit(TakeOver())

@@ -26,7 +26,7 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codec import format_event_body
 from server.store.base import Store, StoredEvent
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 from tests.oracle.history import READER, History, check
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_metrics import scrape
