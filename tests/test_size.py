@@ -30,7 +30,6 @@ ALLOWED = {
     "engine/rules/types.py": TO_BE_SPLIT,
     "engine/rules/types.py RuleTypes": TO_BE_SPLIT,
     "engine/solvers/connect_four.py ConnectFourSolver": TO_BE_SPLIT,
-    "server/bench/moves.py": TO_BE_SPLIT,
     "server/protocol/messages.py": TO_BE_SPLIT,
     "server/rooms/rules.py": TO_BE_SPLIT,
     "server/runtime/room_runner.py RoomRunner": TO_BE_SPLIT,
