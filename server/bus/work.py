@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Info, Job, Result
-from server.bus.link import ROOT
+from server.bus.broker import ROOT
 from server.protocol.messages import Count
 
 #: Maximum length of a message, in bytes.

@@ -382,8 +382,8 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         assert duel.check() >= 7
         assert [len(worker.commands) for worker in bad_workers] == [1] * len(faults)
         assert engines._metrics.bad_answers == len(faults)
-        stored = [event.body for event in await fake.store.events(duel.room, 0)]
-        stored += [thought.body for thought in await fake.store.thoughts(over["match"])]
+        stored = [event.body for event in await fake.store.logs.events(duel.room, 0)]
+        stored += [thought.body for thought in await fake.store.projections.thoughts(over["match"])]
         assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)
         assert not [body for body in stored if b"evil" in body or HOSTILE_TEXT.encode() in body]
 
@@ -405,7 +405,7 @@ async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
                 or (m["t"] == "snapshot" and bool(m["match"].get("over")))
             )
         )
-        stored = [json.loads(event.body) for event in await fake.store.events(duel.room, 0)]
+        stored = [json.loads(event.body) for event in await fake.store.logs.events(duel.room, 0)]
         assert (stored[-1]["how"], stored[-1]["reason"]) == (
             "failure",
             "the AI could not move: no engine found a move",

@@ -29,12 +29,13 @@ from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, StoredEvent
+from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
-from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
+from tests.support.fake_server import FakeServer, UnreliableStore, first_legal, loop_ms
 from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
@@ -43,8 +44,8 @@ Patch = pytest.MonkeyPatch
 COMMANDS = 100
 
 
-class StoreWithoutKeys(FaultyStore):
-    """A store that does not store command keys."""
+class LogsWithoutKeys(MemoryLogs):
+    """Logs that do not store command keys."""
 
     async def append(self, append: Append) -> None:
         await super().append(
@@ -60,8 +61,8 @@ class StoreWithoutKeys(FaultyStore):
         )
 
 
-class StoreWithoutCompareAndSet(FaultyStore):
-    """A store that appends at any expected version."""
+class LogsWithoutCompareAndSet(MemoryLogs):
+    """Logs that append at any expected version."""
 
     async def append(self, append: Append) -> None:
         room = self._rooms[append.room]
@@ -72,6 +73,13 @@ class StoreWithoutCompareAndSet(FaultyStore):
 def replace_rule(patch: Patch, kind: type[Command], rule: rules.Rule) -> None:
     rules_of_commands: dict[Any, Any] = rules.RULES
     patch.setitem(rules_of_commands, kind, rule)
+
+
+def store_with(logs: Callable[[MemoryTables], MemoryLogs]) -> MemoryStore:
+    """A store with faulty logs."""
+    store = MemoryStore(loop_ms)
+    store.logs = logs(store.tables)
+    return store
 
 
 def ack_before_commit(patch: Patch) -> FakeServer:
@@ -116,7 +124,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
 
 def lost_dedupe(patch: Patch) -> FakeServer:
     patch.setattr(EventLog, "_remember", lambda *_: None)
-    return FakeServer(store=StoreWithoutKeys())
+    return FakeServer(store=store_with(LogsWithoutKeys))
 
 
 def stale_ply_accepted(patch: Patch) -> FakeServer:
@@ -196,7 +204,7 @@ def hidden_event_leaked(patch: Patch) -> FakeServer:
 
 
 def no_compare_and_set(patch: Patch) -> FakeServer:
-    return FakeServer(store=StoreWithoutCompareAndSet())
+    return FakeServer(store=store_with(LogsWithoutCompareAndSet))
 
 
 def two_results(patch: Patch) -> FakeServer:

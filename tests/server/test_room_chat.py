@@ -125,7 +125,7 @@ async def test_a_flood_is_refused() -> None:
         assert (error["code"], error["message"]) == (
             Code.RATE_EXCEEDED, "you may say 4 lines in 10 s; say it again in 10 s"
         )  # fmt: skip
-        assert await fake.store.heads([room]) == {room: 8}
+        assert await fake.store.logs.heads([room]) == {room: 8}
         assert await refusal(ben, room) is None
         assert await ada.ack(ada.chat(room, "x", key="first")) == 5
         await asyncio.sleep(10)
