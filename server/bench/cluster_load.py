@@ -8,7 +8,7 @@ import asyncio
 
 import click
 
-from server.bench.moves import Load, make_pair, play
+from server.bench.pairs import Load, make_pair, play
 from server.deploy.cluster.running import Cluster, temporary_cluster
 from server.limits import by_address as limits
 

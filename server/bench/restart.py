@@ -26,7 +26,9 @@ import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
-from server.bench.moves import connect, cpu_seconds, report
+from server.bench.moves import report
+from server.bench.players import connect
+from server.bench.processes import cpu_seconds
 from server.protocol import messages as wire
 from server.rooms import rules
 from server.rooms.model import Actor
