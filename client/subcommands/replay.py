@@ -1,6 +1,5 @@
 """`plyroom replay`: shows a match that was played."""
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -40,6 +39,8 @@ def replay(
     if data is None or linked is not None or url is not None:
         _replay(linked or url or parse_address(DEFAULT_SERVER), match_id, ply, as_json)
         return
+
+    import asyncio
 
     async def run() -> None:
         async with server_address(None, data) as address:

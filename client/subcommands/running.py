@@ -1,6 +1,5 @@
 """Runs what a command does: an error ends it with one line, a signal with its clean-up."""
 
-import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -37,6 +36,8 @@ def run_to_end(main: Coroutine[Any, Any, None]) -> None:
 
     SIGTERM, SIGHUP and Ctrl-C cancel it, so that it can clean up.
     """
+    import asyncio
+
     try:
         asyncio.run(_cancel_on_signals(main))
     except PlyroomError as error:
@@ -48,6 +49,8 @@ def run_to_end(main: Coroutine[Any, Any, None]) -> None:
 
 async def _cancel_on_signals(main: Coroutine[Any, Any, None]) -> None:
     """Runs a coroutine in the current task, which SIGTERM and SIGHUP cancel."""
+    import asyncio
+
     task = asyncio.current_task()
     assert task is not None, "run by asyncio.run"
     loop = asyncio.get_running_loop()
