@@ -20,7 +20,6 @@ def text_frame(payload: bytes) -> bytes:
 
 def frame_of(outbound: Outbound) -> bytes:
     """The message as one text frame, made once for all connections."""
-    frame = outbound.frame
-    if frame is None:
+    if (frame := outbound.frame) is None:
         frame = outbound.frame = text_frame(outbound.payload())
     return frame

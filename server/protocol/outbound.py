@@ -1,4 +1,4 @@
-"""A message on its way to clients: a value that is encoded at most once for all its readers."""
+"""A message on its way to clients: a value that is encoded once for all its readers."""
 
 from msgspec import Struct
 
@@ -15,23 +15,16 @@ class LoggedEvent(Struct, frozen=True):
     body: bytes
 
 
-class Outbound:
+class Outbound(Struct, eq=False):
     """A message that goes to any number of connections."""
 
-    __slots__ = ("_payload", "frame", "message")
-
-    def __init__(self, message: wire.Outgoing | LoggedEvent) -> None:
-        self.message = message
-        self._payload: bytes | None = None
-        #: The WebSocket frame, kept by the socket that first needed it.
-        self.frame: bytes | None = None
+    message: wire.Outgoing | LoggedEvent
+    #: The WebSocket frame, kept by the socket that first needed it.
+    frame: bytes | None = None
 
     def payload(self) -> bytes:
-        """The message as the payload of one frame. Every call returns the same bytes."""
-        if self._payload is None:
-            message = self.message
-            if isinstance(message, LoggedEvent):
-                self._payload = event_frame(message.room, message.v, message.at_ms, message.body)
-            else:
-                self._payload = format_message(message)
-        return self._payload
+        """The message as the payload of one frame."""
+        message = self.message
+        if isinstance(message, LoggedEvent):
+            return event_frame(message.room, message.v, message.at_ms, message.body)
+        return format_message(message)

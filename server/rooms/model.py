@@ -45,8 +45,7 @@ class Actor:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """The circumstances of a command: who gives it, when, and where new ids come from.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in

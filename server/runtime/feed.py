@@ -15,19 +15,19 @@ from server.runtime.log import Committed
 from server.store.base import SPECTATORS, StoredEvent
 
 #: Events that change the board.
-BOARD_EVENTS = (wire.Moved, wire.Started, wire.Finished)
+BOARD_EVENTS = frozenset({wire.Moved, wire.Started, wire.Finished})
 #: Events that change who holds a seat.
-SEAT_EVENTS = (wire.SeatTaken, wire.SeatLeft, wire.Started)
+SEAT_EVENTS = frozenset({wire.SeatTaken, wire.SeatLeft, wire.Started})
 
 
 def changes_board(events: Sequence[wire.RoomEvent]) -> bool:
     """Returns whether one of the events changes the board."""
-    return any(isinstance(event, BOARD_EVENTS) for event in events)
+    return not BOARD_EVENTS.isdisjoint(map(type, events))
 
 
 def changes_seats(events: Sequence[wire.RoomEvent]) -> bool:
     """Returns whether one of the events changes who holds a seat."""
-    return any(isinstance(event, SEAT_EVENTS) for event in events)
+    return not SEAT_EVENTS.isdisjoint(map(type, events))
 
 
 class Feed:
@@ -57,11 +57,10 @@ class Feed:
         has_board_change = changes_board(events)
         if changes_seats(events):
             self._followers.on_seats_changed(room)
-        entries = [entry.stored for entry in committed.entries]
         board = view_message(room) if has_board_change else None
         after = [Outbound(board)] if board is not None else []
         messages = {
-            is_player: [*self._event_messages(entries, is_player), *after]
+            is_player: [*self._event_messages(committed.entries, is_player), *after]
             for is_player in {is_player for _, is_player in self._followers}
         }
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)

@@ -7,11 +7,11 @@ subscribers. It knows neither rooms nor messages: a `Machine` knows what the eve
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 import structlog
+from msgspec import Struct
 
 from server.ports import Ports
 from server.protocol.codes import Code
@@ -105,35 +105,21 @@ class Cause(Enum):
     CAUGHT_UP = "caught up"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry(Generic[E]):
-    """An event with its log entry."""
-
-    event: E
-    stored: StoredEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Committed(Generic[S, E]):
-    """Events that stand in the log, with the states before and after them.
+class Committed(Struct, Generic[S, E], frozen=True):
+    """Events that stand in the log, with their entries and the states before and after them.
 
     `before` is None when the log was just created. `key` is the command's, if it was given here.
     """
 
     before: S | None
-    entries: tuple[Entry[E], ...]
+    events: tuple[E, ...]
+    entries: tuple[StoredEvent, ...]
     after: S
     cause: Cause
     key: CommandKey | None = None
 
-    @property
-    def events(self) -> tuple[E, ...]:
-        """The events alone."""
-        return tuple(entry.event for entry in self.entries)
 
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """The command's events are committed; the last one has version `v`."""
 
     v: int
@@ -141,8 +127,7 @@ class Accepted:
     is_new: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """The command changed nothing. `message` says what was expected."""
 
     code: Code
@@ -273,28 +258,25 @@ class EventLog(Generic[S, C, E]):
 
     def _take(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
         before = self.state
-        self._state, entries = self._fold(before, page)
+        self._state, events = self._fold(before, page)
         self._keep(page)
         self.is_responsible = is_responsible
-        self._subscriber(Committed(before, entries, self.state, cause))
+        self._subscriber(Committed(before, events, tuple(page), self.state, cause))
 
-    def _fold(
-        self, state: S | None, page: Sequence[StoredEvent]
-    ) -> tuple[S | None, tuple[Entry[E], ...]]:
+    def _fold(self, state: S | None, page: Sequence[StoredEvent]) -> tuple[S | None, tuple[E, ...]]:
         """The state after these entries, and their events. Nothing is changed when one fails."""
-        entries = tuple(Entry(self._machine.parse(stored.body), stored) for stored in page)
-        for entry in entries:
-            at_ms = entry.stored.at_ms
+        events = tuple(self._machine.parse(entry.body) for entry in page)
+        for event, entry in zip(events, page, strict=True):
             state = (
-                self._machine.first(self.log_id, entry.event, at_ms)
+                self._machine.first(self.log_id, event, entry.at_ms)
                 if state is None
-                else self._machine.evolve(state, entry.event, at_ms)
+                else self._machine.evolve(state, event, entry.at_ms)
             )
-        return state, entries
+        return state, events
 
-    def _keep(self, stored: Sequence[StoredEvent]) -> None:
+    def _keep(self, entries: Sequence[StoredEvent]) -> None:
         """Keeps the newest entries in memory for clients that reconnect."""
-        self._tail += stored
+        self._tail += entries
         if len(self._tail) > 2 * TAIL:
             del self._tail[:-TAIL]
 
@@ -364,16 +346,16 @@ class EventLog(Generic[S, C, E]):
         await self._prepare(events)
         at_ms = max(self._ports.now_ms(), before.changed_ms)
         after = before
-        entries: list[Entry[E]] = []
+        stored: list[StoredEvent] = []
         for event in events:
             after = self._machine.evolve(after, event, at_ms)
-            entries.append(Entry(event, self._machine.entry(after, event, at_ms)))
-        stored = tuple(entry.stored for entry in entries)
+            stored.append(self._machine.entry(after, event, at_ms))
+        entries = tuple(stored)
         self._ports.reached("before_append")
         begun_s = time.perf_counter()
         await self._ports.store.append(
             Append(
-                room=self.log_id, expected_v=before.v, events=stored,
+                room=self.log_id, expected_v=before.v, events=entries,
                 node=self._ports.node, due_ms=self._machine.next_deadline_ms(after), command=key,
                 projections=self._machine.projections(after, events, attachment),
             )
@@ -384,10 +366,10 @@ class EventLog(Generic[S, C, E]):
         metrics.commands += 1
         log.debug("committed", room=self.log_id, command=key.id, v=after.v)
         self._state = after
-        self._keep(stored)
+        self._keep(entries)
         self.is_responsible = True
         self._remember(key, after.v)
-        self._subscriber(Committed(before, tuple(entries), after, Cause.COMMITTED, key))
+        self._subscriber(Committed(before, tuple(events), entries, after, Cause.COMMITTED, key))
 
     def _remember(self, key: CommandKey, v: int) -> None:
         """Remembers the version at which a command was committed."""

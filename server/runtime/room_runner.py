@@ -305,7 +305,7 @@ class RoomRunner:
         if self._log.is_responsible:
             # When the store failed before it confirmed an append, no other node has seen its
             # events. A node that is further behind than these reads the log.
-            entries = tuple(entry.stored for entry in committed.entries[-TAIL:])
+            entries = committed.entries[-TAIL:]
             self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, entries))
 
     def _submit_own(self, request: Request) -> None:
