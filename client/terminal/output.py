@@ -1,6 +1,7 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -72,3 +73,9 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> boo
         and not environ.get("NO_COLOR")
         and environ.get("TERM", "") not in ("", "dumb")
     )
+
+
+def standard_output() -> Output:
+    """The output to this process's stdout and stderr."""
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    return Output(sys.stdout, sys.stderr, interactive, wants_colour(sys.stdout))

@@ -336,6 +336,34 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
 
 
+def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
+    """After a restart of the server with another log, the room is announced as up to date."""
+    run = CapturedOutput(True)
+
+    async def first(link: Link) -> None:
+        await link.hello("e1")
+        await link.joined(v=4, epoch="e1")
+
+    async def second(link: Link) -> None:
+        await link.hello("e2")
+        await link.joined(v=3, epoch="e2")
+        lines.type("q")
+        await link.idle()
+
+    lines = TypedLines()
+
+    async def main() -> None:
+        async with memory(first, second) as c:
+            await LineMode(c, ADDRESS, "r", lines, run.output).run()
+
+    run_virtual(main())
+    assert run.messages == (
+        "Tic-tac-toe. Room r: http://script/room/r\n"
+        "First: nobody yet, Second: nobody yet\n"
+        "The room is up to date again.\n"
+    )
+
+
 def test_a_room_that_does_not_exist_is_refused() -> None:
     async def script(link: Link) -> None:
         await link.hello()
