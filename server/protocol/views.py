@@ -36,7 +36,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     chat = tuple(
         wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
         for line in room.chat
-        if line.to == "room" or not player
+        if line.to == "room" or (line.to == "spectators" and not player)
     )
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(

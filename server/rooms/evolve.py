@@ -1,7 +1,8 @@
 """How events change a room.
 
 `evolve` applies one event and is total: every stored log loads, if necessary as a frozen room that
-can only be read.
+can only be read. An event of a newer version freezes the room for good (`room.newer`), because what
+it changed is not known here. Later events are shown as far as they apply.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    Unknown,
 )
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -36,6 +38,9 @@ from server.rooms.model import (
     Room,
 )
 
+#: What this version knows can be offered.
+OFFERS = frozenset({"draw", "rematch"})
+
 #: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
@@ -43,8 +48,14 @@ FindGame = Callable[[str], Game]
 def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
-    Raises ValueError for any other event.
+    The first event of a newer version makes a room of which nothing is known. Raises ValueError for
+    any other event.
     """
+    if isinstance(event, Unknown):
+        return Room(
+            id=room_id, v=1, game=None, game_id="unknown", options={}, visibility="unlisted",
+            host="", created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
+        )  # fmt: skip
     if not isinstance(event, Created):
         raise ValueError(
             f"the log of room {room_id} starts with {type(event).__name__}, not with created"
@@ -94,9 +105,11 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Offered():
             return _evolve_offered(room, event)
         case Declined():
-            return replace(room, offers=())
+            return replace(room, offers=()) if event.what in OFFERS else room
         case Created():
             return room
+        case Unknown():
+            return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)
 
@@ -110,22 +123,26 @@ def _evolve_started(room: Room, event: Started) -> Room:
             digest = position.digest()
     except (GameError, GameFault) as error:
         position, frozen = None, _freeze_code(error)
+    if room.game is None or room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
-    # game stays missing.
+    # game stays missing, and a newer version's events stay unknown.
     return replace(
         room,
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
         match=match,
         offers=(),
-        frozen=frozen if room.game is not None else room.frozen,
+        frozen=frozen,
     )
 
 
 def _evolve_offered(room: Room, event: Offered) -> Room:
+    if event.what not in OFFERS:  # of a newer version; none of this version's commands answers it
+        return room
     match = room.match
     if match is not None and event.what == "draw":
         plies = tuple(
@@ -139,7 +156,10 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    position, frozen, turn = match.position, room.frozen, match.turn
+    if room.frozen is Code.ROOM_NEWER:
+        return _show_moved(room, match, event)
+    position, turn = match.position, match.turn
+    frozen: Code | None = room.frozen
     if position is not None:
         try:
             position = position.replay(event.move)
@@ -158,6 +178,35 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
+
+
+def _show_moved(room: Room, match: Match, event: Moved) -> Room:
+    """The room with a move that follows events of a newer version.
+
+    The list of moves is cut where the move belongs. The position is the one that the log identifies
+    by its digest, or None if the moves that are known here do not lead to it.
+    """
+    before, ply = match.position, max(0, event.ply)
+    position, turn = None, match.turn
+    try:
+        if ply < match.ply and room.game is not None:  # moves were taken back
+            before = room.game.position(match.start, room.options)
+            for played in match.moves[:ply]:
+                before = before.replay(played.move)
+        if before is not None and ply <= match.ply:
+            position = before.replay(event.move)
+            turn = _turn_of(position, match.seats)
+    except (GameError, GameFault):
+        position = None
+    if position is not None and position.digest() != event.digest:
+        position = None
+    moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
+    offers = tuple(seat for seat in room.offers if seat == event.seat)
+    return replace(room, match=match, offers=offers)
 
 
 def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:

@@ -194,7 +194,7 @@ class Room(Struct, frozen=True):
     def ai_to_answer_draw(self) -> int | None:
         """The AI seat that must answer an offer of a draw, or None."""
         match = self.playing
-        if match is None or not self.offers:
+        if match is None or not self.offers or self.frozen is Code.ROOM_NEWER:
             return None
         seat = 1 - self.offers[0]
         return seat if match.seats[seat].kind == "ai" else None

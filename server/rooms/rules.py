@@ -73,6 +73,9 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     return events
 
 
+#: Why nothing is decided in a room that has events of a newer version.
+NEWER = "this room was made by a newer Plyroom; it can be read here and played elsewhere"
+
 #: A rule: the events that a command makes in a room at a moment.
 Rule = Callable[[Room, Any, Moment], list[RoomEvent]]
 #: The rule of each command.
@@ -102,6 +105,8 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
+    if room.frozen is Code.ROOM_NEWER:
+        raise CommandRejected(Code.ROOM_NEWER, NEWER)
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

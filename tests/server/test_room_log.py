@@ -11,7 +11,7 @@ from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
-from server.rooms.events import Moved, RoomEvent, Said, parse_event_body
+from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
 from server.rooms.model import AI, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
@@ -56,7 +56,7 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(CYD, plain(Rematch))
     played.do(BEN, plain(Decline))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
-    assert kinds == set(RoomEvent.__args__)
+    assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room
     assert played.room.v == len(played.log)
 
