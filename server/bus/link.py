@@ -18,19 +18,22 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import structlog
 
 try:
     import aiomqtt
     from paho.mqtt.client import Client as PahoClient
-    from paho.mqtt.client import SocketLike
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
     from paho.mqtt.subscribeoptions import SubscribeOptions
 except ImportError as error:
     raise ImportError("a bus needs the extra mqtt: pip install 'plyroom[mqtt]'") from error
+
+if TYPE_CHECKING:
+    from paho.mqtt.client import SocketLike  # paho has it for type checkers only
 
 from server.bus.broker import Broker
 from server.bus.outbox import Outbox, QueuedMessage
@@ -91,7 +94,7 @@ class _Client(aiomqtt.Client):
     """
 
     def _on_socket_register_write(
-        self, client: PahoClient, userdata: object, sock: SocketLike
+        self, client: PahoClient, userdata: object, sock: "SocketLike"
     ) -> None:
         def write() -> None:
             try:
