@@ -19,7 +19,8 @@ from pathlib import Path
 import click
 import structlog
 
-from engine.pool.pool import Pool, PoolBusy
+from engine.dispatch.dispatcher import QueueFull
+from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.search.job import GameQuarantined, Info, RulesChanged, SearchError, SearchFailed
@@ -161,7 +162,7 @@ class EngineWorker:
                 )
         except RulesChanged as error:
             self._refuse(search, "game.changed", str(error))
-        except PoolBusy as error:
+        except QueueFull as error:
             self._refuse(search, "busy", str(error))
         except GameQuarantined as error:
             self._refuse(search, "quarantined", str(error))
