@@ -28,17 +28,13 @@ ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",
     ("support/cluster_load.py", "ClusterLoad.wait_for_progress"): "a figure that is printed",
-    ("engine/test_pool.py", "test_two_hundred_kills"): "long",
+    ("engine/test_pool_workers.py", "test_two_hundred_kills"): "long",
     ("support/load.py", "Link._record"): "the time of a record in a history",
     ("support/load.py", "answer_or_none"): "the checker judges a missing answer",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
     ("server/test_bus_faults.py", "Chatter.say"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",
     ("server/test_remote_engines.py", "now_s"): "for tests on virtual time",
-    (
-        "server/test_remote_warming.py",
-        "test_an_uncompiled_search_may_exceed_its_time",
-    ): "a time long ago",
     ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",
     (
         "server/test_store_sqlite.py",
