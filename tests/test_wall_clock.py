@@ -41,6 +41,7 @@ ALLOWED = {
         "test_a_write_waits_for_a_short_lock",
     ): "slowness cannot make it fail",
     ("support/fake_server.py", "loop_ms"): "the fake server uses its loop's time",
+    ("support/search_places.py", "loop_s"): "for tests on virtual time",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
     ("system/test_remote_workers.py", "Adverts.wait_for_busy"): "long",
     ("system/test_remote_workers.py", "Duel.watch"): "long",

@@ -16,6 +16,7 @@ from tests.support.search_places import (
     TIME_MS,
     Transport,
     broker_places,
+    loop_s,
     move_at,
     pool_places,
     run_callbacks,
@@ -24,10 +25,6 @@ from tests.support.search_places import (
 TRANSPORTS = pytest.mark.parametrize(
     "transport", [pool_places, broker_places], ids=["pool", "broker"]
 )
-
-
-def now_s() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @TRANSPORTS
@@ -56,12 +53,12 @@ async def test_a_lost_search_moves(transport: Transport, monkeypatch: pytest.Mon
         first = await places.next_sent()
         await first.report(3)
         await asyncio.sleep(0.4)
-        died_s = now_s()
+        died_s = loop_s()
         await first.die()
         second = await places.next_sent()
         assert second.place != first.place
         assert second.time_ms == TIME_MS - 400
-        assert now_s() == died_s
+        assert loop_s() == died_s
         await second.answer(6)
         assert (await searching).move == move_at(6)
 
@@ -79,7 +76,7 @@ async def test_a_silent_place_costs_time(
         searching = places.search()
         first = await places.next_sent()
         second = await places.next_sent()
-        assert now_s() < TIME_MS / 1000 + 1.0
+        assert loop_s() < TIME_MS / 1000 + 1.0
         assert first.was_stopped
         assert second.time_ms == MIN_RETRY_S * 1000
         await second.answer(2)
@@ -100,7 +97,7 @@ async def test_a_late_place_is_not_waited_for(
             depth += 1
             await sent.report(depth)
             await asyncio.sleep(0.1)
-        assert now_s() <= TIME_MS / 1000 + 1.0
+        assert loop_s() <= TIME_MS / 1000 + 1.0
         assert (await searching).info.depth >= depth - 1
         assert sent.was_stopped
 
@@ -170,7 +167,7 @@ async def test_without_another_place_the_best_move_counts(
         await sent.die()
         assert not searching.done()
         assert (await searching).move == move_at(7)
-        assert TIME_MS / 1000 <= now_s() <= TIME_MS / 1000 + 1.0
+        assert TIME_MS / 1000 <= loop_s() <= TIME_MS / 1000 + 1.0
         assert len(places.sent) == 1
 
 

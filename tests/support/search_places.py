@@ -56,6 +56,11 @@ def info_at(depth: int, time_ms: int = 0, score: int = 0) -> Info:
     return Info(depth, score, 100 * depth, 1000, time_ms, (move,), (RootMove(move, score),))
 
 
+def loop_s() -> float:
+    """The loop's time, which is virtual."""
+    return asyncio.get_running_loop().time()
+
+
 async def run_callbacks() -> None:
     """Lets everything happen that needs no time."""
     for _ in range(20):
@@ -238,11 +243,11 @@ class SentToWorker:
         self.command = command
         self.job = command.job
         self.time_ms = command.time_ms
-        self.sent_s = asyncio.get_running_loop().time()
+        self.sent_s = loop_s()
         self.was_stopped = False
 
     def _elapsed_ms(self) -> int:
-        return round(1000 * (asyncio.get_running_loop().time() - self.sent_s))
+        return round(1000 * (loop_s() - self.sent_s))
 
     async def report(self, depth: int) -> None:
         info = info_at(depth, self._elapsed_ms())
