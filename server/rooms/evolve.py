@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
 from server.rooms import notation
 from server.rooms.events import (
     Created,
@@ -40,7 +41,7 @@ from server.rooms.model import (
 FindGame = Callable[[str], Game]
 
 
-def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
     Raises ValueError for any other event.
@@ -60,7 +61,7 @@ def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame
         frozen = Code.GAME_FAULT
     return Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
-        visibility=event.visibility, host=event.host,
+        visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
     )  # fmt: skip
 
@@ -76,7 +77,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_moved(room, event)
         case Said():
             line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
-            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], ChatStamp(event.identity, at_ms))
+            stamp = ChatStamp(IdentityId(event.identity), at_ms)
+            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
             return replace(
                 room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
             )
@@ -110,7 +112,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
     except (GameError, GameFault) as error:
         position, frozen = None, _freeze_code(error)
     match = Match(
-        event.match, event.number, event.start, event.rules, event.seats, position, digest,
+        MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing

@@ -27,6 +27,7 @@ from server.bus.base import (
     RoomHandler,
 )
 from server.bus.local import LocalBus
+from server.ids import IdentityId, NodeId
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
@@ -330,7 +331,7 @@ class Client:
     """A client in memory, connected to a hub: a `server.ports.Follower`."""
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
-        self.actor = Actor(identity, name or identity.title())
+        self.actor = Actor(IdentityId(identity), name or identity.title())
         self.hub = hub
         self.closed = False
         self.messages: list[Message] = []
@@ -339,7 +340,7 @@ class Client:
         self._rooms: set[str] = set()
 
     @property
-    def identity(self) -> str:
+    def identity(self) -> IdentityId:
         return self.actor.identity
 
     def send(self, *messages: Outbound) -> None:
@@ -479,7 +480,7 @@ class FakeServer:
 
     def ports(self, node: str, **changes: Any) -> Ports:
         ports = Ports(
-            node=node,
+            node=NodeId(node),
             settings=self.settings,
             store=self._store_override or self.store,
             bus=self.bus,
