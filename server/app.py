@@ -24,6 +24,7 @@ from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
 from server.identity.credentials import parse_credentials
+from server.ids import NodeId
 from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
@@ -129,14 +130,14 @@ async def _open_with_store(
             yield running
 
 
-def node_name(settings: Settings) -> str:
+def node_name(settings: Settings) -> NodeId:
     """Returns a node name with a new random part, so that other nodes see a restart as a new node.
 
     Raises SettingError for an invalid `node` setting.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
-    return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
+    return NodeId("-".join(filter(None, (settings.node, secrets.token_hex(6)))))
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:

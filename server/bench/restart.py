@@ -29,6 +29,7 @@ from server.app import DATABASE_FILE
 from server.bench.moves import report
 from server.bench.pairs import connect
 from server.bench.processes import cpu_seconds
+from server.ids import IdentityId, RoomId
 from server.rooms import rules
 from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
 from server.rooms.events import RoomEvent
@@ -49,7 +50,7 @@ UNANSWERED_S = 4.0
 #: Number of connected clients.
 CLIENTS = 50
 #: The players.
-ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
+ADA, BEN = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("ben"), "Ben")
 #: Opening moves of tic-tac-toe after which nobody has won.
 OPENING = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 
@@ -74,7 +75,7 @@ def _room(number: int, is_due: bool) -> NewRoom:
     second = AiSeat(level=1) if is_due else OpenSeat()
     create = Create(id="create", game="tic-tac-toe", seats=(MySeat(), second))
     events = rules.create(ADA, create, load_game("tic-tac-toe"), ids.__next__)
-    room = rules.initial_room(f"room{number}", events[0], now_ms, load_game)
+    room = rules.initial_room(RoomId(f"room{number}"), events[0], now_ms, load_game)
     entries = [log_entry(room, events[0], now_ms)]
 
     def evolve(new_events: list[RoomEvent]) -> None:

@@ -5,9 +5,11 @@ from msgspec import Struct
 from server.codes import Code
 from server.identity.credentials import Credentials
 from server.identity.guests import find_guest, new_guest
+from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Actor, CommandRejected
+from server.store.base import Identity
 
 
 class TokenUnknown(CommandRejected):
@@ -49,13 +51,17 @@ async def authenticate(
     secret = credentials.token if is_named else credentials.cookie
     guest = await find_guest(ports, secret, name) if secret is not None else None
     if guest is not None:
-        return Authenticated(Actor(guest.id, guest.name))
+        return Authenticated(_person(guest))
     if is_named:
         raise TokenUnknown
     guest, token = await new_guest(ports, limits, address, name)
     return Authenticated(
-        Actor(guest.id, guest.name), token, _not_found(guest.name) if secret is not None else None
+        _person(guest), token, _not_found(guest.name) if secret is not None else None
     )
+
+
+def _person(identity: Identity) -> Actor:
+    return Actor(IdentityId(identity.id), identity.name)
 
 
 def _not_found(new_name: str) -> str:

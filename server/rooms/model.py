@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
 from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
@@ -17,7 +18,7 @@ SNAPSHOT_CHAT_LINES = 50
 
 #: The identity under which the log has AI seats and the server's own commands. People's identities
 #: are random, so none can equal it.
-AI_IDENTITY = "ai"
+AI_IDENTITY = IdentityId("ai")
 
 
 class CommandRejected(Exception):
@@ -45,7 +46,7 @@ class Actor(Struct, frozen=True):
     `roles` are what it may do beyond its kind; nobody has any yet.
     """
 
-    identity: str
+    identity: IdentityId
     name: str
     kind: ActorKind = ActorKind.PERSON
     roles: frozenset[str] = frozenset()
@@ -111,7 +112,7 @@ class Match(Struct, frozen=True):
     the position, and `turn_started_ms` the time since which it is that seat's turn.
     """
 
-    id: str
+    id: MatchId
     number: int
     start: str
     rules: str
@@ -138,7 +139,7 @@ class Match(Struct, frozen=True):
 class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, for the chat's rate limits."""
 
-    identity: str
+    identity: IdentityId
     at_ms: int
 
 
@@ -149,13 +150,13 @@ class Room(Struct, frozen=True):
     it is None when the room can be played.
     """
 
-    id: str
+    id: RoomId
     v: int
     game: Game | None
     game_id: str
     options: Mapping[str, str]
     visibility: str
-    host: str
+    host: IdentityId
     created_ms: int
     changed_ms: int
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
@@ -172,7 +173,7 @@ class Room(Struct, frozen=True):
         """The running match, or None."""
         return self.match if self.match is not None and self.match.over is None else None
 
-    def seat_of(self, identity: str) -> int | None:
+    def seat_of(self, identity: IdentityId) -> int | None:
         """The seat that an identity holds, or None. AI seats belong to no identity."""
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":

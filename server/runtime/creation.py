@@ -6,6 +6,7 @@ import structlog
 
 from engine.game import UnknownGame
 from server.codes import Code
+from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
@@ -107,7 +108,7 @@ class RoomCreator:
         self._rooms.make_place(address)
         self._take_token(actor.identity)
         self._limits.rooms.take(address, now_ms / 1000)
-        room = rules.initial_room(new_id(), events[0], now_ms, find_game)
+        room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)

@@ -6,6 +6,7 @@ import structlog
 
 from engine.game import GameFault
 from server.codes import Code
+from server.ids import RoomId
 from server.ports import Ports
 from server.rooms import rules
 from server.rooms.commands import AiMove, Command
@@ -27,7 +28,7 @@ class RoomMachine:
         return parse_event_body(body)
 
     def first(self, log_id: str, event: RoomEvent, at_ms: int) -> Room:
-        return rules.initial_room(log_id, event, at_ms, self._ports.find_game)
+        return rules.initial_room(RoomId(log_id), event, at_ms, self._ports.find_game)
 
     def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
         return rules.evolve(state, event, at_ms)

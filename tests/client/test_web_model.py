@@ -11,6 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message
 from server.protocol.views import snapshot
 from server.rooms.commands import (
@@ -41,7 +42,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The fields that every command has.
 HEAD = {"id": "x"}
-PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
+ROOM = RoomId("r")
+PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
 #: Applies lists of messages, each to an empty model; returns the room after each message.
@@ -104,7 +106,7 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     for _ in range(60):
         for event in events:
             room = (
-                evolve(room, event, room.v + 1) if room else initial_room("r", event, 0, load_game)
+                evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
             )
             frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))

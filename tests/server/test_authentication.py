@@ -8,6 +8,7 @@ import pytest
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
 from server.identity.credentials import Credentials, parse_credentials
 from server.identity.guests import MAX_TOKEN, new_guest
+from server.ids import IdentityId
 from server.limits.by_address import Limits
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
@@ -227,7 +228,7 @@ async def test_an_empty_token_is_refused() -> None:
 
 def test_no_repr_shows_a_secret() -> None:
     """Neither the credentials nor what they became show a secret when they are logged."""
-    ada = Actor("ada", "Ada")
+    ada = Actor(IdentityId("ada"), "Ada")
     for value in (Credentials("hush", "hush"), Authenticated(ada, "hush")):
         assert "hush" not in repr(value)
 

@@ -15,6 +15,7 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
+from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.rooms import rules
@@ -202,7 +203,7 @@ class RoomMachine(RuleBasedStateMachine):
         """A command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._send(Actor(occupant.identity, occupant.name), kind(id="p"))
+            self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
 
     @rule(token=st.sampled_from(TOKENS))
     def start_search(self, token: str) -> None:
@@ -227,7 +228,9 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._send(Actor(occupant.identity, occupant.name), self.played.move(token))
+            events = self._send(
+                Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
+            )
         assert events, "a legal move is accepted"
         return True
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
@@ -193,8 +194,8 @@ def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
-    assert played.room.seat_of("ai") is None
-    for impostor in (AI, SERVER, Actor("ai", "AI")):
+    assert played.room.seat_of(AI.identity) is None
+    for impostor in (AI, SERVER, Actor(IdentityId("ai"), "AI")):
         for command in (played.move("b2"), plain(Resign), plain(Stand)):
             assert played.refuse(impostor, command) is Code.SEAT_NONE
 
@@ -463,7 +464,7 @@ def test_a_rematch_is_offered_and_accepted() -> None:
     assert started.number == 2
     after = played.room
     assert after.offers == ()
-    assert (after.seat_of("ada"), after.seat_of("ben")) == (1, 0)
+    assert (after.seat_of(ADA.identity), after.seat_of(BEN.identity)) == (1, 0)
 
 
 def test_a_rematch_against_an_ai_starts_at_once() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
 from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
@@ -27,7 +28,7 @@ from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")
+ADA, BOB = Actor(IdentityId("i1"), "Ada"), Actor(IdentityId("i2"), "Bob")
 Logged = tuple[int, RoomEvent]
 
 
@@ -48,7 +49,7 @@ class FakeRoom:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
         opening = create(host, parse_create(command), load_game(game), self._new_id)
-        self.room: Room = initial_room("r", opening[0], 0, load_game)
+        self.room: Room = initial_room(RoomId("r"), opening[0], 0, load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
             self._apply(event)

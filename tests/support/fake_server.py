@@ -27,6 +27,7 @@ from server.bus.base import (
     RoomHandler,
 )
 from server.bus.local import LocalBus
+from server.ids import IdentityId, NodeId
 from server.limits import by_address as limits
 from server.ports import OnInfo, Ports
 from server.protocol import messages as wire
@@ -340,13 +341,13 @@ class Client(Inbox):
 
     def __init__(self, hub: Hub, identity: str, name: str | None = None) -> None:
         super().__init__()
-        self.actor = Actor(identity, name or identity.title())
+        self.actor = Actor(IdentityId(identity), name or identity.title())
         self.hub = hub
         self.closed = False
         self._rooms: set[str] = set()
 
     @property
-    def identity(self) -> str:
+    def identity(self) -> IdentityId:
         return self.actor.identity
 
     def send(self, *messages: Outbound) -> None:
@@ -447,7 +448,7 @@ class FakeServer:
 
     def ports(self, node: str, **changes: Any) -> Ports:
         ports = Ports(
-            node=node,
+            node=NodeId(node),
             settings=self.settings,
             store=self._store_override or self.store,
             bus=self.bus,

@@ -8,6 +8,7 @@ import pytest
 
 from engine.game import Game, GameFault, Rules
 from engine.rules.registry import load_game
+from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.commands import (
@@ -29,8 +30,8 @@ from server.rooms.events import RoomEvent, format_event_body, parse_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.settings import Settings
 
-ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
-ROOM = "r1"
+ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
+ROOM = RoomId("r1")
 #: The settings of the room, without limits of the chat.
 SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
