@@ -103,7 +103,7 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
     position = match.position
     if position is None or match.over is not None or room.frozen is not None:
         return None
-    if match.seats[position.turn].kind == "ai":
+    if match.seats[match.turn].kind == "ai":
         return None
     return wire.Turn(
         room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),

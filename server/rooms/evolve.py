@@ -115,10 +115,11 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
 
 
 def _evolve_started(room: Room, event: Started) -> Room:
-    position, digest, frozen = None, "", None
+    position, digest, frozen, turn = None, "", None, 0
     try:
         if room.game is not None:
-            position = _check_turn(room.game.position(event.start, room.options), event.seats)
+            position = room.game.position(event.start, room.options)
+            turn = _turn_of(position, event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
         position, frozen = None, _freeze_code(error)
@@ -126,7 +127,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
         frozen = room.frozen
     match = Match(
         event.match, event.number, event.start, event.rules, event.seats, position, digest,
-        room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
+        room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
     # game stays missing, and a newer version's events stay unknown.
@@ -157,11 +158,12 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         return room
     if room.frozen is Code.ROOM_NEWER:
         return _show_moved(room, match, event)
-    position = match.position
+    position, turn = match.position, match.turn
     frozen: Code | None = room.frozen
     if position is not None:
         try:
-            position = _check_turn(position.replay(event.move), match.seats)
+            position = position.replay(event.move)
+            turn = _turn_of(position, match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
@@ -169,7 +171,10 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         except (GameError, GameFault) as error:
             position, frozen = None, _freeze_code(error)
     moves = (*match.moves, notation.played_move(event, room.game, position))
-    match = replace(match, moves=moves, position=position, digest=event.digest)
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
@@ -182,29 +187,34 @@ def _show_moved(room: Room, match: Match, event: Moved) -> Room:
     by its digest, or None if the moves that are known here do not lead to it.
     """
     before, ply = match.position, max(0, event.ply)
-    position = None
+    position, turn = None, match.turn
     try:
         if ply < match.ply and room.game is not None:  # moves were taken back
             before = room.game.position(match.start, room.options)
             for played in match.moves[:ply]:
                 before = before.replay(played.move)
         if before is not None and ply <= match.ply:
-            position = _check_turn(before.replay(event.move), match.seats)
+            position = before.replay(event.move)
+            turn = _turn_of(position, match.seats)
     except (GameError, GameFault):
         position = None
     if position is not None and position.digest() != event.digest:
         position = None
     moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
-    match = replace(match, moves=moves, position=position, digest=event.digest)
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
     offers = tuple(seat for seat in room.offers if seat == event.seat)
     return replace(room, match=match, offers=offers)
 
 
-def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
-    """Returns the position. Raises PositionError unless one of these seats is to move."""
-    if len(seats) != SEATS or position.turn not in range(SEATS):
-        raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
-    return position
+def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
+    """The seat to move. Raises PositionError unless it is one of these."""
+    turn = position.turn
+    if len(seats) != SEATS or turn not in range(SEATS):
+        raise PositionError(f"seat {turn} of {len(seats)} is to move")
+    return turn
 
 
 def _freeze_code(error: GameError | GameFault) -> Code:

@@ -8,27 +8,11 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
-from server.rooms.events import Finished, Moved, RoomEvent, SeatLeft, SeatTaken, Started
 from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
-from server.runtime.log import Committed
+from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.store.base import EVERYONE, SPECTATORS, StoredEvent
-
-#: Events that change the board.
-BOARD_EVENTS = frozenset({Moved, Started, Finished})
-#: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
-
-
-def changes_board(events: Sequence[RoomEvent]) -> bool:
-    """Returns whether one of the events changes the board."""
-    return not BOARD_EVENTS.isdisjoint(map(type, events))
-
-
-def changes_seats(events: Sequence[RoomEvent]) -> bool:
-    """Returns whether one of the events changes who holds a seat."""
-    return not SEAT_EVENTS.isdisjoint(map(type, events))
 
 
 class Feed:
@@ -45,7 +29,7 @@ class Feed:
 
     def send_events(
         self,
-        committed: Committed[Room, RoomEvent],
+        committed: RoomCommit,
         sender: Follower | None = None,
         command_id: str = "",
     ) -> None:
@@ -78,7 +62,7 @@ class Feed:
         if sender is not None:
             self._ports.reached("before_ack")
             sender.send(*to_sender)
-        if has_board_change:
+        if has_board_change and self.thinking and not _is_about(self.thinking, room):
             self.thinking = None
         if committed.before is not None and committed.before.frozen is not room.frozen:
             for follower, _ in self._followers:
@@ -139,6 +123,12 @@ class Feed:
             )
             for event in events
         ]  # fmt: skip
+
+
+def _is_about(thinking: wire.Thinking, room: Room) -> bool:
+    """Returns whether it is about the present turn: another node's may come before its event."""
+    match = room.playing
+    return match is not None and (thinking.match, thinking.ply) == (match.id, match.ply)
 
 
 def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:

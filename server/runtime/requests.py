@@ -11,10 +11,14 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.commands import Command
-from server.rooms.model import Actor
+from server.rooms.model import AI_IDENTITY, Actor
 from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
+
+
+#: The actor of the server's own commands, except those of AI seats.
+SERVER = Actor(AI_IDENTITY, "server")
 
 
 class Request(Struct, frozen=True):
@@ -39,6 +43,14 @@ class TakeOver:
 @dataclass(frozen=True, slots=True)
 class Resync:
     """The store may have events that this node has not seen."""
+
+
+class Wake(Struct, frozen=True):
+    """The room's timer has expired: its deadline `at_ms` has come, or the log is to be read again
+    (None).
+    """
+
+    at_ms: int | None
 
 
 def command_id(item: object) -> str | None:
