@@ -22,7 +22,7 @@ ALLOWED = {
     "client/connection.py": TO_BE_SPLIT,
     "client/connection.py Connection": TO_BE_SPLIT,
     "client/terminal/line.py LineMode": TO_BE_SPLIT,
-    "engine/compiler/native.py": TO_BE_SPLIT,
+    "engine/compiler/native.py": "to be split with the next change of the games' digests",
     "engine/game.py Position": TO_BE_SPLIT,
     "engine/pool/pool.py": TO_BE_SPLIT,
     "engine/pool/pool.py Pool": TO_BE_SPLIT,
@@ -37,7 +37,6 @@ ALLOWED = {
     "server/seats/remote.py RemoteEngines": TO_BE_SPLIT,
     "tests/engine/test_connect_four_solver.py": TO_BE_SPLIT,
     "tests/engine/test_pool.py": TO_BE_SPLIT,
-    "tests/oracle/history.py": TO_BE_SPLIT,
     "tests/server/test_room_machine.py RoomMachine": (
         "Hypothesis takes the rules of a stateful test from one class, a method for each"
     ),

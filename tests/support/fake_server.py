@@ -113,13 +113,18 @@ class FaultyStore:
 
     def fail(self, call: str, *faults: Fault) -> None:
         """Makes the next calls of this name fail."""
+        assert self._has_call(call), f"a store has no {call}"
         self.faults.setdefault(call, []).extend(faults or [Fault()])
 
     def hold(self, call: str) -> asyncio.Event:
         """Blocks calls of this name until the event is set; `waiting` is set by a blocked call."""
+        assert self._has_call(call), f"a store has no {call}"
         self.waiting[call] = asyncio.Event()
         self.gates[call] = asyncio.Event()
         return self.gates[call]
+
+    def _has_call(self, call: str) -> bool:
+        return any(hasattr(part, call) for part in (self.memory, *vars(self.memory).values()))
 
     async def run(self, call: str, work: Coroutine[Any, Any, T]) -> T:
         """Does the work of a call, with the call's faults."""
