@@ -44,7 +44,7 @@ async def run_line_mode(
     except InputEnded as ended:
         raise CommandFailed("the input ended before the match was over") from ended
     finally:
-        output.close()
+        output.end_prompt()
         if mode.model.match is not None:
             output.report(text_at_end(mode.model))
 

@@ -191,22 +191,22 @@ class LineMode:
         """Executes a line; returns True when the user quits."""
         match parse_line(line, self._model):
             case None:
-                self._transcript.prompt_for_move(self._model)
+                self._transcript.prompt(self._model)
             case PlayMove(move=move):
                 new_id = self._connection.new_id()
-                await self._command(
-                    Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
-                )
+                command = Move(id=new_id, room=self._model.room, ply=self._model.ply, move=move.id)
+                if not await self._command(command):
+                    self._transcript.prompt(self._model)
             case TryMove(text=text):
                 await self._try_move(text)
             case SendChat(text=text):
                 await self._command(
                     Chat(id=self._connection.new_id(), room=self._model.room, text=text)
                 )
-                self._transcript.prompt_for_move(self._model)
+                self._transcript.prompt(self._model)
             case Unclear(reason=reason):
                 self._output.report(f"error: {reason}")
-                self._transcript.prompt_for_move(self._model)
+                self._transcript.prompt(self._model)
             case RunCommand(command=CommandName.QUIT):
                 return True
             case RunCommand(command=name, argument=argument):
@@ -222,19 +222,28 @@ class LineMode:
             await self._wait_for_event((await self._connection.command(move)).v)
         except Refused as refused:
             self._output.report(f"error: {refused.message}. {moves_hint(self._model)}")
-            self._transcript.prompt_for_move(self._model)
+            self._transcript.prompt(self._model)
 
     async def _run_command(self, name: CommandName, argument: str) -> None:
         if name in ROOM_COMMANDS:
             new_id = self._connection.new_id()
-            await self._command(ROOM_COMMANDS[name](id=new_id, room=self._model.room))
+            await self._run_room_command(ROOM_COMMANDS[name](id=new_id, room=self._model.room))
         else:
             self._output.print(query_text(self._model, name, argument, self._output.colour))
-            self._transcript.prompt_for_move(self._model)
+            self._transcript.prompt(self._model)
 
-    async def _command(self, command: Command) -> None:
-        """Sends a command and waits until its events have arrived."""
-        await self._wait_for_event(await self._send(command))
+    async def _run_room_command(self, command: Command) -> None:
+        was_running = self._model.running
+        await self._command(command)
+        # The board that follows the end of a match prompts by itself.
+        if self._model.running or not was_running:
+            self._transcript.prompt(self._model)
+
+    async def _command(self, command: Command) -> bool:
+        """Sends a command and waits until its events have arrived; returns False if refused."""
+        v = await self._send(command)
+        await self._wait_for_event(v)
+        return v is not None
 
     async def _send(self, command: Command) -> int | None:
         """Sends a command and returns the v of its last event; prints a refusal, returns None."""
@@ -242,7 +251,6 @@ class LineMode:
             return (await self._connection.command(command)).v
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
-            self._transcript.prompt_for_move(self._model)
             return None
 
 

@@ -31,10 +31,12 @@ class Output:
         self._print_to(self._messages, text)
 
     def prompt(self, prompt: str) -> None:
-        """Shows a prompt for input."""
+        """Shows a prompt for input; on a terminal, nothing if it is shown already."""
         if self.interactive:
-            self._prompt = f"{prompt} > "
-            self._write(self._data, self._prompt)
+            if self._prompt != f"{prompt} > ":
+                self.end_prompt()
+                self._prompt = f"{prompt} > "
+                self._write(self._data, self._prompt)
         else:
             self._write(self._data, f"? {prompt}\n")
 
@@ -42,7 +44,7 @@ class Output:
         """Forgets the prompt after the user typed a line, which ended the prompt's line."""
         self._prompt = ""
 
-    def close(self) -> None:
+    def end_prompt(self) -> None:
         """Ends an open prompt."""
         if self._prompt:
             self._prompt = ""

@@ -3,7 +3,7 @@
 from client.model import Model
 from client.terminal import words
 from client.terminal.board import board_text, pieces_text
-from client.terminal.commands import CommandName, help_text
+from client.terminal.commands import CommandName, help_text, no_moves_reason
 from engine.view import Grid
 
 
@@ -29,7 +29,7 @@ def query_text(model: Model, name: CommandName, argument: str, colour: bool) -> 
             return (
                 "Moves: " + ", ".join(move.id for move in model.moves)
                 if model.moves
-                else "It is not your turn."
+                else no_moves_reason(model)
             )
         case CommandName.LAST if model.match is not None and model.ply:
             seat = words.seat_of_ply(model, model.ply - 1)

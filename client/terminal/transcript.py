@@ -111,6 +111,8 @@ class Transcript:
 
     def _show_event(self, before: Model, model: Model, message: LoggedEvent) -> None:
         board = words.board_of(model)
+        if isinstance(message.event, Started | Moved | Finished):
+            self._output.end_prompt()  # it asked for something else
         match message.event:
             case Moved(ply=ply, seat=seat):
                 if model.match is not None and len(model.match.moves) > ply:
@@ -188,6 +190,13 @@ class Transcript:
             ):
                 change = "is back" if is_present else "has lost the connection or left"
                 self._output.report(f"{words.player_name(model, seat)} {change}.")
+
+    def prompt(self, model: Model) -> None:
+        """Shows the prompt again after a line of input."""
+        if self.is_over(model):
+            self.prompt_after_match(model)
+        else:
+            self.prompt_for_move(model)
 
     def prompt_for_move(self, model: Model) -> None:
         """Asks for a move, if it is this player's turn and the board has arrived."""
