@@ -34,9 +34,21 @@ from server.rooms.commands import (
     Stand,
     Tick,
 )
-from server.rooms.events import Moved, Said, Unknown, parse_event_body
+from server.rooms.events import Declined, Moved, Offered, Said, Unknown, parse_event_body
 from server.rooms.model import CommandRejected, Room
-from tests.support.room_log import ADA, AI, BEN, CYD, ROOM, LoggedRoom, decide, seated
+from tests.support.room_log import (
+    ADA,
+    AI,
+    AI_SEAT,
+    BEN,
+    CYD,
+    ME,
+    ROOM,
+    LoggedRoom,
+    created,
+    decide,
+    seated,
+)
 
 #: Logs as the store has them, one entry a line, each with the room that it makes beside it. They
 #: are never made anew: what an older version wrote must always be shown like this.
@@ -226,13 +238,39 @@ def test_an_unknown_event_that_changes_nothing_hides_no_move(seed: int, place: i
         )  # fmt: skip
 
 
-def test_a_move_that_does_not_follow_from_known_moves_is_shown_as_text() -> None:
+NEWER = Unknown("noted", b'{"kind":"noted"}')
+
+
+@pytest.mark.parametrize("moves", [["a1"], ["c3"], ["c3", "b2"]])
+def test_a_move_that_does_not_lead_to_its_digest_is_shown_as_text(moves: list[str]) -> None:
     """A move after an unknown change of the board is listed, and there is no board to show."""
     played = seated()
     played.moves("a1 b1")
-    played.append(Unknown("board_turned", b'{"kind":"board_turned"}'))
-    played.append(Moved(played.match.id, 2, 0, "a1", "0123456789abcdef"))
-    played.append(Moved(played.match.id, 5, 0, "c3", "0123456789abcdef"))
-    assert [one.move for one in played.match.moves] == ["a1", "b1", "a1", "c3"]
+    played.append(NEWER)
+    for ply, move in enumerate(moves, 2):
+        played.append(Moved(played.match.id, ply, ply % 2, move, "0123456789abcdef"))
+    assert [one.move for one in played.match.moves] == ["a1", "b1", *moves]
     assert played.match.position is None
     assert views.view(played.room, played.match) is None
+
+
+def test_an_ai_owes_nothing_after_an_unknown_event() -> None:
+    """An AI whose move or answer was due is not asked for it any more."""
+    to_move = created(seats=(AI_SEAT, ME))
+    to_answer = created(seats=(ME, AI_SEAT))
+    to_answer.do(ADA, OfferDraw("x"))
+    for played in (to_move, to_answer):
+        assert played.room.due_ms(0) is not None
+        played.append(NEWER)
+        assert played.room.due_ms(0) is None
+
+
+def test_an_offer_of_a_newer_version_is_not_taken_for_another() -> None:
+    """An offer of an unknown kind opens no draw offer, and its refusal closes none."""
+    played = seated()
+    played.append(Offered(0, "takeback"))
+    assert played.room.offers == ()
+    assert played.refuse(BEN, Accept("x")) is Code.OFFER_NONE
+    played.do(BEN, OfferDraw("x"))
+    played.append(Declined(0, "takeback"))
+    assert played.room.offers == (1,)
