@@ -17,7 +17,7 @@ def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     position = playable_position(room, match)
-    reason = position.claim() if position.turn == seat else None
+    reason = position.claim() if match.turn == seat else None
     if reason is None:
         raise CommandRejected(
             Code.CLAIM_NONE,
