@@ -157,6 +157,15 @@ class ChatStamp(Struct, frozen=True):
     at_ms: int
 
 
+class ChatLimits(Struct, frozen=True):
+    """The most lines of chat within the window of `server.rooms.chat`: of one identity, and of all
+    in the room; 0 means no limit.
+    """
+
+    lines: int
+    room_lines: int
+
+
 class Room(Struct, frozen=True):
     """A room at version `v`.
 

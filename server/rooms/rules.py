@@ -25,7 +25,7 @@ from engine.search.job import Persona
 from server.protocol import messages as wire
 from server.protocol.codes import Code
 from server.protocol.messages import Occupant
-from server.rooms import notation
+from server.rooms import notation, permissions
 from server.rooms.model import (
     AI_IDENTITY,
     CHAT_STAMPS,
@@ -42,18 +42,12 @@ from server.rooms.model import (
     Match,
     Room,
 )
+from server.rooms.permissions import NO_SEAT, Refusal
 
 #: Returns a new id for a match.
 NewId = Callable[[], str]
 #: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
-
-#: Plies after which a player can no longer abort a match.
-ABORT_PLIES = 2
-
-#: Plies before a player may offer a draw again, so that repeated offers do not harass the
-#: opponent.
-OFFER_AGAIN_PLIES = 10
 
 
 def create(actor: Actor, command: wire.Create, game: Game, new_id: NewId) -> list[wire.RoomEvent]:
@@ -220,29 +214,14 @@ def _play(
 
 
 def _resign(room: Room, actor: Actor) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, actor)
-    match = _running(room)
+    _check(permissions.resign(room, _viewer(room, actor)))
+    seat, match = _own_seat(room, actor), _running(room)
     return [wire.Finished(match.id, 1 - seat, "resign", f"{_side_name(room, seat)} resigned")]
 
 
 def _abort(room: Room, actor: Actor) -> list[wire.RoomEvent]:
-    match = _running(room)
-    seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
-        raise CommandRejected(
-            Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
-        )
-    # A frozen match cannot be played on, so its players may abort it at any ply.
-    if (
-        seat is not None
-        and match.ply >= ABORT_PLIES
-        and match.position is not None
-        and room.frozen is None
-    ):
-        raise CommandRejected(
-            Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
-        )
-    return [wire.Finished(match.id, None, "abort", "the match was aborted")]
+    _check(permissions.abort(room, _viewer(room, actor)))
+    return [wire.Finished(_running(room).id, None, "abort", "the match was aborted")]
 
 
 # --- draws --------------------------------------------------------------------------------------
@@ -262,22 +241,13 @@ def _claim(room: Room, actor: Actor) -> list[wire.RoomEvent]:
 
 
 def _offer_draw(room: Room, actor: Actor) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, actor)
-    match = _running(room)
-    if 1 - seat in room.offers:
-        return [_agree_draw(match)]
-    plies_to_wait = match.draw_offers[seat] + OFFER_AGAIN_PLIES - match.ply
-    if match.draw_offers[seat] >= 0 and plies_to_wait > 0:
-        raise CommandRejected(
-            Code.OFFER_TWICE, f"you may offer a draw again after {plies_to_wait} more plies"
-        )
-    return [wire.Offered(seat, "draw")]
+    _check(permissions.offer_draw(room, _viewer(room, actor)))
+    seat, match = _own_seat(room, actor), _running(room)
+    return [_agree_draw(match)] if 1 - seat in room.offers else [wire.Offered(seat, "draw")]
 
 
 def _accept(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, actor)
-    if 1 - seat not in room.offers:
-        raise CommandRejected(Code.OFFER_NONE, "the other side has not offered anything")
+    _check(permissions.accept(room, _viewer(room, actor)))
     return (
         [_agree_draw(room.playing)] if room.playing is not None else _rematch(room, actor, new_id)
     )
@@ -300,38 +270,23 @@ def _agree_draw(match: Match) -> wire.Finished:
 
 
 def _sit(room: Room, actor: Actor, seat: int, new_id: NewId) -> list[wire.RoomEvent]:
-    if room.seats[seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
-    if room.seat_of(actor.identity) is not None:
-        raise CommandRejected(Code.SEAT_ALREADY, "you have a seat already")
+    _check(permissions.sit(room, _viewer(room, actor), seat))
     return _take_seat(room, seat, Occupant(actor.identity, actor.name), new_id)
 
 
 def _stand(room: Room, actor: Actor) -> list[wire.RoomEvent]:
-    seat = _own_seat(room, actor)
-    if room.playing is not None:
-        raise CommandRejected(
-            Code.SEAT_LOCKED, "seats are kept while a match is running; you may resign"
-        )
-    return [wire.SeatLeft(seat)]
+    _check(permissions.stand(room, _viewer(room, actor)))
+    return [wire.SeatLeft(_own_seat(room, actor))]
 
 
 def _add_ai(room: Room, actor: Actor, command: wire.AddAi, new_id: NewId) -> list[wire.RoomEvent]:
-    _check_host(room, actor)
-    if room.seats[command.seat] is not None:
-        raise CommandRejected(Code.SEAT_TAKEN, "the seat is taken")
-    return _take_seat(
-        room, command.seat, _ai_occupant(_game(room), command.level, command.persona), new_id
-    )
+    _check(permissions.add_ai(room, _viewer(room, actor), command.seat))
+    occupant = _ai_occupant(_game(room), command.level, command.persona)
+    return _take_seat(room, command.seat, occupant, new_id)
 
 
 def _remove_ai(room: Room, actor: Actor, seat: int) -> list[wire.RoomEvent]:
-    _check_host(room, actor)
-    occupant = room.seats[seat]
-    if occupant is None or occupant.kind != "ai":
-        raise CommandRejected(Code.SEAT_EMPTY, "no AI holds that seat")
-    if room.playing is not None:
-        raise CommandRejected(Code.SEAT_LOCKED, "seats are kept while a match is running")
+    _check(permissions.remove_ai(room, _viewer(room, actor), seat))
     return [wire.SeatLeft(seat)]
 
 
@@ -342,52 +297,25 @@ def _take_seat(room: Room, seat: int, occupant: Occupant, new_id: NewId) -> list
     events: list[wire.RoomEvent] = [wire.SeatTaken(seat, occupant)]
     occupants = [holder for holder in seats if holder is not None]
     if len(occupants) == SEATS:
-        events.append(
-            _start_event(_start_position(room, game), new_id(), _next_number(room), occupants)
-        )
+        start = game.start(room.options)
+        events.append(_start_event(start, new_id(), _next_number(room), occupants))
     return events
 
 
 def _rematch(room: Room, actor: Actor, new_id: NewId) -> list[wire.RoomEvent]:
-    if room.match is None:
-        raise CommandRejected(Code.MATCH_NONE, "there has been no match yet")
-    if room.match.over is None:
-        raise CommandRejected(Code.MATCH_RUNNING, "the match is still running")
-    game = _game(room)
-    occupants = [holder for holder in room.seats if holder is not None]
-    if len(occupants) < SEATS:
-        raise CommandRejected(Code.SEAT_EMPTY, "a seat is empty")
-    seat = room.seat_of(actor.identity)
-    if seat is None and not (actor.identity == room.host and _has_only_ai(room)):
-        raise CommandRejected(
-            Code.SEAT_NONE,
-            "only a player may offer a rematch, or the host of a match between AI seats",
-        )
-    if seat is not None and occupants[1 - seat].kind != "ai" and (1 - seat) not in room.offers:
-        if seat in room.offers:
-            raise CommandRejected(Code.OFFER_TWICE, "you have offered a rematch already")
-        return [wire.Offered(seat)]
-    return [
-        _start_event(_start_position(room, game), new_id(), _next_number(room), occupants[::-1])
-    ]
+    viewer = _viewer(room, actor)
+    _check(permissions.rematch(room, viewer))
+    if not permissions.starts_rematch(room, viewer):
+        return [wire.Offered(_own_seat(room, actor))]
+    occupants = [holder for holder in reversed(room.seats) if holder is not None]
+    start = _game(room).start(room.options)
+    return [_start_event(start, new_id(), _next_number(room), occupants)]
 
 
 def _decline(room: Room, actor: Actor) -> list[wire.RoomEvent]:
+    _check(permissions.decline(room, _viewer(room, actor)))
     seat = _own_seat(room, actor)
-    if not room.offers:
-        raise CommandRejected(Code.OFFER_NONE, "no offer is open")
     return [wire.Declined(seat, "draw" if room.playing is not None else "rematch")]
-
-
-def _start_position(room: Room, game: Game) -> Position:
-    """The start position of this room's matches.
-
-    Raises CommandRejected if the game has changed and no longer has the room's options.
-    """
-    try:
-        return game.start(room.options)
-    except OptionError as error:
-        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
 
 
 def _start_event(
@@ -435,22 +363,30 @@ def clean_text(text: str) -> str:
 # --- preconditions of commands ------------------------------------------------------------------
 
 
+def _viewer(room: Room, actor: Actor) -> permissions.Viewer:
+    return permissions.viewer_of(room, actor.identity)
+
+
+def _check(refusal: Refusal | None) -> None:
+    """Raises CommandRejected if there is a reason to refuse the command."""
+    if refusal is not None:
+        raise CommandRejected(*refusal)
+
+
 def _game(room: Room) -> Game:
     """The room's game. Raises CommandRejected if this server does not have it."""
-    if room.game is None:
-        raise CommandRejected(
-            room.frozen or Code.ROOM_FROZEN, f"this server does not have the game {room.game_id}"
-        )
+    _check(permissions.no_game(room))
+    assert room.game is not None
     return room.game
 
 
 def _running(room: Room) -> Match:
     """The running match. Raises CommandRejected if there is none."""
-    if room.match is None:
-        raise CommandRejected(Code.MATCH_NONE, "the match begins when both seats are taken")
-    if room.match.over is not None:
-        raise CommandRejected(Code.MATCH_OVER, "the match is over")
-    return room.match
+    match = room.playing
+    if match is None:
+        _check(permissions.not_running(room))
+    assert match is not None
+    return match
 
 
 def _playable_position(room: Room, match: Match) -> Position:
@@ -467,19 +403,8 @@ def _own_seat(room: Room, actor: Actor) -> int:
     """The actor's seat. Raises CommandRejected if the actor has none."""
     seat = room.seat_of(actor.identity)
     if seat is None:
-        raise CommandRejected(Code.SEAT_NONE, "you have no seat in this room")
+        raise CommandRejected(*NO_SEAT)
     return seat
-
-
-def _check_host(room: Room, actor: Actor) -> None:
-    """Raises CommandRejected unless the actor is the host of the room."""
-    if actor.identity != room.host:
-        raise CommandRejected(Code.HOST_ONLY, "only the host of the room may do that")
-
-
-def _has_only_ai(room: Room) -> bool:
-    """Whether AIs hold all seats."""
-    return all(seat is not None and seat.kind == "ai" for seat in room.seats)
 
 
 def _next_number(room: Room) -> int:
