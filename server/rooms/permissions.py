@@ -15,7 +15,7 @@ from msgspec import Struct
 from engine.game import Game, GameFault, OptionError
 from server.protocol.codes import Code
 from server.rooms import chat
-from server.rooms.model import SEATS, ChatLimits, Match, Room
+from server.rooms.model import SEATS, ChatLimits, Room
 
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
@@ -103,8 +103,8 @@ def remove_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | 
     """`seat` is the seat asked for; None asks about any."""
     if not viewer.is_host:
         return NOT_HOST
-    occupants = room.seats if seat is None else (room.seats[seat],)
-    if not any(occupant is not None and occupant.kind == "ai" for occupant in occupants):
+    occupant = None if seat is None else room.seats[seat]
+    if not (room.has_ai if seat is None else occupant is not None and occupant.kind == "ai"):
         return NO_AI
     return AI_LOCKED if room.playing is not None else None
 
@@ -258,41 +258,39 @@ def permitted(room: Room, identity: str, now_ms: int, limits: ChatLimits) -> tup
     may give them.
     """
     viewer = viewer_of(room, identity)
-    names = [name for name, condition in CONDITIONS.items() if _is_met(condition, room, viewer)]
+    names = []
+    for name, condition in CONDITIONS.items():
+        try:
+            if condition(room, viewer) is None:
+                names.append(name)
+        except GameFault:  # the command would be refused with the same fault, which is logged then
+            continue
     if chat.next_line_ms(room, identity, now_ms, limits) <= now_ms:
         names.append("chat")
     return tuple(names)
 
 
+def next_change_ms(room: Room, identity: str, now_ms: int, limits: ChatLimits) -> int | None:
+    """The time at which the list of an identity changes by itself; None for never."""
+    due_ms = chat.next_line_ms(room, identity, now_ms, limits)
+    return due_ms if due_ms > now_ms else None
+
+
 def permits_the_same(before: Room, after: Room) -> bool:
     """Whether it is certain that `permitted` returns the same for both, for every identity.
 
-    It recognises a move in the middle of a match; it is much quicker than `permitted`.
+    It recognises most moves of a match, and is much quicker than `permitted`.
     """
     old, new = before.match, after.match
     return (
         old is not None
         and new is not None
-        and after.seats is before.seats
-        and after.chat_stamps is before.chat_stamps
         and old.id == new.id
-        and _is_midgame(before, old)
-        and _is_midgame(after, new)
+        and (len(old.moves) < ABORT_PLIES) == (len(new.moves) < ABORT_PLIES)
+        and new.over is None
+        and new.draw_offers == NO_DRAW_OFFERS
+        and before.frozen is after.frozen is None
+        and (old.position is None) == (new.position is None)
+        and before.seats is after.seats
+        and before.chat_stamps is after.chat_stamps
     )
-
-
-def _is_midgame(room: Room, match: Match) -> bool:
-    return (
-        match.ply >= ABORT_PLIES
-        and match.over is None
-        and match.position is not None
-        and room.frozen is None
-        and match.draw_offers == NO_DRAW_OFFERS
-    )
-
-
-def _is_met(condition: Condition, room: Room, viewer: Viewer) -> bool:
-    try:
-        return condition(room, viewer) is None
-    except GameFault:  # the command would be refused with the same fault, and that logs it
-        return False

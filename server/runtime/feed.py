@@ -1,6 +1,6 @@
 """Sends what happens in a room to its followers on this node."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from server.bus.base import Ephemeral
 from server.ports import Follower, Ports
@@ -12,6 +12,7 @@ from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
 from server.runtime.log import Committed
+from server.runtime.permission_feed import PermissionFeed
 from server.store.base import SPECTATORS, StoredEvent
 
 #: Events that change the board.
@@ -33,12 +34,19 @@ def changes_seats(events: Sequence[wire.RoomEvent]) -> bool:
 class Feed:
     """The messages of one room to its followers on this node."""
 
-    __slots__ = ("_followers", "_ports", "_room_id", "thinking")
+    __slots__ = ("_followers", "_permissions", "_ports", "_room_id", "thinking")
 
-    def __init__(self, room_id: str, ports: Ports, followers: Followers) -> None:
+    def __init__(
+        self,
+        room_id: str,
+        ports: Ports,
+        followers: Followers,
+        get_room: Callable[[], Room | None],
+    ) -> None:
         self._room_id = room_id
         self._ports = ports
         self._followers = followers
+        self._permissions = PermissionFeed(ports, followers, get_room)
         #: The last `thinking` message since the last move, for clients that join later.
         self.thinking: wire.Thinking | None = None
 
@@ -51,7 +59,7 @@ class Feed:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
         With a change of the board it also sends the board, and the legal moves to the player to
-        move.
+        move; to those who may now do something else, what they may do.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
@@ -66,9 +74,12 @@ class Feed:
         }
         turn, player_to_move = turn_message(room) if has_board_change else (None, None)
         moves = [Outbound(turn)] if turn is not None else []
+        permitted = self._permissions.after_events(committed.before, room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
             received = messages[is_player]
+            if follower in permitted:
+                received = [*received[: len(entries)], permitted[follower], *after]
             if player_to_move is not None and follower.identity == player_to_move:
                 received = received + moves
             if follower is sender:
@@ -90,6 +101,7 @@ class Feed:
         joined = wire.Joined(
             room=room.id, v=room.v, epoch=self._ports.store.epoch,
             description=views.description(room), seat=seat, frozen=room.frozen,
+            may=self._permissions.at_join(follower, room),
         )  # fmt: skip
         turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
@@ -108,6 +120,14 @@ class Feed:
             *_outbound(parts), *self._event_messages(missed or [], is_player), *_outbound(ending)
         )
         self._followers.schedule_presence()
+
+    def forget(self, follower: Follower) -> None:
+        """Forgets what a follower that has left was sent."""
+        self._permissions.forget(follower)
+
+    def close(self) -> None:
+        """Stops what would send something later."""
+        self._permissions.close()
 
     def send_thinking(self, thinking: wire.Thinking) -> None:
         """Sends it to the followers on all nodes, and keeps it for clients that join later."""

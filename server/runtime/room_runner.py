@@ -78,7 +78,7 @@ class RoomRunner:
             room_id, machine, ports, self._on_commit, self._before_append, known=room
         )
         self._followers = Followers(room_id, ports, lambda: self._log.seen, on_change)
-        self._feed = Feed(room_id, ports, self._followers)
+        self._feed = Feed(room_id, ports, self._followers, lambda: self._log.seen)
         self._ai = AiSeat(ports, spawn, self._feed, self._submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
             MAILBOX_CAPACITY
@@ -151,6 +151,7 @@ class RoomRunner:
     def forget(self, follower: Follower) -> None:
         """Removes a follower that leaves the room or whose connection has closed."""
         if self._followers.remove(follower):
+            self._feed.forget(follower)
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
@@ -171,6 +172,7 @@ class RoomRunner:
         finally:
             unsubscribe()
             self._followers.close()
+            self._feed.close()
             if self._resync_timer is not None:
                 self._resync_timer.cancel()
             self._ai.close()
