@@ -52,6 +52,7 @@ from server.protocol.messages import (
     Joined,
     Leave,
     Lobby,
+    May,
     Ping,
     Pong,
     Presence,
@@ -494,7 +495,16 @@ class Connection:
                 self._on_ack(message)
             case Refusal():
                 self._on_refusal(message)
-            case Joined() | Snapshot() | LoggedEvent() | View() | Turn() | Thinking() | Presence():
+            case (
+                Joined()
+                | May()
+                | Snapshot()
+                | LoggedEvent()
+                | View()
+                | Turn()
+                | Thinking()
+                | Presence()
+            ):
                 if room := self._rooms.get(message.room):
                     self._deliver(room, message)
             case Lobby():

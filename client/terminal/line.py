@@ -40,6 +40,7 @@ from server.protocol.messages import (
     Declined,
     Finished,
     Joined,
+    May,
     Move,
     Moved,
     OfferDraw,
@@ -167,7 +168,7 @@ class LineMode:
         return self._board is not None and self._model.frozen is None
 
     async def _show(self, before: Model, message: RoomMessage) -> None:
-        if not isinstance(message, LoggedEvent) or not isinstance(message.event, Moved | Finished):
+        if not _precedes_view(message):
             self._print_moves(message if isinstance(message, View) else None)
         match message:
             case Joined():
@@ -189,6 +190,8 @@ class LineMode:
                 self._show_thinking(message)
             case Presence():
                 self._show_presence(before, message)
+            case May():
+                pass
             case _:
                 assert_never(message)
 
@@ -225,13 +228,18 @@ class LineMode:
             return
         for seat, occupant in enumerate(model.seats):
             if (
-                occupant is None
+                "sit" in model.may
+                and occupant is None
                 and (v := await self._send(Sit(id=self._new_id(), room=model.room, seat=seat)))
                 is not None
             ):
                 self._seated_at_v = v
                 return
-        self._output.report("Both seats are taken: you are watching.")
+        self._output.report(
+            "Nobody can take a seat here now: you are watching."
+            if None in model.seats
+            else "Both seats are taken: you are watching."
+        )
 
     def _show_event(self, before: Model, message: LoggedEvent) -> None:
         board, model = self._board, self._model
@@ -263,7 +271,7 @@ class LineMode:
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case Offered(seat=seat, what=what):
                 offer = "a draw" if what == "draw" else "a rematch"
-                advice = "" if seat == model.my_seat else " Type accept or decline."
+                advice = " Type accept or decline." if model.my_seat == 1 - seat else ""
                 self._output.report(f"{self._player_name(seat)} offered {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{self._player_name(seat)} declined the {what}.")
@@ -338,7 +346,7 @@ class LineMode:
         if self._output.interactive:
             self._output.prompt(
                 "rematch or quit"
-                if self._model.my_seat is not None
+                if "rematch" in self._model.may
                 else "quit, or wait for another match"
             )
 
@@ -488,6 +496,13 @@ class LineMode:
 
     def _new_id(self) -> str:
         return self._connection.new_id()
+
+
+def _precedes_view(message: RoomMessage) -> bool:
+    """Whether the view of the position follows, with the notation of the last move."""
+    return isinstance(message, May) or (
+        isinstance(message, LoggedEvent) and isinstance(message.event, Moved | Finished)
+    )
 
 
 def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:

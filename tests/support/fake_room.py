@@ -12,6 +12,7 @@ from server.protocol.messages import (
     AiSeat,
     Create,
     Finished,
+    May,
     Moved,
     MySeat,
     OpenSeat,
@@ -22,7 +23,16 @@ from server.protocol.messages import (
     Thinking,
     View,
 )
-from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
+from server.rooms.model import (
+    AI_IDENTITY,
+    Actor,
+    AiMove,
+    ChatLimits,
+    Command,
+    CommandRejected,
+    Room,
+)
+from server.rooms.permissions import permitted
 from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import description, snapshot, turn, view
 from tests.support.scripted_server import Close, Link, Message
@@ -54,6 +64,7 @@ class FakeRoom:
             self._apply(event)
         self.cut_before_ack: set[str] = set()
         self._acked: dict[str, int] = {}
+        self._told: tuple[str, ...] = ()
         self._link: Link | None = None
 
     def _new_id(self) -> str:
@@ -118,16 +129,21 @@ class FakeRoom:
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
         await link.ack(message)
+        self._told = self._may()
         joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
+        joined["may"] = self._told
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
             await self._send(format_message(snapshot(self.room, player=True)))
         await self._tell([one for one in self.log if since and one[0] > since], draw=True)
 
     async def _tell(self, events: Sequence[Logged], draw: bool = False) -> None:
-        """Sends events, then the view and Ada's moves if the events change them."""
+        """Sends events, then what Ada may do, the view and her moves if the events change them."""
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
+        if self._told != self._may():
+            self._told = self._may()
+            await self._send(format_message(May(room="r", v=self.room.v, may=self._told)))
         match = self.room.match
         if match is None or not (
             draw or any(isinstance(event, Started | Moved | Finished) for _, event in events)
@@ -161,6 +177,9 @@ class FakeRoom:
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
         return self.decide(Actor(AI_IDENTITY, "AI"), move)
+
+    def _may(self) -> tuple[str, ...]:
+        return permitted(self.room, ADA.identity, 0, ChatLimits(0, 0))
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None
