@@ -177,7 +177,7 @@ HELP = (
     ("", CommandName.DRAW, "offer a draw, or accept one"),
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
-    ("", CommandName.ACCEPT, "accept what the other side offers: a draw or a rematch"),
+    ("", CommandName.ACCEPT, "accept the offer of a draw or of a rematch"),
     ("", CommandName.DECLINE, "decline it"),
     ("q", CommandName.QUIT, "leave"),
 )
