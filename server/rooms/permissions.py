@@ -233,16 +233,21 @@ def _has_only_ai(room: Room) -> bool:
 
 # --- all of them --------------------------------------------------------------------------------
 
-#: The condition of each command that `permitted` lists by its name, besides that of `chat`.
-CONDITIONS: dict[str, Condition] = {
+#: The conditions of the commands that may be accepted while a match is running, by their names.
+DURING: dict[str, Condition] = {
+    "resign": resign,
+    "abort": abort,
+    "offer_draw": offer_draw,
+    "accept": accept,
+    "decline": decline,
+}
+#: The conditions of the commands that may be accepted while no match is running.
+BETWEEN: dict[str, Condition] = {
     "sit": sit,
     "stand": stand,
     "add_ai": add_ai,
     "remove_ai": remove_ai,
-    "resign": resign,
-    "abort": abort,
     "rematch": rematch,
-    "offer_draw": offer_draw,
     "accept": accept,
     "decline": decline,
 }
@@ -259,7 +264,7 @@ def permitted(room: Room, identity: str, now_ms: int, limits: ChatLimits) -> tup
     """
     viewer = viewer_of(room, identity)
     names = []
-    for name, condition in CONDITIONS.items():
+    for name, condition in (BETWEEN if room.playing is None else DURING).items():
         try:
             if condition(room, viewer) is None:
                 names.append(name)

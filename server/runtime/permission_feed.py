@@ -58,33 +58,35 @@ class PermissionFeed:
             self._timer.cancel()
 
     def _changes(self, room: Room) -> dict[Follower, Outbound]:
+        """The messages for those whose list is not the one that they were last sent."""
         now_ms = self._ports.now_ms()
-        lists: dict[str, tuple[str, ...]] = {}
-        messages: dict[tuple[str, ...], Outbound] = {}
+        told = self._told
         changes: dict[Follower, Outbound] = {}
+        newest: tuple[str, ...] | None = None
         for follower, is_player in self._followers:
-            identity = follower.identity
             # A player who has just sat down was not told yet; one who has just left, or the host,
             # was.
-            if not (is_player or follower in self._told):
+            if not (is_player or follower in told):
                 continue
-            if identity not in lists:
-                lists[identity] = self._permitted(room, identity, now_ms)
-            names = lists[identity]
-            if self._told.get(follower) != names:
-                self._told[follower] = names
-                if names not in messages:
-                    messages[names] = Outbound(wire.May(room=room.id, v=room.v, may=names))
-                changes[follower] = messages[names]
-            if not (is_player or identity == room.host):
-                del self._told[follower]
+            names = self._permitted(room, follower.identity, now_ms)
+            if told.get(follower) != names:
+                told[follower] = names
+                if names != newest:  # the players' lists are mostly the same
+                    newest = names
+                    message = Outbound(wire.May(room=room.id, v=room.v, may=names))
+                changes[follower] = message
+            if not is_player and follower.identity != room.host:
+                del told[follower]
         return changes
 
     def _permitted(self, room: Room, identity: str, now_ms: int) -> tuple[str, ...]:
-        due_ms = permissions.next_change_ms(room, identity, now_ms, self._limits)
-        if due_ms is not None and _is_concerned(room, identity):
-            self._look_again(max(0.001, (due_ms - now_ms) / 1000))
-        return permissions.permitted(room, identity, now_ms, self._limits)
+        """The list of an identity; if time alone will change it, that is looked at again then."""
+        names = permissions.permitted(room, identity, now_ms, self._limits)
+        if "chat" not in names and _is_concerned(room, identity):
+            due_ms = permissions.next_change_ms(room, identity, now_ms, self._limits)
+            if due_ms is not None:
+                self._look_again((due_ms - now_ms) / 1000)
+        return names
 
     def _look_again(self, delay_s: float) -> None:
         """Sends what has changed after a time; the earliest of several times counts."""
