@@ -1,4 +1,14 @@
-import { EMPTY_MODEL, apply, follow, headPly, legalMoves, mySeat, withThoughts, withViews } from "/client/web/model.js";
+import {
+    EMPTY_MODEL,
+    apply,
+    follow,
+    headPly,
+    legalMoves,
+    mySeat,
+    permits,
+    withThoughts,
+    withViews,
+} from "/client/web/model.js";
 import { countText, moveText, resultText, scoreText, durationText } from "/client/web/words.js";
 import { assert, assertEqual, test } from "./testing.js";
 
@@ -16,7 +26,7 @@ async function joined() {
 }
 
 test("the model reads a golden frame of each kind", async () => {
-    const kinds = "ack error joined lobby pong presence snapshot thinking turn view welcome".split(" ");
+    const kinds = "ack error joined lobby may pong presence snapshot thinking turn view welcome".split(" ");
     let model = follow(EMPTY_MODEL, ROOM);
     for (const kind of kinds) model = apply(model, await golden(`server-${kind}`));
     assertEqual(
@@ -145,4 +155,30 @@ test("scores, counts, durations and results have these texts", () => {
         ),
         ["Red wins", "Noughts win", "Draw", "Aborted"],
     );
+});
+
+test("the model has the newest list of what the viewer may do", async () => {
+    const model = await joined();
+    assertEqual(model.room.may, ["resign", "abort", "offer_draw", "chat"]);
+    assert(permits(model, "abort"), "what is listed is permitted");
+    assert(!permits(model, "sit"), "what is not listed is not permitted to a player");
+    const later = apply(model, await golden("server-may"));
+    assertEqual(later.room.may, ["resign", "offer_draw", "chat"]);
+    assertEqual(apply(later, { t: "may", room: "another", v: 9, may: [] }), later);
+});
+
+test("a spectator is offered a seat that became free after they joined", async () => {
+    const model = { ...(await joined()), you: { identity: "g-kim", name: "Kim" } };
+    const watching = apply(model, { t: "may", room: ROOM, v: 4, may: ["chat"] });
+    assert(permits(watching, "sit") && !permits(watching, "resign"), "only what is open to everyone");
+    const frozen = { ...watching, room: { ...watching.room, frozen: "game.unknown" } };
+    assert(!permits(frozen, "sit"), "nothing in a room that can only be read");
+});
+
+test("messages and events of a newer server change nothing but v", async () => {
+    const { room } = await joined();
+    const model = { ...EMPTY_MODEL, room };
+    assertEqual(apply(model, { t: "forecast", room: ROOM, v: 5 }), model);
+    const event = { t: "event", room: ROOM, v: 5, at: 1, kind: "postponed" };
+    assertEqual(apply(model, event).room, { ...room, v: 5 });
 });
