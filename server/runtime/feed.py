@@ -78,7 +78,7 @@ class Feed:
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         for follower, is_player in self._followers:
             received = messages[is_player]
-            if follower in permitted:
+            if permitted and follower in permitted:
                 received = [*received[: len(entries)], permitted[follower], *after]
             if player_to_move is not None and follower.identity == player_to_move:
                 received = received + moves
