@@ -141,7 +141,8 @@ class Transcript:
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case Offered(seat=seat, what=what):
                 offer = "a draw" if what == "draw" else "a rematch"
-                advice = "" if seat == model.my_seat else " Type accept or decline."
+                is_mine_to_answer = model.my_seat not in (None, seat)
+                advice = " Type accept or decline." if is_mine_to_answer else ""
                 self._output.report(f"{words.player_name(model, seat)} offered {offer}.{advice}")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")

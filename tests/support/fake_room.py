@@ -27,7 +27,7 @@ from server.rooms.rules import create, decide, evolve, initial_room
 from server.rooms.views import description, snapshot, turn, view
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")
+ADA, BOB, CYD = Actor("i1", "Ada"), Actor("i2", "Bob"), Actor("i3", "Cyd")
 Logged = tuple[int, RoomEvent]
 
 
