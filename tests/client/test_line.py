@@ -269,6 +269,28 @@ def test_an_opponents_arrival_moves_chat_and_presence_are_printed() -> None:
     assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
 
 
+def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
+    """Their presence follows the event; a later loss of the connection is reported."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.presence(True, False)
+        await room.act(BOB, Sit(id="1", room="r", seat=1))
+        await room.presence(True, True)
+        await room.act(BOB, Chat(id="2", room="r", text="hello"))
+        await room.presence(True, False)
+        await room.presence(True, True)
+
+    run = play(room, TypedLines("resign"), other_player=other_player)
+    presence = [line for line in run.messages.splitlines() if "Bob " in line]
+    assert presence == [
+        "Bob takes a seat: Noughts.",
+        "Bob has lost the connection or left.",
+        "Bob is back.",
+    ]
+
+
 def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
     room = FakeRoom(seats=(MySeat(), OpenSeat()))
     lines = TypedLines()
