@@ -11,6 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+#: Seats at every board, one for each side.
+SEATS = 2
 #: The look of a board; with "points" the cells of a grid are the intersections of its lines.
 Style = Literal["checker", "felt", "holes", "plain", "bare", "points"]
 #: The look of a piece without a sprite: a stack is two discs, as for a king in draughts; a stick

@@ -41,7 +41,8 @@ async def connect_as_guest(
 ) -> "AsyncIterator[Connection]":
     """Yields a connection as the guest whose token is stored for this server.
 
-    When there is no token, or the server no longer knows it, the server creates a new guest.
+    When there is no token, or the server does not know it, the server creates a new guest; in the
+    second case the user reads so.
     """
     from client.connection import State, connect
     from client.terminal.output import standard_output
@@ -81,6 +82,10 @@ async def connect_as_guest(
             connection = await stack.enter_async_context(connect_with(stored_token))
         except WrongToken:
             connection = await stack.enter_async_context(connect_with(None))
+            output.report(
+                "Your earlier guest was not found on this server."
+                f" You are a new guest now: {connection.name}."
+            )
         if key and connection.token is not None and connection.token != stored_token:
             with suppress(OSError):
                 tokens.store(key, name, connection.token)

@@ -94,7 +94,7 @@ class Transcript:
         match message:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
-                    self._output.report(f"This room can be read but not played ({message.frozen}).")
+                    self._output.report(words.frozen_text(message.frozen))
             case Snapshot():
                 self._output.report("The room is up to date again.")
             case LoggedEvent():
@@ -142,7 +142,7 @@ class Transcript:
                 former = before.seats[seat]
                 name = former.name if former else "Somebody"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat, what=what):
+            case Offered(seat=seat, what="draw" | "rematch" as what):
                 offer = "a draw" if what == "draw" else "a rematch"
                 is_mine_to_answer = model.my_seat not in (None, seat)
                 advice = " Type accept or decline." if is_mine_to_answer else ""

@@ -1,6 +1,6 @@
 // The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
 
-/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the browser's cookie. With neither, the server creates a guest and returns the guest's token once, in `welcome`. */
+/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the handshake's `Authorization: Bearer …` or the browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and returns the guest's token once, in `welcome`. An unknown token is refused. */
 export interface Hello {
     t: "hello";
     protocol: number;
@@ -164,7 +164,7 @@ export interface WatchLobby {
     on?: boolean;
 }
 
-/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. */
+/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a new one. */
 export interface Welcome {
     t: "welcome";
     protocol: number;
@@ -173,6 +173,7 @@ export interface Welcome {
     epoch: string;
     at: number;
     token?: string | null;
+    notice?: string | null;
 }
 
 /** The command succeeded. `v` is the version of its last event, null when it logged none. `room` is present only in the answer to `create`. */
@@ -191,7 +192,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "option.unknown" | "level.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "claim.none" | "origin.foreign" | "rate.exceeded" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -200,7 +201,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and says why. */
+/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -208,7 +209,7 @@ export interface Joined {
     epoch: string;
     description: RoomDescription;
     seat?: number | null;
-    frozen?: Code | null;
+    frozen?: string | null;
 }
 
 /** The properties of a room that never change. `view` is null when this server does not have the game. */
@@ -216,7 +217,7 @@ export interface RoomDescription {
     game: string;
     title: string;
     options: Record<string, string>;
-    visibility: "public" | "unlisted";
+    visibility: string;
     host: string;
     created_ms: number;
     levels: number;
@@ -295,11 +296,11 @@ export interface Snapshot {
     chat?: ChatLine[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level or persona. */
+/** The holder of a seat: a player with the name they had, or the AI at a level or persona. `kind` is `guest` or `ai`. */
 export interface Occupant {
     identity: string;
     name: string;
-    kind?: "ai" | "guest";
+    kind?: string;
     level?: number | null;
     persona?: string | null;
 }
@@ -326,7 +327,7 @@ export interface Played {
 /** The result of a match. The fields mean the same as in `finished`. */
 export interface MatchResult {
     winner: number | null;
-    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
+    how: string;
     reason: string;
 }
 
@@ -336,7 +337,7 @@ export interface ChatLine {
     at: number;
     name: string;
     text: string;
-    to?: "room" | "spectators";
+    to?: string;
 }
 
 /** The board at version `v`, the same for every viewer. */
@@ -438,12 +439,12 @@ export interface RoomSummary {
     length?: string;
 }
 
-/** The room was created. Always the first event of the log, v = 1. */
+/** The room was created. Always the first event of the log, v = 1. `visibility` is `public` or `unlisted`. */
 export interface Created {
     kind: "created";
     game: string;
     options: Record<string, string>;
-    visibility: "public" | "unlisted";
+    visibility: string;
     host: string;
 }
 
@@ -489,31 +490,31 @@ export interface Finished {
     kind: "finished";
     match: string;
     winner: number | null;
-    how: "abort" | "agreement" | "board" | "claim" | "failure" | "resign";
+    how: string;
     reason: string;
 }
 
-/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. */
+/** A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves. `what` is `rematch` or `draw`. */
 export interface Offered {
     kind: "offered";
     seat: number;
-    what?: "draw" | "rematch";
+    what?: string;
 }
 
-/** The offer was declined or withdrawn. */
+/** The offer was declined or withdrawn. `what` is that of the offer. */
 export interface Declined {
     kind: "declined";
     seat: number;
-    what?: "draw" | "rematch";
+    what?: string;
 }
 
-/** A line of chat. */
+/** A line of chat. `to` is `room` or `spectators`. */
 export interface Said {
     kind: "said";
     identity: string;
     name: string;
     text: string;
-    to?: "room" | "spectators";
+    to?: string;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. */

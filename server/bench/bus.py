@@ -24,8 +24,7 @@ from engine.search.job import Job
 from server.bus.base import EventsAppended, RoomMessage
 from server.bus.mqtt import MqttBus, open_mqtt_bus
 from server.deploy.mosquitto import mosquitto
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
+from server.rooms.events import Moved, format_event_body
 from server.seats.remote import RemoteEngines
 from server.store.base import StoredEvent
 from server.worker import open_worker
@@ -44,9 +43,7 @@ SEARCHES = 200
 KEY = b"k" * 32
 GAME = load_game("tic-tac-toe")
 BODY = format_event_body(
-    wire.Moved(
-        match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4"
-    )
+    Moved(match="abcdefghijkm", ply=12, seat=0, move="e2e4", digest="0123456789abcdef", text="e4")
 )
 
 

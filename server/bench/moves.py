@@ -16,25 +16,121 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from server.bench.pairs import Load, Meter, make_pair, make_relay_pair, play
+from server.bench.pairs import Meter, Pair, make_pair
 from server.bench.processes import (
     UNLIMITED_ENVIRON,
     Process,
-    first_page_s,
+    cpu_seconds,
+    cpu_seconds_with_children,
     resident_bytes,
     server_command,
     spawn,
 )
-from server.bench.relay import relay
+from server.bench.relay import make_relay_pair, relay
 
-#: The measured loads: name, number of pairs, and moves a second (None: without a limit).
-LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
+#: Number of pairs that connect concurrently.
+CONNECT_BATCH = 25
+
+
+@dataclass(frozen=True)
+class Load:
+    """The result of a measured load: moves, wall time, CPU seconds of server and database, and
+    latencies in ms.
+    """
+
+    moves: int
+    seconds: float
+    cpu_s: float
+    latencies_ms: list[float]
+    database_s: float = 0.0
+
+    @property
+    def per_s(self) -> float:
+        """Moves a second."""
+        return self.moves / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time of the server for a move, in us."""
+        return self.cpu_s / max(1, self.moves) * 1e6
+
+    def percentile(self, share: float) -> float:
+        """The latency that a share of the moves does not exceed, in ms."""
+        ordered = sorted(self.latencies_ms)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
+
+
+async def play(
+    port: int,
+    pid: int,
+    make: MakePair,
+    count: int,
+    seconds: float,
+    per_s: float | None,
+    database: int | None = None,
+) -> Load:
+    """Lets `count` pairs play for `seconds` after a short warm-up, and measures them.
+
+    `database` is the id of a process whose CPU time, with its children's, is measured too.
+    """
+    meter = Meter(per_s)
+    pairs: list[Pair] = []
+    for start in range(0, count, CONNECT_BATCH):
+        pairs += await asyncio.gather(
+            *(make(port, meter, n) for n in range(start, min(count, start + CONNECT_BATCH)))
+        )
+    await asyncio.sleep(0.3)
+    for pair in pairs:
+        meter.schedule(pair.move)
+    await asyncio.sleep(seconds / 4)
+    meter.latencies_ms.clear()
+    database_s = cpu_seconds_with_children(database)
+    moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
+    await asyncio.sleep(seconds)
+    load = Load(
+        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s,
+        list(meter.latencies_ms), cpu_seconds_with_children(database) - database_s,
+    )  # fmt: skip
+    meter.close()
+    for pair in pairs:
+        for player in pair.players:
+            player.transport.abort()
+    return load
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+def fsync_ms(folder: Path) -> float:
+    """The median time of a 4 KiB write with fdatasync in that folder, in ms."""
+    times: list[float] = []
+    with (folder / "fsync").open("wb") as file:
+        for _ in range(200):
+            file.write(b"x" * 4096)
+            start_s = time.perf_counter()
+            file.flush()
+            os.fdatasync(file.fileno())
+            times.append((time.perf_counter() - start_s) * 1000)
+    return statistics.median(times)
+
+
+async def first_page_s(process: Process) -> float:
+    """The time from the start of the process to the first line of the first page, in seconds."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    await reader.readline()
+    writer.close()
+    return time.perf_counter() - process.started_s
 
 
 async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
@@ -99,6 +195,10 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
     print(f"{'importing the server imports numba':48} {answer:>9}")
 
 
+#: The measured loads: name, number of pairs, and moves a second (None: without a limit).
+LOADS = (("50 pairs", 50, None), ("500 pairs", 500, None), ("330 moves/s", 50, 330.0))
+
+
 async def compare(
     rounds: int, seconds: float, folder: Path, url: str, postgres: int | None
 ) -> None:
@@ -138,19 +238,6 @@ async def compare(
         for quantile, share in (("p50", 0.5), ("p99", 0.99)):
             value = median(load.percentile(share) for load in loads)
             print(f"{f'{name}: move to ack, {quantile}':56} {value:9.2f} ms", flush=True)
-
-
-def fsync_ms(folder: Path) -> float:
-    """The median time of a 4 KiB write with fdatasync in that folder, in ms."""
-    times: list[float] = []
-    with (folder / "fsync").open("wb") as file:
-        for _ in range(200):
-            file.write(b"x" * 4096)
-            start_s = time.perf_counter()
-            file.flush()
-            os.fdatasync(file.fileno())
-            times.append((time.perf_counter() - start_s) * 1000)
-    return statistics.median(times)
 
 
 @contextlib.contextmanager

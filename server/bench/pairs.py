@@ -1,46 +1,108 @@
-"""Pairs that play tic-tac-toe as fast as the server answers, or at a fixed rate."""
+"""The players of the benchmarks: pairs of minimal WebSocket clients that repeat a drawn match."""
 
 import asyncio
+import base64
+import json
+import os
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-
-from server.bench.players import Player, RequestClient, connect
-from server.bench.processes import cpu_seconds, cpu_seconds_with_children
+from collections.abc import Callable
+from typing import Any, cast
 
 #: The moves of a drawn tic-tac-toe match.
 DRAWN_GAME = ("a1", "b1", "c1", "b2", "a2", "c2", "b3", "a3", "c3")
 
-#: Number of pairs that connect concurrently.
-CONNECT_BATCH = 25
 
-
-@dataclass(frozen=True)
-class Load:
-    """The result of a measured load: moves, wall time, CPU seconds of server and database, and
-    latencies in ms.
+class Player(asyncio.Protocol):
+    """A minimal WebSocket client: sends text frames with a zero mask and calls `on_text` for each
+    text frame received.
     """
 
-    moves: int
-    seconds: float
-    cpu_s: float
-    latencies_ms: list[float]
-    database_s: float = 0.0
+    def __init__(self) -> None:
+        self.on_text: Callable[[bytes], None] = lambda text: None
+        self.upgraded = asyncio.get_running_loop().create_future()
+        self._buffer = bytearray()
 
-    @property
-    def per_s(self) -> float:
-        """Moves a second."""
-        return self.moves / self.seconds
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        key = base64.b64encode(os.urandom(16)).decode()
+        self.transport.write(
+            f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
 
-    @property
-    def cpu_us(self) -> float:
-        """CPU time of the server for a move, in us."""
-        return self.cpu_s / max(1, self.moves) * 1e6
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer
+        buffer += data
+        if not self.upgraded.done():
+            end = buffer.find(b"\r\n\r\n")
+            if end < 0:
+                return
+            if not buffer.startswith(b"HTTP/1.1 101"):
+                self.upgraded.set_exception(ConnectionError(bytes(buffer[:end]).decode("latin-1")))
+                return
+            del buffer[: end + 4]
+            self.upgraded.set_result(None)
+        start = 0
+        while True:
+            if len(buffer) - start < 2:
+                break
+            length = buffer[start + 1]
+            head = start + 2
+            if length == 126:
+                length = (
+                    int.from_bytes(buffer[head : head + 2], "big")
+                    if len(buffer) >= head + 2
+                    else 1 << 30
+                )
+                head += 2
+            if len(buffer) < head + length:
+                break
+            if buffer[start] == 0x81:
+                self.on_text(bytes(buffer[head : head + length]))
+            start = head + length
+        del buffer[:start]
 
-    def percentile(self, share: float) -> float:
-        """The latency that a share of the moves does not exceed, in ms."""
-        ordered = sorted(self.latencies_ms)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    def send(self, text: bytes) -> None:
+        length = len(text)
+        size = bytes((0x80 | length,)) if length < 126 else b"\xfe" + length.to_bytes(2, "big")
+        if not self.transport.is_closing():
+            self.transport.write(b"\x81" + size + b"\0\0\0\0" + text)
+
+
+async def connect(port: int) -> Player:
+    """Connects a player and completes the handshake."""
+    _, player = await asyncio.get_running_loop().create_connection(Player, "127.0.0.1", port)
+    await player.upgraded
+    return player
+
+
+class RequestClient:
+    """A player that waits for each reply; used only to set up rooms."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self._texts: asyncio.Queue[bytes] = asyncio.Queue()
+        player.on_text = self._texts.put_nowait
+
+    async def request(self, until: str, **message: Any) -> dict[str, Any]:
+        """Sends a message; returns the next reply of type `until`.
+
+        Raises RuntimeError if the server refuses the message.
+        """
+        self.player.send(json.dumps(message).encode())
+        while True:
+            answer = await self.receive(30)
+            if answer["t"] == "error":
+                raise RuntimeError(f"{message} was refused: {answer}")
+            if answer["t"] == until:
+                return answer
+
+    async def receive(self, within_s: float) -> dict[str, Any]:
+        """Returns the next message; raises TimeoutError after `within_s`."""
+        return cast(dict[str, Any], json.loads(await asyncio.wait_for(self._texts.get(), within_s)))
+
+
+# --- pairs that play ------------------------------------------------------------------------------
 
 
 class Pair:
@@ -145,52 +207,3 @@ async def make_pair(port: int, meter: Meter, number: int) -> Pair:
         await client.request("joined", t="join", id="join", room=room)
     await clients[1].request("ack", t="sit", id="sit", room=room, seat=1)
     return Pair(room, (clients[0].player, clients[1].player), meter)
-
-
-async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
-    """Makes two connections that exchange messages through the relay."""
-    players = (await connect(port), await connect(port))
-    for player in players:
-        player.send(f'{{"join":"r{number}"}}'.encode())
-    return Pair(f"r{number}", players, meter)
-
-
-MakePair = Callable[[int, Meter, int], Awaitable[Pair]]
-
-
-async def play(
-    port: int,
-    pid: int,
-    make: MakePair,
-    count: int,
-    seconds: float,
-    per_s: float | None,
-    database: int | None = None,
-) -> Load:
-    """Lets `count` pairs play for `seconds` after a short warm-up, and measures them.
-
-    `database` is the id of a process whose CPU time, with its children's, is measured too.
-    """
-    meter = Meter(per_s)
-    pairs: list[Pair] = []
-    for start in range(0, count, CONNECT_BATCH):
-        pairs += await asyncio.gather(
-            *(make(port, meter, n) for n in range(start, min(count, start + CONNECT_BATCH)))
-        )
-    await asyncio.sleep(0.3)
-    for pair in pairs:
-        meter.schedule(pair.move)
-    await asyncio.sleep(seconds / 4)
-    meter.latencies_ms.clear()
-    database_s = cpu_seconds_with_children(database)
-    moves, cpu_s, start_s = meter.moves, cpu_seconds(pid), time.perf_counter()
-    await asyncio.sleep(seconds)
-    load = Load(
-        meter.moves - moves, time.perf_counter() - start_s, cpu_seconds(pid) - cpu_s,
-        list(meter.latencies_ms), cpu_seconds_with_children(database) - database_s,
-    )  # fmt: skip
-    meter.close()
-    for pair in pairs:
-        for player in pair.players:
-            player.transport.abort()
-    return load

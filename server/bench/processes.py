@@ -20,7 +20,6 @@ from server.limits import by_address as limits
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 #: Size of a memory page, the unit of memory in /proc.
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-
 #: The environment of a server without rate limits that closes idle rooms after 5 s.
 UNLIMITED_ENVIRON = {
     "PLYROOM_MESSAGES_PER_S": "100000",
@@ -75,15 +74,6 @@ def cpu_seconds(pid: int) -> float:
 def resident_bytes(pid: int) -> int:
     """The process's resident memory, in bytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
-
-
-async def first_page_s(process: Process) -> float:
-    """The time from the start of the process to the first line of the first page, in seconds."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
-    writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-    await reader.readline()
-    writer.close()
-    return time.perf_counter() - process.started_s
 
 
 def cpu_seconds_with_children(pid: int | None) -> float:

@@ -1,4 +1,4 @@
-"""A relay: the lower bound of what a server of pairs costs."""
+"""A bare relay between two sockets: the lower bound for the cost of a move."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+
+from server.bench.pairs import Meter, Pair, connect
 
 
 async def relay(ready: Callable[[int], None]) -> None:
@@ -38,3 +40,11 @@ async def relay(ready: Callable[[int], None]) -> None:
     async with serve(handler, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
         ready(next(iter(server.sockets)).getsockname()[1])
         await asyncio.get_running_loop().create_future()
+
+
+async def make_relay_pair(port: int, meter: Meter, number: int) -> Pair:
+    """Makes two connections that exchange messages through the relay."""
+    players = (await connect(port), await connect(port))
+    for player in players:
+        player.send(f'{{"join":"r{number}"}}'.encode())
+    return Pair(f"r{number}", players, meter)

@@ -27,14 +27,17 @@ import websockets.asyncio.client as websockets
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
 from server.bench.moves import report
-from server.bench.players import connect
+from server.bench.pairs import connect
 from server.bench.processes import cpu_seconds
-from server.protocol import messages as wire
+from server.ids import IdentityId, RoomId
 from server.rooms import rules
-from server.rooms.model import Actor
+from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
+from server.rooms.events import RoomEvent
+from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
+from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 
 #: Number of rooms that are written concurrently.
 WRITE_BATCH = 500
@@ -47,7 +50,7 @@ UNANSWERED_S = 4.0
 #: Number of connected clients.
 CLIENTS = 50
 #: The players.
-ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
+ADA, BEN = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("ben"), "Ben")
 #: Opening moves of tic-tac-toe after which nobody has won.
 OPENING = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 
@@ -61,7 +64,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
         for start in range(0, rooms, WRITE_BATCH):
             batch = range(start, min(rooms, start + WRITE_BATCH))
             await asyncio.gather(
-                *(store.create_room(_room(number, number < due)) for number in batch)
+                *(store.logs.create_room(_room(number, number < due)) for number in batch)
             )
 
 
@@ -69,37 +72,38 @@ def _room(number: int, is_due: bool) -> NewRoom:
     """Ada's room with its whole log: she plays against Ben, or against the AI if `is_due`."""
     ids = (f"id{number}-{n}" for n in itertools.count())
     now_ms = wall_clock_ms()
-    second = wire.AiSeat(level=1) if is_due else wire.OpenSeat()
-    create = wire.Create(id="create", game="tic-tac-toe", seats=(wire.MySeat(), second))
+    second = AiSeat(level=1) if is_due else OpenSeat()
+    create = Create(id="create", game="tic-tac-toe", seats=(MySeat(), second))
     events = rules.create(ADA, create, load_game("tic-tac-toe"), ids.__next__)
-    room = rules.initial_room(f"room{number}", events[0], now_ms, load_game)
+    room = rules.initial_room(RoomId(f"room{number}"), events[0], now_ms, load_game)
     entries = [log_entry(room, events[0], now_ms)]
 
-    def evolve(new_events: list[wire.RoomEvent]) -> None:
+    def evolve(new_events: list[RoomEvent]) -> None:
         nonlocal room
         for event in new_events:
             room = rules.evolve(room, event, now_ms)
             entries.append(log_entry(room, event, now_ms))
 
     evolve(events[1:])
-    for actor, command in _commands(room.id, is_due):
-        new_events = rules.decide(room, actor, command, ids.__next__)
+    for actor, command in _commands(is_due):
+        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings())
+        new_events = rules.decide(room, command, moment)
         evolve(new_events)
         events += new_events
     first = Append(
-        room.id, 0, tuple(entries), "before", room.due_ms(), CommandKey("create ada", room.id),
+        room.id, 0, tuple(entries), "before", room.due_ms(0), CommandKey("create ada", room.id),
         projections(room, events, None),
     )  # fmt: skip
     return NewRoom(first, room.game_id, True, ADA.identity, room.id, now_ms)
 
 
-def _commands(room: str, is_due: bool) -> list[tuple[Actor, wire.RoomCommand]]:
+def _commands(is_due: bool) -> list[tuple[Actor, Command]]:
     """The commands until the AI is to move, or several moves of two people."""
-    moves: list[tuple[Actor, wire.RoomCommand]] = [
-        ((ADA, BEN)[ply % 2], wire.Move(id=f"m{ply}", room=room, ply=ply, move=move))
+    moves: list[tuple[Actor, Command]] = [
+        ((ADA, BEN)[ply % 2], Move(id=f"m{ply}", ply=ply, move=move))
         for ply, move in enumerate(OPENING)
     ]
-    return moves[:1] if is_due else [(BEN, wire.Sit(id="sit", room=room, seat=1)), *moves]
+    return moves[:1] if is_due else [(BEN, Sit(id="sit", seat=1)), *moves]
 
 
 # --- the server process ---------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any
 
+from server.codes import Code
 from server.limits.rate import Bucket
-from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
 from server.settings import Settings
 

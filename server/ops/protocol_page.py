@@ -16,11 +16,12 @@ from aiohttp import web
 from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
+from server.codes import Code
 from server.limits.by_address import Limits
 from server.net.session import HELLO_TIMEOUT_S, MAX_UNSENT_BYTES
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Close, Code
+from server.protocol.codes import Close
 from server.runtime.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
@@ -108,7 +109,7 @@ handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
 
 - The server forgets a guest who has never taken a seat or created a room and has been away for
   {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose
-  token is in `welcome`.
+  token is in `welcome`, with a `notice` that says so.
 - The server deletes a room that has never had a match and that nobody has visited for
   {ROOM_DAYS} days. Commands for it get `room.unknown`.
 
@@ -120,7 +121,10 @@ EVENTS = """\
 ## Event kinds
 
 An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with further fields
-that depend on its kind:
+that depend on its kind. An event may have been written by a newer version of the server. A client
+counts the v of a kind that it does not know, and shows the result of a match whose `how` it does
+not know by its `reason`. A server that does not know an event lets the room be read only: `joined`
+then has `frozen` `room.newer`.
 """
 
 #: The introduction to the HTTP API.

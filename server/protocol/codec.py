@@ -5,14 +5,13 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from server.protocol.codes import Code
+from server.codes import Code
 from server.protocol.messages import (
     MAX_DEPTH,
     MAX_FRAME_BYTES,
     ClientMessage,
     Incoming,
     Outgoing,
-    RoomEvent,
 )
 
 
@@ -36,7 +35,6 @@ class _Envelope(Struct):
 
 _decode_client: Callable[[bytes], ClientMessage] = msgspec.json.Decoder(ClientMessage).decode
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
-_decode_event: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
 _encode = msgspec.json.Encoder().encode
 _KNOWN = frozenset(struct.__struct_config__.tag for struct in ClientMessage.__args__)
 _OPEN, _QUOTE, _ESCAPE = frozenset(b"{["), 0x22, 0x5C
@@ -111,19 +109,10 @@ def format_message(message: Outgoing | Incoming) -> bytes:
     return _encode(message)
 
 
-def format_event_body(event: RoomEvent) -> bytes:
-    """Formats an event as the log stores it: an object with `kind` and the event's own fields."""
-    return _encode(event)
-
-
-def parse_event_body(body: bytes) -> RoomEvent:
-    """Parses what format_event_body wrote. Raises msgspec.DecodeError for anything else."""
-    return _decode_event(body)
-
-
 def event_frame(room: str, v: int, at_ms: int, body: bytes) -> bytes:
     """The payload of an event's frame, built from its log entry without parsing it.
 
+    The stored form of an event (`server.rooms.events`) is its form in this version of the protocol.
     The bytes are the same for every viewer.
     """
     return b'{"t":"event","room":"%b","v":%d,"at":%d,%b' % (room.encode(), v, at_ms, body[1:])

@@ -3,7 +3,11 @@
 Each text frame holds one JSON object whose field `t` names its type. A command carries an `id`
 chosen by the client; the server answers it with exactly one `ack` or `error` that has the same id.
 An ack of a command that changes a room means that its events are committed. `server.protocol.codec`
-parses and formats the messages. This module is pure: no sockets, no clock.
+parses and formats the messages, `server.protocol.commands` and `server.protocol.views` map them to
+the room's own commands and values. The events of a room are in `server.protocol.events`; their
+names can be imported from here too, so that a client needs this module and the codes only.
+
+This module is pure: no sockets, no clock.
 """
 
 from typing import Annotated, Literal
@@ -12,8 +16,23 @@ import msgspec
 from msgspec import Meta, Struct
 
 from engine.search.job import Persona, RootMove
-from engine.view import BoardView, MoveView, PositionView
-from server.protocol.codes import Code
+from engine.view import SEATS, BoardView, MoveView, PositionView
+from server.codes import Code
+from server.protocol.events import AnyEvent as AnyEvent
+from server.protocol.events import Created as Created
+from server.protocol.events import Declined as Declined
+from server.protocol.events import Event as Event
+from server.protocol.events import Finished as Finished
+from server.protocol.events import Hidden as Hidden
+from server.protocol.events import Moved as Moved
+from server.protocol.events import Occupant as Occupant
+from server.protocol.events import Offered as Offered
+from server.protocol.events import RoomEvent as RoomEvent
+from server.protocol.events import Said as Said
+from server.protocol.events import SeatLeft as SeatLeft
+from server.protocol.events import SeatTaken as SeatTaken
+from server.protocol.events import Started as Started
+from server.protocol.events import Word as Word
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -27,8 +46,6 @@ MAX_NAME = 24
 MAX_CHAT = 400
 #: Maximum length of a move token, in characters.
 MAX_MOVE = 64
-#: Number of seats in a room.
-SEATS = 2
 
 #: A count that JavaScript can represent exactly.
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
@@ -67,8 +84,9 @@ class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
 class Hello(Incoming, frozen=True, tag="hello"):
     """The first message of a connection. It identifies the client by its secret `token`.
 
-    A client without a token is identified by the browser's cookie. With neither, the server creates
-    a guest and returns the guest's token once, in `welcome`.
+    A client without a token is identified by the handshake's `Authorization: Bearer …` or the
+    browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
+    returns the guest's token once, in `welcome`. An unknown token is refused.
     """
 
     protocol: int
@@ -258,141 +276,6 @@ ClientMessage = (
 )
 
 
-# --- the events of a room -----------------------------------------------------------------------
-
-
-class Occupant(Struct, frozen=True, omit_defaults=True):
-    """The holder of a seat: a player with the name they had, or the AI at a level or persona."""
-
-    identity: str
-    name: str
-    kind: Literal["guest", "ai"] = "guest"
-    level: int | None = None
-    persona: str | None = None
-
-
-class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """An event of a room. The room's log numbers its events v = 1, 2, 3, …"""
-
-
-class Created(Event, frozen=True, tag="created"):
-    """The room was created. Always the first event of the log, v = 1."""
-
-    game: str
-    options: dict[str, str]
-    visibility: Visibility
-    host: str
-
-
-class SeatTaken(Event, frozen=True, tag="seat_taken"):
-    """A player or the AI took a seat."""
-
-    seat: int
-    occupant: Occupant
-
-
-class SeatLeft(Event, frozen=True, tag="seat_left"):
-    """A seat became free."""
-
-    seat: int
-
-
-class Started(Event, frozen=True, tag="started"):
-    """A match started.
-
-    `number` counts the matches of the room, `start` is the start position as text, and `rules` is
-    the digest of the game's rules.
-    """
-
-    match: str
-    number: int
-    start: str
-    rules: str
-    seats: tuple[Occupant, ...]
-
-
-class Moved(Event, frozen=True, tag="moved"):
-    """A move was played.
-
-    - `ply` counts from 0.
-    - `move` is the move's token, as in the `move` command.
-    - `digest` identifies the position after the move.
-    - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in
-      old logs.
-    - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both
-      sides' moves share a number, "6." in games where each move has its own.
-    - `clock_ms` is reserved for clocks and always null.
-    - `forced` marks a pass that the server played for a person who had no other move.
-    """
-
-    match: str
-    ply: int
-    seat: int
-    move: str
-    digest: str
-    text: str | None = None
-    clock_ms: int | None = None
-    number: str | None = None
-    forced: bool = False
-
-
-#: How a match ended; see Finished.
-Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement"]
-#: What a player may offer.
-Offer = Literal["rematch", "draw"]
-
-
-class Finished(Event, frozen=True, tag="finished"):
-    """The match ended.
-
-    `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
-
-    `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
-    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
-    """
-
-    match: str
-    winner: int | None
-    how: Termination
-    reason: str
-
-
-class Offered(Event, frozen=True, tag="offered"):
-    """A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves."""
-
-    seat: int
-    what: Offer = "rematch"
-
-
-class Declined(Event, frozen=True, tag="declined"):
-    """The offer was declined or withdrawn."""
-
-    seat: int
-    what: Offer = "rematch"
-
-
-class Said(Event, frozen=True, tag="said"):
-    """A line of chat."""
-
-    identity: str
-    name: str
-    text: str
-    to: ChatTo = "room"
-
-
-class Hidden(Event, frozen=True, tag="hidden"):
-    """A placeholder for an event that this viewer may not see.
-
-    It keeps the numbering without gaps and is never in the log.
-    """
-
-
-#: Every event that a log may contain.
-RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
-#: Every event that a client may receive.
-AnyEvent = RoomEvent | Hidden
-
-
 # --- what the server sends ----------------------------------------------------------------------
 
 
@@ -403,7 +286,8 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to `hello`.
 
-    A client that knew another `epoch` joins its rooms again with `since` 0.
+    A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
+    to show: the guest of the cookie was not found, and this is a new one.
     """
 
     protocol: int
@@ -412,6 +296,7 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     epoch: str
     at: int
     token: str | None = None
+    notice: str | None = None
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):
@@ -453,7 +338,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     game: str
     title: str
     options: dict[str, str]
-    visibility: Visibility
+    visibility: Word
     host: str
     created_ms: int
     levels: int
@@ -461,10 +346,10 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """The client now follows the room.
+    """The client now follows the room. Sent again when `frozen` changes.
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
-    the room can be read but not played, and says why.
+    the room can be read but not played, and is the error code that says why.
     """
 
     room: str
@@ -472,7 +357,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     epoch: str
     description: RoomDescription
     seat: int | None = None
-    frozen: Code | None = None
+    frozen: str | None = None
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -491,7 +376,7 @@ class MatchResult(Struct, frozen=True):
     """The result of a match. The fields mean the same as in `finished`."""
 
     winner: int | None
-    how: Termination
+    how: Word
     reason: str
 
 
@@ -514,7 +399,7 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
     at: int
     name: str
     text: str
-    to: ChatTo = "room"
+    to: Word = "room"
 
 
 class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):

@@ -1,10 +1,13 @@
-"""The rate limits of the chat, for each identity and for each room, within WINDOW_MS.
+"""The chat: its lines, and its rate limits for each identity and for each room within WINDOW_MS.
 
-They count the lines in the log, so every node decides alike.
+The limits count the lines in the log, so every node decides alike.
 """
 
-from server.protocol.codes import Code
-from server.rooms.model import CommandRejected, Room
+from server.codes import Code
+from server.rooms.commands import Chat
+from server.rooms.events import RoomEvent, Said
+from server.rooms.model import CommandRejected, Moment, Room
+from server.rooms.text import clean_text
 
 #: The window in which lines of chat are counted, in ms.
 WINDOW_MS = 10_000
@@ -29,3 +32,14 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
                 Code.RATE_EXCEEDED,
                 f"{subject} {limit} lines in {seconds} s; say it again in {wait_s} s",
             )
+
+
+def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
+    limits = moment.settings.limit_chat, moment.settings.limit_chat_room
+    check_pace(room, moment.actor.identity, moment.now_ms, *limits)
+    text = clean_text(command.text)
+    if not text:
+        raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
+    if command.to == "spectators" and room.seat_of(moment.actor.identity) is not None:
+        raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
+    return [Said(moment.actor.identity, moment.actor.name, text, command.to)]

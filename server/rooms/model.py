@@ -1,31 +1,24 @@
 """The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from enum import Enum
 
 from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
-from server.protocol.codes import Code
-from server.protocol.messages import (
-    ChatLine,
-    MatchResult,
-    MatchState,
-    Occupant,
-    Played,
-    RoomCommand,
-    Visibility,
-)
+from engine.view import SEATS
+from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
+from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
+from server.settings import Settings
 
-#: Seats of a room.
-SEATS = 2
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
 
-#: The identity of AI seats and of the server's own commands. Clients' identities are random, so
-#: none can equal it.
-AI_IDENTITY = "ai"
+#: The identity under which the log has AI seats and the server's own commands. People's identities
+#: are random, so none can equal it.
+AI_IDENTITY = IdentityId("ai")
 
 
 class CommandRejected(Exception):
@@ -37,16 +30,37 @@ class CommandRejected(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The sender of a command, with the name that it has at that time."""
+class ActorKind(Enum):
+    """The kinds of actors; each may send other commands."""
 
-    identity: str
+    PERSON = "person"
+    #: An AI seat.
+    AI = "ai"
+    #: The server itself.
+    SERVER = "server"
+
+
+class Actor(Struct, frozen=True):
+    """The sender of a command: an identity, with the name, kind and roles that it has now.
+
+    `roles` are what it may do beyond its kind; nobody has any yet.
+    """
+
+    identity: IdentityId
     name: str
+    kind: ActorKind = ActorKind.PERSON
+    roles: frozenset[str] = frozenset()
+
+
+#: The actor of AI seats.
+AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
+#: The actor of the server's other commands.
+SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Moment(Struct, frozen=True):
-    """The circumstances of a command: who gives it, when, and where new ids come from.
+    """The circumstances of a command: who gives it and when, where new ids come from, and what the
+    operator has set.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
     ms since 1970.
@@ -56,60 +70,37 @@ class Moment(Struct, frozen=True):
     now_ms: int
     received_ms: int
     new_id: Callable[[], str]
+    settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class ForcedPass:
-    """The server's own command: passes for a person who has no other move.
+class Played(Struct, frozen=True):
+    """One move of a match. The fields mean the same as in `Moved`.
 
-    `digest` is that of the position, as in the commands below.
+    `text` and `number` are filled in for old logs too, unless this server no longer has the game.
     """
 
-    id: str
-    match: str
-    seat: int
-    digest: str
     move: str
+    text: str | None = None
+    number: str | None = None
+    forced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AiFailure:
-    """The server's own command: the AI seat found no move in the position with that digest."""
+class MatchResult(Struct, frozen=True):
+    """The result of a match. The fields mean the same as in `Finished`."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
+    winner: int | None
+    how: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class AiMove:
-    """The server's own command: the AI seat's move in the position with that digest."""
+class ChatLine(Struct, frozen=True):
+    """One line of chat with the version and the time of its event."""
 
-    id: str
-    match: str
-    seat: int
-    digest: str
-    move: str
-
-    def to_failure(self, reason: str) -> AiFailure:
-        """The command that ends the match instead, when this move cannot be played."""
-        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class AiReply:
-    """The server's own command: the AI seat's answer to an offer of a draw."""
-
-    id: str
-    match: str
-    seat: int
-    accept: bool
-
-
-#: Every command that a room decides: the clients' and the server's own.
-Command = RoomCommand | AiMove | AiFailure | AiReply | ForcedPass
+    v: int
+    at_ms: int
+    name: str
+    text: str
+    to: str = "room"
 
 
 class Match(Struct, frozen=True):
@@ -117,10 +108,11 @@ class Match(Struct, frozen=True):
 
     `start` is the start position as text, `rules` the digest of the rules, `digest` that of the
     position, and `first_v` the version of the match's `started` event. `position` is None when the
-    rules are missing or have changed. The moves are then only text.
+    rules are missing or have changed. The moves are then only text. `turn` is the seat to move in
+    the position, and `turn_started_ms` the time since which it is that seat's turn.
     """
 
-    id: str
+    id: MatchId
     number: int
     start: str
     rules: str
@@ -135,24 +127,19 @@ class Match(Struct, frozen=True):
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
     first_seat: int = 0
+    turn: int = 0
+    turn_started_ms: int = 0
 
     @property
     def ply(self) -> int:
         """The number of moves played."""
         return len(self.moves)
 
-    def state(self) -> MatchState:
-        """The match as clients receive it."""
-        return MatchState(
-            id=self.id, number=self.number, start=self.start, rules=self.rules,
-            seats=self.seats, moves=self.moves, over=self.over,
-        )  # fmt: skip
-
 
 class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, for the chat's rate limits."""
 
-    identity: str
+    identity: IdentityId
     at_ms: int
 
 
@@ -163,13 +150,13 @@ class Room(Struct, frozen=True):
     it is None when the room can be played.
     """
 
-    id: str
+    id: RoomId
     v: int
     game: Game | None
     game_id: str
     options: Mapping[str, str]
-    visibility: Visibility
-    host: str
+    visibility: str
+    host: IdentityId
     created_ms: int
     changed_ms: int
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
@@ -186,7 +173,7 @@ class Room(Struct, frozen=True):
         """The running match, or None."""
         return self.match if self.match is not None and self.match.over is None else None
 
-    def seat_of(self, identity: str) -> int | None:
+    def seat_of(self, identity: IdentityId) -> int | None:
         """The seat that an identity holds, or None. AI seats belong to no identity."""
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":
@@ -203,38 +190,43 @@ class Room(Struct, frozen=True):
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
-        seat = match.position.turn
-        return seat if match.seats[seat].kind == "ai" else None
+        return match.turn if match.seats[match.turn].kind == "ai" else None
 
     def ai_to_answer_draw(self) -> int | None:
         """The AI seat that must answer an offer of a draw, or None."""
         match = self.playing
-        if match is None or not self.offers:
+        if match is None or not self.offers or self.frozen is Code.ROOM_NEWER:
             return None
         seat = 1 - self.offers[0]
         return seat if match.seats[seat].kind == "ai" else None
 
-    def forced_pass(self) -> ForcedPass | None:
-        """The pass that the server plays when the person to move has no other move; else None."""
+    def forced_pass(self) -> str | None:
+        """The move that the server plays when the person to move can only pass; else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
-        seat = match.position.turn
+        if match.seats[match.turn].kind == "ai":
+            return None
         try:
-            token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
+            return match.position.forced_pass()
         except GameFault:  # `turn_message` logs the same fault
             return None
-        return (
-            ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)
-            if token
-            else None
-        )
 
-    def due_ms(self) -> int | None:
-        """The room's wake-up time: `changed_ms` if an AI's answer or a pass is due, else None."""
-        is_due = (
-            self.ai_to_move() is not None
-            or self.ai_to_answer_draw() is not None
-            or self.forced_pass() is not None
-        )
-        return self.changed_ms if is_due else None
+    def next_deadline_ms(self, pass_after_ms: int) -> int | None:
+        """The time at which a `Tick` makes events; None for never.
+
+        A forced pass is due `pass_after_ms` after the turn began, so that people can see the
+        position.
+        """
+        if self.match is None or self.forced_pass() is None:
+            return None
+        return self.match.turn_started_ms + pass_after_ms
+
+    def due_ms(self, pass_after_ms: int) -> int | None:
+        """The time at which a node must have the room in memory; None for never.
+
+        An AI's move and its answer to an offer are due at once, all else at the next deadline.
+        """
+        if self.ai_to_move() is not None or self.ai_to_answer_draw() is not None:
+            return self.changed_ms
+        return self.next_deadline_ms(pass_after_ms)

@@ -6,8 +6,8 @@ same list. Its functions are pure.
 
 from engine.game import Game, GameError, GameFault, Position
 from engine.rules.numbering import length_text, move_number
-from server.protocol.messages import Moved, Played
-from server.rooms.model import Match
+from server.rooms.events import Moved
+from server.rooms.model import Match, Played
 
 
 def played_move(event: Moved, game: Game | None, after: Position | None) -> Played:

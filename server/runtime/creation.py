@@ -5,12 +5,15 @@ import math
 import structlog
 
 from engine.game import UnknownGame
+from server.codes import Code
+from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.rooms import rules
+from server.rooms.commands import Create
+from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, CommandRejected, Room
 from server.runtime.open_rooms import OpenRooms
 from server.runtime.projections import log_entry, projections
@@ -29,7 +32,7 @@ class RoomCreator:
         self._buckets: dict[str, Bucket] = {}
 
     async def create(
-        self, actor: Actor, command: wire.Create, address: str = ""
+        self, actor: Actor, command: Create, address: str = ""
     ) -> tuple[wire.Ack, Room | None]:
         """Creates a room; returns the ack, and the room unless it was created before.
 
@@ -45,20 +48,21 @@ class RoomCreator:
         except CommandRejected:
             # A command that was acknowledged once is acknowledged again, even if a limit would now
             # refuse it.
-            earlier = await store.created_room(actor.identity, command.id)
+            earlier = await store.logs.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
             return await self._ack_earlier(earlier, key), None
         append = Append(
             room=room.id, expected_v=0, events=entries, node=self._ports.node,
-            due_ms=room.due_ms(), command=key, projections=projections(room, events, None),
+            due_ms=room.due_ms(self._ports.settings.forced_pass_ms), command=key,
+            projections=projections(room, events, None),
         )  # fmt: skip
         new = NewRoom(
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
         )
         try:
-            await store.mark_permanent(actor.identity)
-            earlier = await store.create_room(new)
+            await store.expiry.mark_permanent(actor.identity)
+            earlier = await store.logs.create_room(new)
         except BaseException:
             self._limits.room_slots.free(room.id)
             raise
@@ -79,12 +83,12 @@ class RoomCreator:
 
     async def _ack_earlier(self, room: str, key: CommandKey) -> wire.Ack:
         """The ack for a room that an earlier attempt of this command created."""
-        versions = await self._ports.store.find_command(room, key)
+        versions = await self._ports.store.logs.find_command(room, key)
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare(
-        self, actor: Actor, command: wire.Create, now_ms: int, address: str
-    ) -> tuple[Room, tuple[StoredEvent, ...], list[wire.RoomEvent]]:
+        self, actor: Actor, command: Create, now_ms: int, address: str
+    ) -> tuple[Room, tuple[StoredEvent, ...], list[RoomEvent]]:
         """Checks every limit and returns the new room with its log entries and events.
 
         Takes a place in memory for the room. Raises CommandRejected.
@@ -104,7 +108,7 @@ class RoomCreator:
         self._rooms.make_place(address)
         self._take_token(actor.identity)
         self._limits.rooms.take(address, now_ms / 1000)
-        room = rules.initial_room(new_id(), events[0], now_ms, find_game)
+        room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)

@@ -13,8 +13,8 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 from msgspec import Struct
 
+from server.codes import Code
 from server.ports import Ports
-from server.protocol.codes import Code
 from server.rooms.model import Actor, CommandRejected, Moment
 from server.store.base import (
     Append,
@@ -80,7 +80,9 @@ class Machine(Protocol[S, C, E]):
         """The state after one more event. Total: every stored log loads."""
 
     def decide(self, state: S, command: C, moment: Moment) -> list[E]:
-        """The events that a command makes now, at least one. Raises CommandRejected."""
+        """The events that a command makes now; none if it changes nothing. Raises
+        CommandRejected.
+        """
 
     def entry(self, state: S, event: E, at_ms: int) -> StoredEvent:
         """The log entry of the event that led to this state."""
@@ -91,7 +93,10 @@ class Machine(Protocol[S, C, E]):
         """The rows that change together with these events, which led to this state."""
 
     def next_deadline_ms(self, state: S) -> int | None:
-        """The time at which something is due in this state without a command; None for never."""
+        """The time at which a tick makes events in this state; None for never."""
+
+    def due_ms(self, state: S) -> int | None:
+        """The time at which a node must have this state in memory; None for never."""
 
 
 class Cause(Enum):
@@ -149,6 +154,7 @@ class EventLog(Generic[S, C, E]):
     """
 
     __slots__ = (
+        "_due_ms",
         "_keys",
         "_machine",
         "_ports",
@@ -180,6 +186,7 @@ class EventLog(Generic[S, C, E]):
         self._subscriber = subscriber
         self._prepare = prepare
         self._state = known
+        self._due_ms = machine.due_ms(known) if known is not None else None
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
 
@@ -195,11 +202,16 @@ class EventLog(Generic[S, C, E]):
         return self._state
 
     @property
-    def deadline_ms(self) -> int | None:
-        """The time at which something is due here without a command; None for never, and when
+    def due_ms(self) -> int | None:
+        """The time at which this node must have the state in memory; None for never, and when
         another node is responsible.
         """
-        return self._machine.next_deadline_ms(self.state) if self.is_responsible else None
+        return self._due_ms if self.is_responsible else None
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """The time at which a tick is due on this node; None for never."""
+        return None if self.due_ms is None else self._machine.next_deadline_ms(self.state)
 
     # --- reading ---
 
@@ -208,17 +220,18 @@ class EventLog(Generic[S, C, E]):
 
         Raises LogMissing when there is none, and StoreError when the store fails.
         """
-        head = await self._ports.store.head(self.log_id)
+        head = await self._ports.store.logs.head(self.log_id)
         if head is None:
             raise LogMissing(self.log_id)
         stored: list[StoredEvent] = []
-        while page := await self._ports.store.events(self.log_id, len(stored), PAGE):
+        while page := await self._ports.store.logs.events(self.log_id, len(stored), PAGE):
             stored += page
             if len(page) < PAGE:
                 break
         if not stored:  # deleted since the head was read
             raise LogMissing(self.log_id)
         self._state, _ = self._fold(None, stored)
+        self._due_ms = self._machine.due_ms(self.state)
         self._keep(stored)
         self.is_responsible = head.node == self._ports.node
         return head
@@ -229,8 +242,8 @@ class EventLog(Generic[S, C, E]):
         They come from another node, which is then responsible for what follows, or from this one
         when the store failed before it confirmed the append.
         """
-        while page := await self._ports.store.events(self.log_id, self.state.v, PAGE):
-            head = await self._ports.store.head(self.log_id)
+        while page := await self._ports.store.logs.events(self.log_id, self.state.v, PAGE):
+            head = await self._ports.store.logs.head(self.log_id)
             # Nothing below awaits: events that were applied but not handed on would be a gap.
             self._take(page, Cause.CAUGHT_UP, head is not None and head.node == self._ports.node)
             if len(page) < PAGE:
@@ -253,12 +266,13 @@ class EventLog(Generic[S, C, E]):
             return []
         if self._tail and self._tail[0].v <= v + 1:
             return [entry for entry in self._tail if entry.v > v]
-        found = await self._ports.store.events(self.log_id, v)
+        found = await self._ports.store.logs.events(self.log_id, v)
         return [entry for entry in found if entry.v <= head_v]
 
     def _take(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
         before = self.state
         self._state, events = self._fold(before, page)
+        self._due_ms = self._machine.due_ms(self.state)
         self._keep(page)
         self.is_responsible = is_responsible
         self._subscriber(Committed(before, events, tuple(page), self.state, cause))
@@ -297,13 +311,18 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
-                moment = Moment(actor, self._ports.now_ms(), received_ms, self._ports.new_id)
+                moment = Moment(
+                    actor, self._ports.now_ms(), received_ms,
+                    self._ports.new_id, self._ports.settings,
+                )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:
                 if not was_checked and await self._was_behind(key):
                     was_checked = True
                     continue
                 return self._rejected(command, rejection)
+            if not events:
+                return Accepted(self.state.v, is_new=False)
             try:
                 await self._append(events, key, attachment)
                 return Accepted(self.state.v)
@@ -328,12 +347,12 @@ class EventLog(Generic[S, C, E]):
         """Whether the store was ahead of this node when it rejected the command; catches up if
         so.
         """
-        head = await self._ports.store.head(self.log_id)
+        head = await self._ports.store.logs.head(self.log_id)
         behind = head is not None and head.v > self.state.v
         if behind:
             await self.catch_up()
         # This lookup comes after the head's, so it finds what was committed between the two.
-        made = await self._ports.store.find_command(self.log_id, key)
+        made = await self._ports.store.logs.find_command(self.log_id, key)
         if made is not None:
             self._remember(key, made[1])
             if made[1] > self.state.v:
@@ -351,12 +370,13 @@ class EventLog(Generic[S, C, E]):
             after = self._machine.evolve(after, event, at_ms)
             stored.append(self._machine.entry(after, event, at_ms))
         entries = tuple(stored)
+        due_ms = self._machine.due_ms(after)
         self._ports.reached("before_append")
         begun_s = time.perf_counter()
-        await self._ports.store.append(
+        await self._ports.store.logs.append(
             Append(
                 room=self.log_id, expected_v=before.v, events=entries,
-                node=self._ports.node, due_ms=self._machine.next_deadline_ms(after), command=key,
+                node=self._ports.node, due_ms=due_ms, command=key,
                 projections=self._machine.projections(after, events, attachment),
             )
         )  # fmt: skip
@@ -365,7 +385,7 @@ class EventLog(Generic[S, C, E]):
         metrics.append_s.observe(time.perf_counter() - begun_s)
         metrics.commands += 1
         log.debug("committed", room=self.log_id, command=key.id, v=after.v)
-        self._state = after
+        self._state, self._due_ms = after, due_ms
         self._keep(entries)
         self.is_responsible = True
         self._remember(key, after.v)

@@ -8,8 +8,19 @@ from collections.abc import Sequence
 import msgspec
 
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
-from server.rooms.model import Room
+from server.protocol.views import format_seats
+from server.rooms.events import (
+    Created,
+    Finished,
+    Moved,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    format_event_body,
+)
+from server.rooms.model import MatchResult, Room
 from server.rooms.notation import match_length
 from server.store.base import (
     EVERYONE,
@@ -25,9 +36,9 @@ from server.store.base import (
 _encode = msgspec.json.Encoder().encode
 
 
-def log_entry(room: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
     """The log entry of the event that led to this room."""
-    spectators_only = isinstance(event, wire.Said) and event.to == "spectators"
+    spectators_only = isinstance(event, Said) and event.to == "spectators"
     return StoredEvent(
         room.v, at_ms, SPECTATORS if spectators_only else EVERYONE, format_event_body(event)
     )
@@ -38,7 +49,7 @@ def summary(room: Room) -> wire.RoomSummary:
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
-        options=dict(room.options), seats=room.seats,
+        options=dict(room.options), seats=format_seats(room.seats),
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
         length=match_length(room.game, match) if match else "",
@@ -51,7 +62,7 @@ def is_listed(room: Room) -> bool:
 
 
 def projections(
-    room: Room, events: Sequence[wire.RoomEvent], thought: bytes | None
+    room: Room, events: Sequence[RoomEvent], thought: bytes | None
 ) -> tuple[Projection, ...]:
     """The rows that change with these events, which led to this room.
 
@@ -61,10 +72,10 @@ def projections(
     is_entry_changed = False
     for v, event in enumerate(events, room.v - len(events) + 1):
         match event:
-            case wire.Moved():
+            case Moved():
                 if thought is not None:
                     changes.append(Thought(event.match, v, event.ply, thought))
-            case wire.Started():
+            case Started():
                 is_entry_changed = True
                 changes.append(
                     MatchStarted(
@@ -74,12 +85,12 @@ def projections(
                         public=room.visibility == "public",
                     )
                 )  # fmt: skip
-            case wire.Finished():
+            case Finished():
                 is_entry_changed = True
-                over = wire.MatchResult(event.winner, event.how, event.reason)
+                over = MatchResult(event.winner, event.how, event.reason)
                 plies = room.match.ply if room.match else 0
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, _encode(over)))
-            case wire.Created() | wire.SeatTaken() | wire.SeatLeft():
+            case Created() | SeatTaken() | SeatLeft():
                 is_entry_changed = True
             case _:
                 pass

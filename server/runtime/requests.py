@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import structlog
 from msgspec import Struct
 
+from server.codes import Code
 from server.ports import Follower
 from server.protocol import messages as wire
-from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
-from server.rooms.model import Actor, Command
+from server.rooms.commands import Command
+from server.rooms.model import Actor
 from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
@@ -38,6 +39,14 @@ class TakeOver:
 @dataclass(frozen=True, slots=True)
 class Resync:
     """The store may have events that this node has not seen."""
+
+
+class Wake(Struct, frozen=True):
+    """The room's timer has expired: its deadline `at_ms` has come, or the log is to be read again
+    (None).
+    """
+
+    at_ms: int | None
 
 
 def command_id(item: object) -> str | None:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import structlog
 
 from engine.game import GameFault
+from server.codes import Code
+from server.ids import RoomId
 from server.ports import Ports
-from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
-from server.protocol.codes import Code
-from server.rooms import chat, rules
-from server.rooms.model import AiMove, Command, CommandRejected, Moment, Room
+from server.rooms import rules
+from server.rooms.commands import AiMove, Command
+from server.rooms.events import RoomEvent, parse_event_body
+from server.rooms.model import CommandRejected, Moment, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import Projection, StoredEvent
 
@@ -23,23 +24,19 @@ class RoomMachine:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def parse(self, body: bytes) -> wire.RoomEvent:
+    def parse(self, body: bytes) -> RoomEvent:
         return parse_event_body(body)
 
-    def first(self, log_id: str, event: wire.RoomEvent, at_ms: int) -> Room:
-        return rules.initial_room(log_id, event, at_ms, self._ports.find_game)
+    def first(self, log_id: str, event: RoomEvent, at_ms: int) -> Room:
+        return rules.initial_room(RoomId(log_id), event, at_ms, self._ports.find_game)
 
-    def evolve(self, state: Room, event: wire.RoomEvent, at_ms: int) -> Room:
+    def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
         return rules.evolve(state, event, at_ms)
 
-    def decide(self, state: Room, command: Command, moment: Moment) -> list[wire.RoomEvent]:
+    def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         """The events of a command. An AI move that the rules refuse ends the match instead."""
-        if isinstance(command, wire.Chat):
-            settings = self._ports.settings
-            limits = settings.limit_chat, settings.limit_chat_room
-            chat.check_pace(state, moment.actor.identity, moment.now_ms, *limits)
         try:
-            return rules.decide(state, moment.actor, command, moment.new_id)
+            return rules.decide(state, command, moment)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -57,15 +54,18 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, moment.actor, failure, moment.new_id)
+        return rules.decide(state, failure, moment)
 
-    def entry(self, state: Room, event: wire.RoomEvent, at_ms: int) -> StoredEvent:
+    def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)
 
     def projections(
-        self, state: Room, events: Sequence[wire.RoomEvent], attachment: bytes | None
+        self, state: Room, events: Sequence[RoomEvent], attachment: bytes | None
     ) -> tuple[Projection, ...]:
         return projections(state, events, attachment)
 
     def next_deadline_ms(self, state: Room) -> int | None:
-        return state.due_ms()
+        return state.next_deadline_ms(self._ports.settings.forced_pass_ms)
+
+    def due_ms(self, state: Room) -> int | None:
+        return state.due_ms(self._ports.settings.forced_pass_ms)

@@ -11,7 +11,8 @@ from engine.rules.numbering import move_number
 from engine.search.job import GameQuarantined, Info, Job, Result, RulesChanged, SearchError
 from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
-from server.rooms.model import AiFailure, AiMove, AiReply, Match, Room
+from server.rooms.commands import AiFailure, AiMove, AiReply
+from server.rooms.model import Match, Room
 from server.store.base import Thought
 
 #: Shortest time between two reports of a running search, in ms. The end is always reported.

@@ -19,7 +19,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import _ErrInfo
 
-from server.protocol.codes import Code
+from server.codes import Code
 from server.web.headers import SECURITY_HEADERS
 
 log = structlog.get_logger()

@@ -12,12 +12,13 @@ from aiohttp import web
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
+from server.codes import Code
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
-from server.protocol.codes import Code
+from server.protocol.views import format_played
 from server.rooms import notation
+from server.rooms.events import Moved, parse_event_body
 from server.store.base import StoredMatch
 from server.web.answers import (
     ORIGIN,
@@ -81,7 +82,9 @@ class Matches:
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         before = request.query.get("before")
-        rows = await self._ports.store.matches(limit, _parse_cursor(before) if before else None)
+        rows = await self._ports.store.projections.matches(
+            limit, _parse_cursor(before) if before else None
+        )
         next_cursor = _format_cursor(rows[-1]) if len(rows) == limit else None
         return json_answer(
             {"matches": [self._entry(row, row.plies or 0) for row in rows], "next": next_cursor}
@@ -91,7 +94,7 @@ class Matches:
         """Answers with a match, its moves and the AI's analyses."""
         match = await self._find(request)
         moves = await self._moves(match)
-        thoughts = await self._ports.store.thoughts(match.match)
+        thoughts = await self._ports.store.projections.thoughts(match.match)
         entry = self._entry(match, len(moves))
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
@@ -145,7 +148,7 @@ class Matches:
             ) from error
 
     async def _find(self, request: web.Request) -> StoredMatch:
-        match = await self._ports.store.match(request.match_info["match"][:64])
+        match = await self._ports.store.projections.match(request.match_info["match"][:64])
         if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
         return match
@@ -166,19 +169,20 @@ class Matches:
 
     async def _read_moves(self, match: StoredMatch) -> Moves:
         """The moves of a match, from its room's log."""
-        moves: list[wire.Moved] = []
+        moves: list[Moved] = []
         v = match.first_v
-        while page := await self._ports.store.events(match.room, v, LOG_PAGE):
+        while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
-                if isinstance(event, wire.Moved) and event.match == match.match:
+                if isinstance(event, Moved) and event.match == match.match:
+                    del moves[max(0, event.ply) :]  # moves that a newer version took back
                     moves.append(event)
                 v = entry.v
             if match.last_v is not None and v >= match.last_v:
                 break
         return await self._with_notation(match, moves)
 
-    async def _with_notation(self, match: StoredMatch, moves: list[wire.Moved]) -> Moves:
+    async def _with_notation(self, match: StoredMatch, moves: list[Moved]) -> Moves:
         """The moves with their numbers and notation, which old logs lack."""
         try:
             game = self._ports.find_game(match.game)
@@ -187,7 +191,7 @@ class Matches:
             )
             position = game.position(match.start, _decode(match.options)) if is_incomplete else None
         except Exception:  # the game is missing or broken
-            return tuple(notation.played_move(move, None, None) for move in moves)
+            return tuple(format_played(notation.played_move(move, None, None)) for move in moves)
         played = []
         for ply, move in enumerate(moves, 1):
             if position is not None:
@@ -197,7 +201,7 @@ class Matches:
                     position = None
                 if ply % NOTATION_BATCH == 0:
                     await asyncio.sleep(0)
-            played.append(notation.played_move(move, game, position))
+            played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
 
     def _entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:

@@ -11,18 +11,39 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import event_frame, format_event_body, format_message
-from server.rooms.model import Actor, CommandRejected, Room
+from server.ids import IdentityId, RoomId
+from server.protocol.codec import event_frame, format_message
+from server.protocol.views import snapshot
+from server.rooms.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    Chat,
+    Claim,
+    Command,
+    Create,
+    Decline,
+    Move,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Sit,
+    Stand,
+)
+from server.rooms.events import RoomEvent, format_event_body
+from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
-from server.rooms.views import snapshot
 from tests.support.browser import open_chromium, open_files
+from tests.support.room_log import SETTINGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The fields that every command has.
-HEAD = {"id": "x", "room": "r"}
-PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
+HEAD = {"id": "x"}
+ROOM = RoomId("r")
+PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
 #: Applies lists of messages, each to an empty model; returns the room after each message.
@@ -46,26 +67,26 @@ async def page() -> AsyncIterator[Page]:
 
 #: Commands without arguments.
 PLAIN_COMMANDS = (
-    wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline, wire.OfferDraw, wire.Accept,
-    wire.Claim,
+    Stand, Resign, Abort, Rematch, Decline, OfferDraw, Accept,
+    Claim,
 )  # fmt: skip
 
 
-def random_command(rng: random.Random, room: Room) -> wire.RoomCommand:
+def random_command(rng: random.Random, room: Room) -> Command:
     """A random command; moves and `sit`, which the server often accepts, are more frequent."""
     ply = room.match.ply if room.match else 0
     seat = rng.randrange(2)
     return rng.choice(
         [
-            *(wire.Move(ply=ply, move=rng.choice(CELLS), **HEAD) for _ in range(6)),
-            *(wire.Sit(seat=seat, **HEAD) for _ in range(3)),
-            wire.Chat(
+            *(Move(ply=ply, move=rng.choice(CELLS), **HEAD) for _ in range(6)),
+            *(Sit(seat=seat, **HEAD) for _ in range(3)),
+            Chat(
                 text=rng.choice(["hello", "<b>x</b>"]),
                 to=rng.choice(["room", "spectators"]),
                 **HEAD,
             ),
-            wire.AddAi(seat=seat, level=1, persona=None, **HEAD),
-            wire.RemoveAi(seat=seat, **HEAD),
+            AddAi(seat=seat, level=1, persona=None, **HEAD),
+            RemoveAi(seat=seat, **HEAD),
             *(command_type(**HEAD) for command_type in PLAIN_COMMANDS),
         ]
     )
@@ -75,23 +96,24 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     """Events as the client receives them, each with the server's room after it."""
     rng = random.Random(seed)
     ids = map(str, count())
-    seats = (wire.OpenSeat(), wire.OpenSeat())
-    opening = wire.Create(id="c", game="tic-tac-toe", seats=seats)
+    seats = (OpenSeat(), OpenSeat())
+    opening = Create(id="c", game="tic-tac-toe", seats=seats)
     room: Room | None = None
     history: list[tuple[Room, dict[str, Any]]] = []
-    events: list[wire.RoomEvent] = create(
+    events: list[RoomEvent] = create(
         PEOPLE[0], opening, load_game("tic-tac-toe"), lambda: next(ids)
     )
     for _ in range(60):
         for event in events:
             room = (
-                evolve(room, event, room.v + 1) if room else initial_room("r", event, 0, load_game)
+                evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
             )
             frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(room, rng.choice(PEOPLE), random_command(rng, room), lambda: next(ids))
+            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, random_command(rng, room), moment)
         except CommandRejected:
             events = []
     return history

@@ -14,13 +14,14 @@ from engine.rules.registry import game_ids, load_game
 from server.limits.by_address import Limits
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.rooms.commands import AiSeat
 from server.settings import Settings
 from server.web.api import Api, make_app
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Node, serve
 from tests.support.room_log import altered_game, raises
 
-AI1 = wire.AiSeat(level=1)
+AI1 = AiSeat(level=1)
 
 
 async def get(node: Node, target: str) -> Any:
@@ -216,7 +217,7 @@ async def test_a_server_error_reveals_no_details() -> None:
     fake = FakeServer()
     with structlog.testing.capture_logs() as logs:
         async with serve(fake) as node:
-            fake.store.matches = raises  # type: ignore[assignment,method-assign]
+            fake.store.projections.matches = raises  # type: ignore[assignment,method-assign]
             answer = await node.get("/api/matches")
             assert (answer.status, answer.json["code"]) == (500, Code.SERVER_FAULT)
             assert b"ZeroDivision" not in answer.body

@@ -13,12 +13,15 @@ from engine.rules.registry import load_game
 from engine.search.job import Job
 from server.net import session as session_module
 from server.protocol import messages as wire
-from server.protocol.codec import format_event_body
 from server.protocol.codes import Code
 from server.protocol.outbound import Outbound
-from server.rooms import rules
-from server.rooms.model import Actor, CommandRejected, Match, Room
-from server.rooms.views import description
+from server.protocol.views import description
+from server.rooms import moves, offers, rules
+from server.rooms.commands import Command, Move, Rematch, Sit
+from server.rooms.conditions import playable_position
+from server.rooms.events import Occupant, Offered, RoomEvent, SeatTaken, format_event_body
+from server.rooms.matches import start_match
+from server.rooms.model import Actor, CommandRejected, Match, Moment, Room
 from server.runtime import room_runner as runner_module
 from server.runtime.ai_seat import AiSeat
 from server.runtime.feed import Feed
@@ -26,12 +29,13 @@ from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
 from server.store.base import Append, StoredEvent
+from server.store.memory import MemoryLogs, MemoryStore, MemoryTables
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
 from tests.server.test_room_machine import RoomMachine
 from tests.server.test_two_nodes import play
 from tests.support import load
-from tests.support.fake_server import FakeServer, FaultyStore, UnreliableStore, first_legal
+from tests.support.fake_server import FakeServer, UnreliableStore, first_legal, loop_ms
 from tests.support.room_log import altered_game
 
 Patch = pytest.MonkeyPatch
@@ -40,8 +44,8 @@ Patch = pytest.MonkeyPatch
 COMMANDS = 100
 
 
-class StoreWithoutKeys(FaultyStore):
-    """A store that does not store command keys."""
+class LogsWithoutKeys(MemoryLogs):
+    """Logs that do not store command keys."""
 
     async def append(self, append: Append) -> None:
         await super().append(
@@ -57,8 +61,8 @@ class StoreWithoutKeys(FaultyStore):
         )
 
 
-class StoreWithoutCompareAndSet(FaultyStore):
-    """A store that appends at any expected version."""
+class LogsWithoutCompareAndSet(MemoryLogs):
+    """Logs that append at any expected version."""
 
     async def append(self, append: Append) -> None:
         room = self._rooms[append.room]
@@ -66,11 +70,23 @@ class StoreWithoutCompareAndSet(FaultyStore):
         await super().append(append)
 
 
+def replace_rule(patch: Patch, kind: type[Command], rule: rules.Rule) -> None:
+    rules_of_commands: dict[Any, Any] = rules.RULES
+    patch.setitem(rules_of_commands, kind, rule)
+
+
+def store_with(logs: Callable[[MemoryTables], MemoryLogs]) -> MemoryStore:
+    """A store with faulty logs."""
+    store = MemoryStore(loop_ms)
+    store.logs = logs(store.tables)
+    return store
+
+
 def ack_before_commit(patch: Patch) -> FakeServer:
     acked: set[str] = set()
     real = RoomRunner._before_append
 
-    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
+    async def early(self: RoomRunner, events: Sequence[RoomEvent]) -> None:
         request = self._serving
         if request is not None and request.follower is not None:
             ack = wire.Ack(request.command.id, self._log.state.v + len(events))
@@ -93,12 +109,12 @@ def ack_before_commit(patch: Patch) -> FakeServer:
 def shown_before_commit(patch: Patch) -> FakeServer:
     real = RoomRunner._before_append
 
-    async def early(self: RoomRunner, events: Sequence[wire.RoomEvent]) -> None:
+    async def early(self: RoomRunner, events: Sequence[RoomEvent]) -> None:
         entries = [
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._log.state.v + 1)
         ]
-        for follower, _ in self._followers:
+        for follower, _ in self.followers:
             follower.send(*self._feed._event_messages(entries, is_player=False))
         await real(self, events)
 
@@ -108,29 +124,23 @@ def shown_before_commit(patch: Patch) -> FakeServer:
 
 def lost_dedupe(patch: Patch) -> FakeServer:
     patch.setattr(EventLog, "_remember", lambda *_: None)
-    return FakeServer(store=StoreWithoutKeys())
+    return FakeServer(store=store_with(LogsWithoutKeys))
 
 
 def stale_ply_accepted(patch: Patch) -> FakeServer:
-    real = rules._move
-
-    def replacement(room: Room, actor: Actor, command: wire.Move) -> list[wire.RoomEvent]:
+    def replacement(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return real(
-            room, actor, wire.Move(id=command.id, room=command.room, ply=ply, move=command.move)
-        )
+        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment)
 
-    patch.setattr(rules, "_move", replacement)
+    replace_rule(patch, Move, replacement)
     return FakeServer()
 
 
 def seat_taken_twice(patch: Patch) -> FakeServer:
-    def replacement(
-        room: Room, actor: Actor, seat: int, new_id: Callable[[], str]
-    ) -> list[wire.RoomEvent]:
-        return [wire.SeatTaken(seat, wire.Occupant(actor.identity, actor.name))]
+    def replacement(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
+        return [SeatTaken(command.seat, Occupant(moment.actor.identity, moment.actor.name))]
 
-    patch.setattr(rules, "_sit", replacement)
+    replace_rule(patch, Sit, replacement)
     return FakeServer()
 
 
@@ -144,7 +154,7 @@ def spectator_can_move(patch: Patch) -> FakeServer:
             raise CommandRejected(Code.SEAT_NONE, "no seat")
         return seat
 
-    patch.setattr(rules, "_own_seat", replacement)
+    patch.setattr(moves, "own_seat", replacement)
     return FakeServer()
 
 
@@ -194,7 +204,7 @@ def hidden_event_leaked(patch: Patch) -> FakeServer:
 
 
 def no_compare_and_set(patch: Patch) -> FakeServer:
-    return FakeServer(store=StoreWithoutCompareAndSet())
+    return FakeServer(store=store_with(LogsWithoutCompareAndSet))
 
 
 def two_results(patch: Patch) -> FakeServer:
@@ -203,25 +213,20 @@ def two_results(patch: Patch) -> FakeServer:
             raise CommandRejected(Code.MATCH_NONE, "no match")
         return room.match
 
-    patch.setattr(rules, "_running", replacement)
+    for module in (moves, offers):
+        patch.setattr(module, "running_match", replacement)
     return FakeServer()
 
 
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
-    real = rules._rematch
-
-    def start_at_once(room: Room, actor: Actor, new_id: Callable[[], str]) -> list[wire.RoomEvent]:
-        events = real(room, actor, new_id)
-        if isinstance(events[0], wire.Offered) and room.game is not None:
+    def start_at_once(room: Room, command: Rematch, moment: Moment) -> list[RoomEvent]:
+        events = offers.rematch(room, command, moment)
+        if isinstance(events[0], Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
-            return [
-                rules._start_event(
-                    room.game.start(room.options), new_id(), rules._next_number(room), seats[::-1]
-                )
-            ]
+            return [start_match(room, room.game, seats[::-1], moment)]
         return events
 
-    patch.setattr(rules, "_rematch", start_at_once)
+    replace_rule(patch, Rematch, start_at_once)
     return FakeServer()
 
 
@@ -329,12 +334,10 @@ async def test_without_a_fault_the_checker_finds_none() -> None:
 
 
 def any_ai_answer_is_accepted(patch: Patch) -> None:
-    def replacement(
-        room: Room, actor: Actor, match: Match, match_id: str, seat: int, digest: str
-    ) -> Any:
-        return rules._playable_position(room, match)
+    def replacement(room: Room, match: Match, *_: object) -> Any:
+        return playable_position(room, match)
 
-    patch.setattr(rules, "_check_ai_turn", replacement)
+    patch.setattr(moves, "_check_ai_turn", replacement)
 
 
 def test_an_ai_answer_to_an_old_position_is_found(monkeypatch: Patch) -> None:

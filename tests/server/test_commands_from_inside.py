@@ -2,17 +2,18 @@
 
 import pytest
 
-from server.protocol import messages as wire
+from server.ids import IdentityId
 from server.protocol.codes import Code
+from server.rooms.commands import Chat, Resign
 from server.rooms.model import Actor
 from server.runtime.log import Accepted, Rejected
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
 
-BOT = Actor("bot", "Bot")
+BOT = Actor(IdentityId("bot"), "Bot")
 
 
-def chat(room: str, key: str, text: str = "hello") -> wire.Chat:
-    return wire.Chat(id=key, room=room, text=text)
+def chat(room: str, key: str, text: str = "hello") -> Chat:
+    return Chat(id=key, text=text)
 
 
 @virtual
@@ -39,7 +40,7 @@ async def test_a_refusal_is_an_outcome() -> None:
     async with fake.hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
-        refused = await hub.command(room, BOT, wire.Resign(id="1", room=room))
+        refused = await hub.command(room, BOT, Resign(id="1"))
         assert isinstance(refused, Rejected)
         assert (refused.code, bool(refused.message)) == (Code.SEAT_NONE, True)
         unknown = await hub.command("nowhere", BOT, chat("nowhere", "1"))

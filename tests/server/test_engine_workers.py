@@ -20,6 +20,7 @@ from server.bus.link import Link, open_link
 from server.bus.mqtt import open_mqtt_bus
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.protocol import messages as wire
+from server.rooms.commands import AiSeat
 from server.runtime.duties import open_hub
 from server.runtime.hub import Hub
 from server.seats.remote import RemoteEngines
@@ -28,7 +29,7 @@ from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
 from tests.support.fake_server import Client, FakeServer
 
-AI1 = wire.AiSeat(level=1)
+AI1 = AiSeat(level=1)
 
 
 class FakePool(Pool):
@@ -87,7 +88,7 @@ class WorkerHandle:
 
     async def kill(self) -> None:
         """Ends the worker as SIGKILL would: its connection ends without a DISCONNECT."""
-        self.worker.link._is_up = False  # otherwise it clears its status
+        self.worker.link.health.is_up = False  # otherwise it clears its status
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)

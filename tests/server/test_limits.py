@@ -19,6 +19,7 @@ from server.limits.by_address import (
 )
 from server.protocol import messages as wire
 from server.protocol.codes import Close, Code
+from server.rooms.commands import Create
 from server.rooms.model import CommandRejected
 from server.runtime.requests import Request
 from server.settings import SettingError, Settings, settings_from_env
@@ -296,7 +297,7 @@ def server_for_any_identity(**settings: Any) -> FakeServer:
 
 async def create(client: Client, address: str, **fields: Any) -> str:
     """Creates a room from that address and returns its id."""
-    command = wire.Create(id=client.new_id(), game="tic-tac-toe", **fields)
+    command = Create(id=client.new_id(), game="tic-tac-toe", **fields)
     ack = await client.hub.create(client.actor, command, address)
     assert isinstance(ack.room, str)
     return ack.room
@@ -317,7 +318,7 @@ async def test_too_many_rooms_of_an_address_are_refused() -> None:
     """
     fake = server_for_any_identity(limit_rooms_per_minute=6)
     async with fake.hub() as hub:
-        command = wire.Create(id="c", game="tic-tac-toe")
+        command = Create(id="c", game="tic-tac-toe")
         first = Client(hub, "first")
         ack = await hub.create(first.actor, command, ADDRESS)
         for number in range(5):
@@ -400,7 +401,7 @@ async def test_concurrent_creates_get_no_more_places_than_there_are() -> None:
         answers = await asyncio.gather(*creating, return_exceptions=True)
         created = [answer for answer in answers if isinstance(answer, str)]
         assert len(created) == 5
-        assert {answer.room for answer in await fake.store.rooms(99)} == set(created), (
+        assert {answer.room for answer in await fake.store.projections.rooms(99)} == set(created), (
             "no room was created without a place"
         )
         assert all(

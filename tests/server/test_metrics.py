@@ -18,7 +18,7 @@ from server.bus.base import BusMessage
 from server.net.listener import CannotListen
 from server.process.metrics import Histogram
 from server.protocol.codes import Close
-from server.protocol.messages import AiSeat, MySeat
+from server.rooms.commands import AiSeat, MySeat
 from server.settings import SettingError, settings_from_env
 from tests.support.clock import stopped_clock
 from tests.support.fake_server import Client, FakeServer, FaultyBus, first_legal
@@ -217,7 +217,7 @@ async def test_another_node_takes_over_at_once() -> None:
     async with fake.hub("n1") as hub:
         await Client(hub, "ada").create("sticks", seats=(AiSeat(1), MySeat()))
         await fake.engines.asked.wait()
-    assert await fake.store.due_rooms(fake.now_ms(), "n2", False) != []
+    assert await fake.store.nodes.due_rooms(fake.now_ms(), "n2", False) != []
 
 
 def test_settings_of_the_log_and_the_metrics() -> None:

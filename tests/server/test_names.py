@@ -11,7 +11,7 @@ from server.identity.names import is_ai_name
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
 from server.rooms.model import CommandRejected
-from server.rooms.rules import _ai_occupant
+from server.rooms.seats import ai_occupant
 from server.store.base import Identity
 from tests.support.fake_server import START_MS, FakeServer
 
@@ -36,8 +36,8 @@ def test_an_ai_like_name_is_refused(name: str) -> None:
 def test_names_of_ai_seats_are_refused() -> None:
     """The name of every AI level and every persona is refused."""
     game = load_game("chess")
-    seats = [_ai_occupant(game, level, None) for level in range(1, game.levels + 1)]
-    seats += [_ai_occupant(game, None, persona) for persona in PERSONAS]
+    seats = [ai_occupant(game, level, None) for level in range(1, game.levels + 1)]
+    seats += [ai_occupant(game, None, persona) for persona in PERSONAS]
     for seat in seats:
         assert is_ai_name(seat.name)
 
@@ -57,7 +57,7 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
     name.
     """
     ports = FakeServer().ports("n1")
-    await ports.store.add_identity(Identity("ada", "Ada"), token_hash("token"), START_MS)
+    await ports.store.identities.add_guest(Identity("ada", "Ada"), token_hash("token"), START_MS)
     for call in (
         new_guest(ports, Limits(ports.settings), "", "CP #1"),
         find_guest(ports, "token", "AI level 5"),
@@ -66,7 +66,9 @@ async def test_an_older_guest_keeps_a_refused_name() -> None:
             await call
         assert refused.value.code is Code.NAME_REFUSED
         assert "AI" in refused.value.message
-    await ports.store.add_identity(Identity("old", "AI level 5"), token_hash("old"), START_MS)
+    await ports.store.identities.add_guest(
+        Identity("old", "AI level 5"), token_hash("old"), START_MS
+    )
     for name in (None, "AI level 5", " AI  level 5"):
         guest = await find_guest(ports, "old", name)
         assert guest is not None

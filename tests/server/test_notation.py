@@ -12,9 +12,9 @@ import pytest
 
 from engine.rules.numbering import move_number
 from engine.rules.registry import game_ids, load_game
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, parse_event_body
-from server.rooms import views
+from server.protocol import views
+from server.protocol.messages import Resign
+from server.rooms.events import Moved, format_event_body, parse_event_body
 from server.runtime.projections import summary
 from server.store.base import Append, StoredEvent
 from tests.server.test_api import get
@@ -37,7 +37,7 @@ NOTATIONS = [
 def without_notation(body: bytes) -> bytes:
     """A log entry as it was before events had a notation and a number."""
     event = parse_event_body(body)
-    if not isinstance(event, wire.Moved):
+    if not isinstance(event, Moved):
         return body
     assert event.number is not None
     return format_event_body(msgspec.structs.replace(event, text=None, number=None))
@@ -60,7 +60,7 @@ def test_a_move_has_the_notation_of_players() -> None:
     chess = seated(game="chess")
     chess.moves(" ".join(CHESS_MOVES))
     events = [parse_event_body(body) for _, body in chess.log]
-    moved = [event for event in events if isinstance(event, wire.Moved)]
+    moved = [event for event in events if isinstance(event, Moved)]
     assert notations(moved) == notations(chess.match.moves) == NOTATIONS
     assert [event.move for event in moved] == list(CHESS_MOVES)
     assert {event.clock_ms for event in moved} == {None}
@@ -76,7 +76,7 @@ def test_old_logs_are_shown_like_new_ones(game: str) -> None:
             break
         token = chance.choice(new.match.position.tokens())
         (moved, *_) = new.do((ADA, BEN)[ply % 2], new.move(token))
-        assert isinstance(moved, wire.Moved)
+        assert isinstance(moved, Moved)
         rules = load_game(game)
         assert moved.number == move_number(rules, ply, ply % 2)
         assert (moved.text is not None) is (rules.rules.notation is not None)
@@ -108,7 +108,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
     for age in ("new", "old", "gone"):
         fake = FakeServer()
         if age != "new":
-            append = fake.store.append
+            append = fake.store.logs.append
 
             async def append_old(new: Append, append: Any = append) -> None:
                 entries = [
@@ -117,7 +117,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
                 ]
                 await append(msgspec.structs.replace(new, events=tuple(entries)))
 
-            monkeypatch.setattr(fake.store, "append", append_old)
+            monkeypatch.setattr(fake.store.logs, "append", append_old)
         async with serve(fake) as node:
             ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
             room = await ada.create("chess")
@@ -126,7 +126,7 @@ async def test_the_api_shows_old_and_new_logs_the_same_way(monkeypatch: pytest.M
             for ply, token in enumerate(CHESS_MOVES[:5]):
                 mover = (ada, ben)[ply % 2]
                 await mover.ack(mover.move(room, ply, token))
-            await ada.ack(ada.plain(wire.Resign, room))
+            await ada.ack(ada.plain(Resign, room))
             if age == "gone":
                 monkeypatch.setattr("engine.rules.registry.BUILT_IN", {})
                 load_game.cache_clear()

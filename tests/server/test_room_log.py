@@ -7,14 +7,14 @@ import pytest
 
 from engine.game import GameFault, UnknownGame
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
+from server.protocol import views
 from server.protocol.codes import Code
-from server.rooms import rules, views
-from server.rooms.model import CommandRejected, Room
+from server.rooms import rules
+from server.rooms.commands import Abort, Decline, Rematch, Resign, Stand
+from server.rooms.events import KnownEvent, Moved, Said, parse_event_body
+from server.rooms.model import AI, CommandRejected, Room
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,
@@ -27,6 +27,7 @@ from tests.support.room_log import (
     attempt,
     chat,
     created,
+    decide,
     plain,
     raises,
     remove_ai,
@@ -42,20 +43,20 @@ def test_the_log_alone_makes_the_room() -> None:
     played = LoggedRoom()
     played.create(ADA, "sticks", options={"rows": "1-3-5-7"}, seats=(OPEN, OPEN))
     played.do(ADA, sit(1))
-    played.do(ADA, plain(wire.Stand))
+    played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
     played.do(CYD, chat("hello", "spectators"))
     played.do(ADA, add_ai(1))
     played.do(BEN, played.move("4x7"))
     played.do(AI, played.ai_move("3x5"))
-    played.do(BEN, plain(wire.Resign))
+    played.do(BEN, plain(Resign))
     played.do(ADA, remove_ai(1))
     played.do(CYD, sit(1))
-    played.do(CYD, plain(wire.Abort))
-    played.do(CYD, plain(wire.Rematch))
-    played.do(BEN, plain(wire.Decline))
+    played.do(CYD, plain(Abort))
+    played.do(CYD, plain(Rematch))
+    played.do(BEN, plain(Decline))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
-    assert kinds == set(wire.RoomEvent.__args__)
+    assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room
     assert played.room.v == len(played.log)
 
@@ -63,7 +64,7 @@ def test_the_log_alone_makes_the_room() -> None:
 def test_a_log_without_created_is_an_error() -> None:
     """A log whose first event is not `created` raises ValueError."""
     with pytest.raises(ValueError, match="starts with Said"):
-        rules.initial_room(ROOM, wire.Said("a", "A", "hello"), 0, load_game)
+        rules.initial_room(ROOM, Said("a", "A", "hello"), 0, load_game)
 
 
 # --- games that are missing, changed or broken ----------------------------------------------------
@@ -85,10 +86,10 @@ def assert_rejects_all(room: Room, code: Code) -> None:
     played = LoggedRoom()
     commands = [
         played.move("a1", ply=n) for n in range(4)
-    ] + [plain(wire.Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
+    ] + [plain(Rematch), sit(0), sit(1), add_ai(1)]  # fmt: skip
     for actor, command in itertools.product((ADA, BEN, CYD), commands):
         try:
-            rules.decide(room, actor, command, played.new_id)
+            decide(room, actor, command, played.new_id)
         except CommandRejected:
             continue
         raise AssertionError(f"{actor} could {command} in a room frozen by {room.frozen}")
@@ -115,9 +116,9 @@ def test_a_room_without_its_game_can_be_read(find: Any, code: Code) -> None:
     assert views.turn(room, room.match) is None
     assert views.description(room).view is None
     assert room.ai_to_move() is None
-    assert rules.decide(room, CYD, chat("indeed"), played.new_id)
-    assert rules.decide(room, BEN, plain(wire.Abort), played.new_id), "players can end the match"
-    assert rules.decide(room, BEN, plain(wire.Resign), played.new_id)
+    assert decide(room, CYD, chat("indeed"), played.new_id)
+    assert decide(room, BEN, plain(Abort), played.new_id), "players can end the match"
+    assert decide(room, BEN, plain(Resign), played.new_id)
 
 
 def test_changed_rules_that_agree_continue_the_match() -> None:
@@ -126,7 +127,7 @@ def test_changed_rules_that_agree_continue_the_match() -> None:
     played.moves("a1 b1")
     room = played.fold(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     assert room.frozen is None
-    assert rules.decide(room, ADA, played.move("c3"), played.new_id)
+    assert decide(room, ADA, played.move("c3"), played.new_id)
 
 
 def test_changed_rules_that_differ_freeze_the_match() -> None:
@@ -150,12 +151,12 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
     assert [move.move for move in room.match.moves] == ["a1", "b1"]
     for actor in (ADA, BEN):
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(room, actor, played.move("c3"), played.new_id)
+            decide(room, actor, played.move("c3"), played.new_id)
         assert rejected.value.code is Code.GAME_CHANGED
-    for event in rules.decide(room, ADA, plain(wire.Resign), played.new_id):
+    for event in decide(room, ADA, plain(Resign), played.new_id):
         room = rules.evolve(room, event, 0)
     for actor in (ADA, BEN):
-        for event in rules.decide(room, actor, plain(wire.Rematch), played.new_id):
+        for event in decide(room, actor, plain(Rematch), played.new_id):
             room = rules.evolve(room, event, 0)
     assert room.frozen is None
     assert room.playing is not None
@@ -166,7 +167,7 @@ def test_a_move_that_the_rules_cannot_read_freezes(token: str) -> None:
     """A log with a token that is not a move of the game loads as a frozen room."""
     played = seated(lambda game_id: altered_game(game_id, digest="0123456789abcdef"))
     played.do(ADA, played.move("a1"))
-    played.append(wire.Moved(played.match.id, 1, 1, token, "0" * 16))
+    played.append(Moved(played.match.id, 1, 1, token, "0" * 16))
     room = played.fold()
     assert room.frozen is Code.GAME_CHANGED or token == "a1"
     assert room.match is not None
@@ -204,7 +205,7 @@ def test_a_broken_rule_is_a_game_fault(hook: str) -> None:
         "turn",
         "ending",
     }
-    answer = attempt(lambda: rules.decide(room, ADA, played.move("a3"), played.new_id))
+    answer = attempt(lambda: decide(room, ADA, played.move("a3"), played.new_id))
     match answer:
         case GameFault():
             assert "a defect of this game" in str(answer)
@@ -232,7 +233,7 @@ def test_a_broken_view_is_a_game_fault(hook: str) -> None:
         outcome = attempt(lambda read_view=read_view: read_view(room, match))  # type: ignore[misc]
         assert not isinstance(outcome, GameFault) or "a defect of this game" in str(outcome)
     assert views.description(room).title == "Tic-tac-toe"
-    assert views.snapshot(room, player=True).match == room.match.state()
+    assert views.snapshot(room, player=True).match == views.match_state(room.match)
 
 
 @pytest.mark.parametrize("turn", [-1, 2, 7])
@@ -256,16 +257,16 @@ def test_options_that_a_game_no_longer_has() -> None:
     room = played.fold(find)
     assert room.frozen is Code.OPTION_UNKNOWN
     with pytest.raises(CommandRejected) as rejected:
-        rules.decide(room, BEN, sit(1), played.new_id)
+        decide(room, BEN, sit(1), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
     assert_rejects_all(room, Code.OPTION_UNKNOWN)
     played.do(BEN, sit(1))
-    played.do(BEN, plain(wire.Resign))
+    played.do(BEN, plain(Resign))
     later = played.fold(find)
-    (offered,) = rules.decide(later, ADA, plain(wire.Rematch), played.new_id)
+    (offered,) = decide(later, ADA, plain(Rematch), played.new_id)
     later = rules.evolve(later, offered, 0)
     with pytest.raises(CommandRejected) as rejected:
-        rules.decide(later, BEN, plain(wire.Rematch), played.new_id)
+        decide(later, BEN, plain(Rematch), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
 
 
@@ -273,7 +274,7 @@ def test_after_a_resignation_no_side_is_to_move() -> None:
     """After a resignation no side is to move, and the view says why."""
     played = seated()
     played.moves("a1")
-    played.do(BEN, plain(wire.Resign))
+    played.do(BEN, plain(Resign))
     view = views.view(played.room, played.match)
     assert view is not None
     assert (view.view.turn, view.view.text) == (None, "Noughts resigned")

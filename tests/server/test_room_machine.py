@@ -15,32 +15,59 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, parse_event_body
-from server.protocol.messages import Occupant
-from server.rooms import rules, views
-from server.rooms.model import (
-    AI_IDENTITY,
-    Actor,
+from server.ids import IdentityId
+from server.protocol import views
+from server.protocol.codec import HIDDEN_BODY, event_frame
+from server.rooms import rules
+from server.rooms.commands import (
+    Abort,
+    Accept,
+    AddAi,
     AiMove,
     AiReply,
+    AiSeat,
+    Chat,
+    ChatTo,
+    Claim,
     Command,
-    CommandRejected,
-    Match,
-    Room,
+    Decline,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    RemoveAi,
+    Resign,
+    Stand,
 )
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    format_event_body,
+    parse_event_body,
+)
+from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
-    AI,
     BEN,
     CYD,
     ROOM,
     LoggedRoom,
     altered_game,
     attempt,
+    decide,
     raises,
     sit,
 )
@@ -57,9 +84,9 @@ TOKENS = [
     "\u202e",
     "7x9",
 ]
-PLAIN = [wire.Stand, wire.Resign, wire.Abort, wire.Rematch, wire.Decline]
-DRAWS = [wire.OfferDraw, wire.Accept, wire.Claim, AiReply]
-SEATS = st.tuples(*[st.sampled_from([wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)])] * 2)
+PLAIN = [Stand, Resign, Abort, Rematch, Decline]
+DRAWS = [OfferDraw, Accept, Claim, AiReply]
+SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
 
 
 class Watcher:
@@ -69,7 +96,7 @@ class Watcher:
         self.player = player
         self.model = apply(Model(room=ROOM), views.snapshot(room, player))
 
-    def follow(self, room: Room, event: wire.RoomEvent, at_ms: int) -> None:
+    def follow(self, room: Room, event: RoomEvent, at_ms: int) -> None:
         entry = log_entry(room, event, at_ms)
         body = HIDDEN_BODY if self.player and entry.audience == SPECTATORS else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
@@ -100,7 +127,7 @@ class RoomMachine(RuleBasedStateMachine):
         self.sent_commands: list[tuple[Actor, Command]] = []
         self.pending_searches: list[AiMove] = []
         self.watchers: list[Watcher] = []
-        self.results: dict[str, wire.MatchResult] = {}
+        self.results: dict[str, MatchResult] = {}
         self.played_plies: set[tuple[str, int]] = set()
         self.draw_offered_by: int | None = None
 
@@ -109,7 +136,7 @@ class RoomMachine(RuleBasedStateMachine):
         try:
             events = self.played.create(ADA, game, seats=seats)
         except CommandRejected:
-            assert seats == (wire.MySeat(), wire.MySeat())
+            assert seats == (MySeat(), MySeat())
             events = self.played.create(ADA, game)
         for event in events:
             self._check_event(event)
@@ -122,14 +149,14 @@ class RoomMachine(RuleBasedStateMachine):
         self._send(actor, sit(seat))
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(PLAIN))
-    def plain(self, actor: Actor, kind: type[wire.RoomCommand]) -> None:
-        self._send(actor, kind(id="p", room=ROOM))
+    def plain(self, actor: Actor, kind: type[Command]) -> None:
+        self._send(actor, kind(id="p"))
 
     @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from(DRAWS), accept=st.booleans())
     def draw(self, actor: Actor, kind: Any, accept: bool) -> None:
         """Offers, accepts or claims a draw, or answers an offer as the AI seat or as a person."""
         if kind is not AiReply:
-            self._send(actor, kind(id="p", room=ROOM))
+            self._send(actor, kind(id="p"))
             return
         match, seat = self.played.room.match, self.played.room.ai_to_answer_draw()
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
@@ -143,19 +170,19 @@ class RoomMachine(RuleBasedStateMachine):
     )
     def ai_seat(self, actor: Actor, seat: int, level: int, add: bool) -> None:
         if add:
-            self._send(actor, wire.AddAi(id="a", room=ROOM, seat=seat, level=level))
+            self._send(actor, AddAi(id="a", seat=seat, level=level))
         else:
-            self._send(actor, wire.RemoveAi(id="a", room=ROOM, seat=seat))
+            self._send(actor, RemoveAi(id="a", seat=seat))
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), ply=st.integers(0, 45))
     def any_move(self, actor: Actor, token: str, ply: int) -> None:
-        self._send(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+        self._send(actor, Move(id="m", ply=ply, move=token))
 
     @rule(actor=st.sampled_from(PEOPLE), token=st.sampled_from(TOKENS), back=st.integers(-1, 2))
     def move_near_the_ply(self, actor: Actor, token: str, back: int) -> None:
         """A move at a ply near the current one."""
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
-        self._send(actor, wire.Move(id="m", room=ROOM, ply=ply, move=token))
+        self._send(actor, Move(id="m", ply=ply, move=token))
 
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
@@ -170,13 +197,13 @@ class RoomMachine(RuleBasedStateMachine):
 
     @rule(
         seat=st.integers(0, 1),
-        kind=st.sampled_from([wire.Rematch, wire.Rematch, wire.Resign, wire.Stand]),
+        kind=st.sampled_from([Rematch, Rematch, Resign, Stand]),
     )
-    def command_of_a_player(self, seat: int, kind: type[wire.RoomCommand]) -> None:
+    def command_of_a_player(self, seat: int, kind: type[Command]) -> None:
         """A command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._send(Actor(occupant.identity, occupant.name), kind(id="p", room=ROOM))
+            self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
 
     @rule(token=st.sampled_from(TOKENS))
     def start_search(self, token: str) -> None:
@@ -201,7 +228,9 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._send(Actor(occupant.identity, occupant.name), self.played.move(token))
+            events = self._send(
+                Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
+            )
         assert events, "a legal move is accepted"
         return True
 
@@ -224,8 +253,8 @@ class RoomMachine(RuleBasedStateMachine):
         text=st.text(max_size=8),
         to=st.sampled_from(["room", "spectators"]),
     )
-    def chat(self, actor: Actor, text: str, to: wire.ChatTo) -> None:
-        self._send(actor, wire.Chat(id="t", room=ROOM, text=text, to=to))
+    def chat(self, actor: Actor, text: str, to: ChatTo) -> None:
+        self._send(actor, Chat(id="t", text=text, to=to))
 
     @rule(player=st.booleans())
     def watch(self, player: bool) -> None:
@@ -234,7 +263,7 @@ class RoomMachine(RuleBasedStateMachine):
 
     # --- invariants ---
 
-    def _send(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+    def _send(self, actor: Actor, command: Command) -> list[RoomEvent]:
         note(f"{actor.identity}: {command}")
         if len(self.sent_commands) < 1000:
             self.sent_commands.append((actor, command))
@@ -251,73 +280,73 @@ class RoomMachine(RuleBasedStateMachine):
         self._fold_new_events(len(events))
         return events
 
-    def _check_actor(self, actor: Actor, before: Room, events: list[wire.RoomEvent]) -> None:
+    def _check_actor(self, actor: Actor, before: Room, events: list[RoomEvent]) -> None:
         """I12 and I13: checks that the actor may cause the events."""
         own = before.seat_of(actor.identity)
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
             match event:
-                case wire.Moved(seat=seat) if actor.identity == AI_IDENTITY:
+                case Moved(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
-                case wire.Moved(seat=seat):
+                case Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case wire.Declined(seat=seat) if actor.identity == AI_IDENTITY:
+                case Declined(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
-                case wire.Offered(seat=seat, what=what) | wire.Declined(seat=seat, what=what):
+                case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
                     assert seat == own
                     assert (what == "draw") == (before.playing is not None), (
                         "I18: draws are offered in a match, rematches after it"
                     )
-                case wire.Finished() if actor.identity != AI_IDENTITY:
+                case Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
-                case wire.SeatTaken(seat=seat, occupant=occupant):
+                case SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: the seat was free"
                     if occupant.kind == "ai":
                         assert actor.identity == before.host
                     else:
                         assert occupant == Occupant(actor.identity, actor.name)
                         assert own is None, "I12: one seat for one identity"
-                case wire.SeatLeft(seat=seat):
+                case SeatLeft(seat=seat):
                     assert before.playing is None
                     assert seat == own or actor.identity == before.host
-                case wire.Said(to=to):
+                case Said(to=to):
                     assert to == "room" or own is None
                 case _:
                     pass
 
     def _check_command(
-        self, actor: Actor, before: Room, command: Command, events: list[wire.RoomEvent]
+        self, actor: Actor, before: Room, command: Command, events: list[RoomEvent]
     ) -> None:
         """Checks a move's ply and token, and that both players wanted a rematch (I18)."""
         match command:
-            case wire.Move(ply=ply, move=move):
-                assert isinstance(events[0], wire.Moved)
+            case Move(ply=ply, move=move):
+                assert isinstance(events[0], Moved)
                 assert (events[0].ply, events[0].move) == (ply, move), (
                     "the move is for the command's ply"
                 )
-            case wire.Rematch() if isinstance(events[0], wire.Started):
+            case Rematch() if isinstance(events[0], Started):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
             case _:
                 pass
 
-    def _check_event(self, event: wire.RoomEvent) -> None:
+    def _check_event(self, event: RoomEvent) -> None:
         match event:
-            case wire.Started():
+            case Started():
                 assert event.match not in self.results, "a match id is used once"
                 assert self.referee is None or self.referee.over
                 created = parse_event_body(self.played.log[0][1])
-                assert isinstance(created, wire.Created)
+                assert isinstance(created, Created)
                 self.referee = new_referee(created.game, created.options)
                 people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.draw_offered_by = None
-            case wire.Offered(seat=seat, what="draw"):
+            case Offered(seat=seat, what="draw"):
                 self.draw_offered_by = seat
-            case wire.Moved():
+            case Moved():
                 if event.seat != self.draw_offered_by:
                     self.draw_offered_by = None
                 assert self.referee is not None
@@ -331,10 +360,10 @@ class RoomMachine(RuleBasedStateMachine):
                     self.referee.play(event.move)
                 except IllegalMove as error:
                     raise AssertionError(f"I9: {error}") from error
-            case wire.Finished():
+            case Finished():
                 assert self.referee is not None
                 assert event.match not in self.results, "I11: a result is final"
-                self.results[event.match] = wire.MatchResult(event.winner, event.how, event.reason)
+                self.results[event.match] = MatchResult(event.winner, event.how, event.reason)
                 if event.how == "agreement":
                     assert self.draw_offered_by is not None, "I18: a draw needs an offer"
                 if event.how == "board":
@@ -342,7 +371,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert self.referee.winner == event.winner
                 self.referee.over = True
                 self.draw_offered_by = None
-            case wire.Declined():
+            case Declined():
                 self.draw_offered_by = None
             case _:
                 pass
@@ -428,19 +457,17 @@ TEXTS = st.sampled_from(
 )
 OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
 EVENTS = st.one_of(
-    st.builds(wire.Created, TEXTS, st.just({}), st.just("public"), TEXTS),
-    st.builds(wire.SeatTaken, NUMBERS, OCCUPANTS),
-    st.builds(wire.SeatLeft, NUMBERS),
-    st.builds(
-        wire.Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)
-    ),
-    st.builds(wire.Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
-    st.builds(wire.Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
-    st.builds(wire.Offered, NUMBERS),
-    st.builds(wire.Declined, NUMBERS),
-    st.builds(wire.Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
+    st.builds(Created, TEXTS, st.just({}), st.just("public"), TEXTS),
+    st.builds(SeatTaken, NUMBERS, OCCUPANTS),
+    st.builds(SeatLeft, NUMBERS),
+    st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
+    st.builds(Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
+    st.builds(Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
+    st.builds(Offered, NUMBERS),
+    st.builds(Declined, NUMBERS),
+    st.builds(Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
 )
-START = wire.Started(
+START = Started(
     "m1",
     1,
     ".........",
@@ -457,15 +484,15 @@ HOOKS = st.sampled_from(
     later=st.lists(EVENTS, max_size=12),
     hook=HOOKS,
     game=st.sampled_from(["tic-tac-toe", "sticks", "missing"]),
-    command=st.sampled_from([sit(0), *(kind(id="x", room=ROOM) for kind in PLAIN)]),
+    command=st.sampled_from([sit(0), *(kind(id="x") for kind in PLAIN)]),
 )
 @settings(max_examples=400)
 def test_any_log_loads(
-    start: list[wire.RoomEvent],
-    later: list[wire.RoomEvent],
+    start: list[RoomEvent],
+    later: list[RoomEvent],
     hook: str,
     game: str,
-    command: wire.RoomCommand,
+    command: Command,
 ) -> None:
     """`evolve` is total: any log loads with any game, can be viewed, and answers commands with
     events or typed errors.
@@ -474,7 +501,7 @@ def test_any_log_loads(
     def find(game_id: str) -> Game:
         return load_game(game_id) if hook == "none" else altered_game(game_id, {hook: raises})
 
-    room = rules.initial_room(ROOM, wire.Created(game, {}, "public", "ada"), 0, find)
+    room = rules.initial_room(ROOM, Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
         body = format_event_body(event)
         room = rules.evolve(room, parse_event_body(body), 1)
@@ -486,7 +513,7 @@ def test_any_log_loads(
         attempt(lambda read=read: read(room, command))  # type: ignore[misc]
 
 
-def read_all_views(room: Room, command: wire.RoomCommand) -> None:
+def read_all_views(room: Room, command: Command) -> None:
     """Encodes everything that a joining client receives."""
     msgspec.json.encode(views.snapshot(room, player=False))
     msgspec.json.encode(views.description(room))
@@ -496,9 +523,9 @@ def read_all_views(room: Room, command: wire.RoomCommand) -> None:
         views.turn(room, match)
 
 
-def decide_for_everyone(room: Room, command: wire.RoomCommand) -> None:
+def decide_for_everyone(room: Room, command: Command) -> None:
     for actor in PEOPLE:
-        rules.decide(room, actor, command, lambda: "new")
+        decide(room, actor, command, lambda: "new")
 
 
 def test_hidden_events_increase_v() -> None:
@@ -506,7 +533,7 @@ def test_hidden_events_increase_v() -> None:
     played = LoggedRoom()
     played.create(ADA)
     watcher = Watcher(played.room, player=True)
-    (event,) = played.do(CYD, wire.Chat(id="t", room=ROOM, text="psst", to="spectators"))
+    (event,) = played.do(CYD, Chat(id="t", text="psst", to="spectators"))
     watcher.follow(played.room, event, 5)
     watcher.check(played.room)
     assert watcher.model.chat == ()

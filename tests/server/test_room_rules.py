@@ -7,27 +7,51 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import parse_event_body
+from server.ids import IdentityId
+from server.protocol import views
 from server.protocol.codes import Code
-from server.protocol.messages import Occupant
-from server.rooms import rules, views
-from server.rooms.model import SNAPSHOT_CHAT_LINES, AiReply, CommandRejected
+from server.rooms import rules
+from server.rooms.commands import (
+    Abort,
+    Accept,
+    AddAi,
+    AiReply,
+    AiSeat,
+    Claim,
+    Command,
+    Decline,
+    OfferDraw,
+    Rematch,
+    Resign,
+    Stand,
+)
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    parse_event_body,
+)
+from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,
     ME,
     OPEN,
-    ROOM,
     LoggedRoom,
     add_ai,
     altered_game,
     chat,
     created,
+    decide,
     finished,
     plain,
     remove_ai,
@@ -46,8 +70,8 @@ def test_create_makes_a_room_with_its_host() -> None:
     played = LoggedRoom()
     events = played.create(ADA, "sticks", visibility="unlisted")
     assert events == [
-        wire.Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
-        wire.SeatTaken(0, Occupant("ada", "Ada")),
+        Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
+        SeatTaken(0, Occupant("ada", "Ada")),
     ]
     assert played.room.v == 2
     assert played.room.match is None
@@ -64,8 +88,8 @@ def test_create_makes_a_room_with_its_host() -> None:
 def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: bool) -> None:
     """The match starts at once when both seats are filled."""
     events = LoggedRoom().create(ADA, seats=seats)
-    assert [event.seat for event in events if isinstance(event, wire.SeatTaken)] == taken
-    assert [isinstance(event, wire.Started) for event in events].count(True) == starts
+    assert [event.seat for event in events if isinstance(event, SeatTaken)] == taken
+    assert [isinstance(event, Started) for event in events].count(True) == starts
 
 
 @pytest.mark.parametrize(
@@ -75,9 +99,9 @@ def test_create_fills_the_requested_seats(seats: Any, taken: list[int], starts: 
         ({"options": {"rows": "1-2"}}, Code.OPTION_UNKNOWN),
         ({"game": "sticks", "options": {"rows": "none"}}, Code.OPTION_UNKNOWN),
         ({"game": "sticks", "options": {"rows": "1"}}, Code.OPTION_UNKNOWN),
-        ({"seats": (ME, wire.AiSeat(level=8))}, Code.LEVEL_UNKNOWN),
-        ({"seats": (ME, wire.AiSeat())}, Code.LEVEL_UNKNOWN),
-        ({"seats": (ME, wire.AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
+        ({"seats": (ME, AiSeat(level=8))}, Code.LEVEL_UNKNOWN),
+        ({"seats": (ME, AiSeat())}, Code.LEVEL_UNKNOWN),
+        ({"seats": (ME, AiSeat(level=1, persona="average"))}, Code.LEVEL_UNKNOWN),
     ],
 )
 def test_create_refuses_invalid_fields(fields: dict[str, Any], code: Code) -> None:
@@ -94,8 +118,8 @@ def test_the_match_starts_when_the_second_seat_is_taken() -> None:
     """Taking the second seat also logs `started` with sides, position and the rules' digest."""
     played = created()
     taken, started = played.do(BEN, sit(1))
-    assert taken == wire.SeatTaken(1, Occupant("ben", "Ben"))
-    assert isinstance(started, wire.Started)
+    assert taken == SeatTaken(1, Occupant("ben", "Ben"))
+    assert isinstance(started, Started)
     assert (started.number, started.start, started.rules) == (
         1,
         ".........",
@@ -118,16 +142,16 @@ def test_a_seat_is_taken_once() -> None:
 def test_standing_up() -> None:
     """A player may give up their own seat before and after a match, not during one."""
     played = created()
-    assert played.refuse(BEN, plain(wire.Stand)) is Code.SEAT_NONE
-    assert played.do(ADA, plain(wire.Stand)) == [wire.SeatLeft(0)]
+    assert played.refuse(BEN, plain(Stand)) is Code.SEAT_NONE
+    assert played.do(ADA, plain(Stand)) == [SeatLeft(0)]
     played.do(ADA, sit(0))
     played.do(BEN, sit(1))
-    assert played.refuse(ADA, plain(wire.Stand)) is Code.SEAT_LOCKED
-    played.do(ADA, plain(wire.Resign))
-    assert played.do(ADA, plain(wire.Stand)) == [wire.SeatLeft(0)]
+    assert played.refuse(ADA, plain(Stand)) is Code.SEAT_LOCKED
+    played.do(ADA, plain(Resign))
+    assert played.do(ADA, plain(Stand)) == [SeatLeft(0)]
     taken, started = played.do(CYD, sit(0))
-    assert isinstance(taken, wire.SeatTaken)
-    assert isinstance(started, wire.Started)
+    assert isinstance(taken, SeatTaken)
+    assert isinstance(started, Started)
     assert started.number == 2
 
 
@@ -141,24 +165,24 @@ def test_the_host_seats_the_ai() -> None:
     assert played.refuse(ADA, add_ai(1, 8)) is Code.LEVEL_UNKNOWN
     assert played.refuse(ADA, remove_ai(1)) is Code.SEAT_EMPTY
     assert played.refuse(ADA, remove_ai(0)) is Code.SEAT_EMPTY
-    neither = wire.AddAi(id="a", room=ROOM, seat=1)
+    neither = AddAi(id="a", seat=1)
     assert played.refuse(ADA, neither) is Code.LEVEL_UNKNOWN
     assert played.refuse(ADA, replace(neither, level=1, persona="random")) is Code.LEVEL_UNKNOWN
     taken, started = played.do(ADA, add_ai(1, 3))
-    assert taken == wire.SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3))
-    assert isinstance(started, wire.Started)
+    assert taken == SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3))
+    assert isinstance(started, Started)
     assert played.refuse(ADA, remove_ai(1)) is Code.SEAT_LOCKED
-    played.do(ADA, plain(wire.Resign))
+    played.do(ADA, plain(Resign))
     assert played.refuse(BEN, remove_ai(1)) is Code.HOST_ONLY
-    assert played.do(ADA, remove_ai(1)) == [wire.SeatLeft(1)]
+    assert played.do(ADA, remove_ai(1)) == [SeatLeft(1)]
 
 
 def test_the_host_seats_a_persona() -> None:
     """A persona has a name and no level, and its searches carry that name."""
     played = created()
-    taken, started = played.do(ADA, wire.AddAi(id="a", room=ROOM, seat=1, persona="swindler"))
-    assert taken == wire.SeatTaken(1, Occupant("ai", "AI swindler", "ai", persona="swindler"))
-    assert isinstance(started, wire.Started)
+    taken, started = played.do(ADA, AddAi(id="a", seat=1, persona="swindler"))
+    assert taken == SeatTaken(1, Occupant("ai", "AI swindler", "ai", persona="swindler"))
+    assert isinstance(started, Started)
     assert played.room.match is not None
     job = job_for(played.room, played.room.match, 1)
     assert (job.level, job.persona) == (None, "swindler")
@@ -168,10 +192,10 @@ def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
-    impostor = AI
-    assert played.room.seat_of("ai") is None
-    for command in (played.move("b2"), plain(wire.Resign), plain(wire.Stand)):
-        assert played.refuse(impostor, command) is Code.SEAT_NONE
+    assert played.room.seat_of(AI.identity) is None
+    for impostor in (AI, SERVER, Actor(IdentityId("ai"), "AI")):
+        for command in (played.move("b2"), plain(Resign), plain(Stand)):
+            assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
 # --- moves ----------------------------------------------------------------------------------------
@@ -182,7 +206,7 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
     played = seated()
     (moved,) = played.do(ADA, played.move("b2"))
     position = load_game("tic-tac-toe").position("....X....", {})
-    assert moved == wire.Moved(played.match.id, 0, 0, "b2", position.digest(), number="1.")
+    assert moved == Moved(played.match.id, 0, 0, "b2", position.digest(), number="1.")
     assert played.match.ply == 1
 
 
@@ -197,11 +221,9 @@ def test_a_move_is_logged_with_the_position_after_it() -> None:
 def test_the_last_move_ends_the_match(tokens: str, winner: int | None, reason: str) -> None:
     """The last move logs `moved` and `finished`, with the winner and the reason."""
     played = finished(tokens)
-    assert played.match.over == wire.MatchResult(winner, "board", reason)
+    assert played.match.over == MatchResult(winner, "board", reason)
     assert played.room.playing is None
-    assert parse_event_body(played.log[-1][1]) == wire.Finished(
-        played.match.id, winner, "board", reason
-    )
+    assert parse_event_body(played.log[-1][1]) == Finished(played.match.id, winner, "board", reason)
 
 
 def test_moves_that_are_refused() -> None:
@@ -225,8 +247,8 @@ def test_moves_that_are_refused() -> None:
     assert over.refuse(BEN, over.move("c3")) is Code.MATCH_OVER
 
 
-@pytest.mark.parametrize("end", [wire.Resign, wire.Abort])
-def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
+@pytest.mark.parametrize("end", [Resign, Abort])
+def test_only_players_end_a_match(end: type[Command]) -> None:
     """I13: spectators, including a host without a seat, cannot end a match between people."""
     played = LoggedRoom()
     played.create(CYD, seats=(OPEN, OPEN))
@@ -239,24 +261,24 @@ def test_only_players_end_a_match(end: type[wire.RoomCommand]) -> None:
 def test_resigning() -> None:
     """Resigning gives the win to the other side, on any turn, and only while the match runs."""
     played = created()
-    assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_NONE
+    assert played.refuse(ADA, plain(Resign)) is Code.MATCH_NONE
     played.do(BEN, sit(1))
-    assert played.do(BEN, plain(wire.Resign)) == [
-        wire.Finished(played.match.id, 0, "resign", "Noughts resigned")
+    assert played.do(BEN, plain(Resign)) == [
+        Finished(played.match.id, 0, "resign", "Noughts resigned")
     ]
-    assert played.refuse(ADA, plain(wire.Resign)) is Code.MATCH_OVER
+    assert played.refuse(ADA, plain(Resign)) is Code.MATCH_OVER
 
 
 def test_aborting() -> None:
     """A player may abort before the second move, without a result."""
     played = seated()
     played.do(ADA, played.move("a1"))
-    (aborted,) = played.do(BEN, plain(wire.Abort))
-    assert aborted == wire.Finished(played.match.id, None, "abort", "the match was aborted")
-    assert played.refuse(ADA, plain(wire.Abort)) is Code.MATCH_OVER
+    (aborted,) = played.do(BEN, plain(Abort))
+    assert aborted == Finished(played.match.id, None, "abort", "the match was aborted")
+    assert played.refuse(ADA, plain(Abort)) is Code.MATCH_OVER
     late = seated()
     late.moves("a1 b1")
-    assert late.refuse(ADA, plain(wire.Abort)) is Code.MATCH_STARTED
+    assert late.refuse(ADA, plain(Abort)) is Code.MATCH_STARTED
 
 
 def test_the_host_ends_a_match_between_ai_seats() -> None:
@@ -264,12 +286,12 @@ def test_the_host_ends_a_match_between_ai_seats() -> None:
     played = created(seats=(AI_SEAT, AI_SEAT))
     for token in ("a1", "b1", "a2"):
         played.do(AI, played.ai_move(token))
-    assert played.refuse(BEN, plain(wire.Abort)) is Code.SEAT_NONE
-    assert played.refuse(ADA, plain(wire.Resign)) is Code.SEAT_NONE
-    played.do(ADA, plain(wire.Abort))
-    assert played.refuse(BEN, plain(wire.Rematch)) is Code.SEAT_NONE
-    (started,) = played.do(ADA, plain(wire.Rematch))
-    assert isinstance(started, wire.Started)
+    assert played.refuse(BEN, plain(Abort)) is Code.SEAT_NONE
+    assert played.refuse(ADA, plain(Resign)) is Code.SEAT_NONE
+    played.do(ADA, plain(Abort))
+    assert played.refuse(BEN, plain(Rematch)) is Code.SEAT_NONE
+    (started,) = played.do(ADA, plain(Rematch))
+    assert isinstance(started, Started)
 
 
 # --- the AI ---------------------------------------------------------------------------------------
@@ -285,9 +307,10 @@ def test_an_ai_answers_its_own_position_once() -> None:
     for wrong in ({"match": "other"}, {"digest": "0" * 16}, {"seat": 0}):
         assert played.refuse(AI, played.ai_move("b2", **wrong)) is Code.MOVE_STALE
         assert played.refuse(AI, played.ai_failure(**wrong)) is Code.MOVE_STALE
-    assert played.refuse(ADA, answer) is Code.SEAT_NONE
+    for impostor in (ADA, SERVER, Actor(AI.identity, AI.name)):
+        assert played.refuse(impostor, answer) is Code.SEAT_NONE
     (moved,) = played.do(AI, answer)
-    assert isinstance(moved, wire.Moved)
+    assert isinstance(moved, Moved)
     assert (moved.seat, moved.move) == (1, "b2")
     assert played.refuse(AI, answer) is Code.MOVE_STALE
     assert played.refuse(AI, played.ai_move("zz", seat=1)) is Code.MOVE_STALE
@@ -310,19 +333,17 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
     played = created(seats=(AI_SEAT, ME))
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
     (over,) = played.do(AI, played.ai_failure())
-    assert over == wire.Finished(
-        played.match.id, None, "failure", "the AI could not move: it broke"
-    )
+    assert over == Finished(played.match.id, None, "failure", "the AI could not move: it broke")
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:
     """A room with an AI to move is due at once; other rooms are never due."""
     played = created(seats=(ME, AI_SEAT))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (None, None)
     played.do(ADA, played.move("a1"))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (1, played.room.changed_ms)
-    played.do(ADA, plain(wire.Abort))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (1, played.room.changed_ms)
+    played.do(ADA, plain(Abort))
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (None, None)
 
 
 # --- draws ----------------------------------------------------------------------------------------
@@ -342,30 +363,28 @@ def test_the_player_to_move_claims_a_draw_that_the_rules_allow() -> None:
     Claims of others, without a reason, or after the end are refused.
     """
     played = seated(claimable)
-    assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
+    assert played.refuse(ADA, plain(Claim)) is Code.CLAIM_NONE
     played.moves("b2")
     turn = views.turn(played.room, played.match)
     assert turn is not None
     assert turn.claim == "b2 is taken"
-    assert played.refuse(ADA, plain(wire.Claim)) is Code.CLAIM_NONE
-    assert played.refuse(CYD, plain(wire.Claim)) is Code.SEAT_NONE
-    assert played.do(BEN, plain(wire.Claim)) == [
-        wire.Finished(played.match.id, None, "claim", "b2 is taken")
-    ]
-    assert played.refuse(ADA, plain(wire.Claim)) is Code.MATCH_OVER
+    assert played.refuse(ADA, plain(Claim)) is Code.CLAIM_NONE
+    assert played.refuse(CYD, plain(Claim)) is Code.SEAT_NONE
+    assert played.do(BEN, plain(Claim)) == [Finished(played.match.id, None, "claim", "b2 is taken")]
+    assert played.refuse(ADA, plain(Claim)) is Code.MATCH_OVER
 
 
-@pytest.mark.parametrize("answer", [wire.Accept, wire.OfferDraw])
-def test_a_draw_is_agreed(answer: type[wire.RoomCommand]) -> None:
+@pytest.mark.parametrize("answer", [Accept, OfferDraw])
+def test_a_draw_is_agreed(answer: type[Command]) -> None:
     """A draw is agreed when the opponent accepts the offer or also offers one."""
     played = seated()
-    assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
-    assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
-    assert played.refuse(ADA, plain(wire.Accept)) is Code.OFFER_NONE
-    assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+    assert played.refuse(BEN, plain(Accept)) is Code.OFFER_NONE
+    assert played.do(ADA, plain(OfferDraw)) == [Offered(0, "draw")]
+    assert played.refuse(ADA, plain(Accept)) is Code.OFFER_NONE
+    assert played.refuse(ADA, plain(OfferDraw)) is Code.OFFER_TWICE
     assert played.refuse(CYD, plain(answer)) is Code.SEAT_NONE
     (over,) = played.do(BEN, plain(answer))
-    assert isinstance(over, wire.Finished)
+    assert isinstance(over, Finished)
     assert (over.winner, over.how) == (None, "agreement")
     assert played.room.offers == ()
 
@@ -376,20 +395,18 @@ def test_an_offer_of_a_draw_ends_when_the_other_side_moves() -> None:
     Declining and withdrawing end it too; the next offer must wait.
     """
     played = seated()
-    played.do(ADA, plain(wire.OfferDraw))
+    played.do(ADA, plain(OfferDraw))
     played.moves("a1")
     assert 0 in played.room.offers
     played.do(BEN, played.move("b1"))
     assert not played.room.offers
-    assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
-    assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+    assert played.refuse(BEN, plain(Accept)) is Code.OFFER_NONE
+    assert played.refuse(ADA, plain(OfferDraw)) is Code.OFFER_TWICE
     for actor in (BEN, ADA):
         played = seated()
-        played.do(ADA, plain(wire.OfferDraw))
-        assert played.do(actor, plain(wire.Decline)) == [
-            wire.Declined(0 if actor is ADA else 1, "draw")
-        ]
-        assert played.refuse(BEN, plain(wire.Accept)) is Code.OFFER_NONE
+        played.do(ADA, plain(OfferDraw))
+        assert played.do(actor, plain(Decline)) == [Declined(0 if actor is ADA else 1, "draw")]
+        assert played.refuse(BEN, plain(Accept)) is Code.OFFER_NONE
 
 
 def test_a_draw_may_be_offered_again_after_some_moves() -> None:
@@ -400,14 +417,14 @@ def test_a_draw_may_be_offered_again_after_some_moves() -> None:
     played = LoggedRoom()
     played.create(ADA, "connect-four")
     played.do(BEN, sit(1))
-    played.do(ADA, plain(wire.OfferDraw))
+    played.do(ADA, plain(OfferDraw))
     for ply, column in enumerate("abababcdcd"):
-        assert played.refuse(ADA, plain(wire.OfferDraw)) is Code.OFFER_TWICE
+        assert played.refuse(ADA, plain(OfferDraw)) is Code.OFFER_TWICE
         played.do((ADA, BEN)[ply % 2], played.move(column))
         if ply == 4:
-            played.do(BEN, plain(wire.OfferDraw))
-            played.do(ADA, plain(wire.Decline))
-    assert played.do(ADA, plain(wire.OfferDraw)) == [wire.Offered(0, "draw")]
+            played.do(BEN, plain(OfferDraw))
+            played.do(ADA, plain(Decline))
+    assert played.do(ADA, plain(OfferDraw)) == [Offered(0, "draw")]
 
 
 def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
@@ -416,15 +433,15 @@ def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
     Answers of others and late answers are refused.
     """
     played = created(seats=(ME, AI_SEAT))
-    assert played.room.due_ms() is None
-    played.do(ADA, plain(wire.OfferDraw))
-    assert (played.room.ai_to_answer_draw(), played.room.due_ms()) == (1, played.now_ms)
+    assert played.room.due_ms(0) is None
+    played.do(ADA, plain(OfferDraw))
+    assert (played.room.ai_to_answer_draw(), played.room.due_ms(0)) == (1, played.now_ms)
     yes = AiReply("d", played.match.id, 1, True)
     assert played.refuse(ADA, yes) is Code.SEAT_NONE
     assert played.refuse(AI, AiReply("d", "another", 1, True)) is Code.OFFER_NONE
-    assert played.do(AI, AiReply("d", played.match.id, 1, False)) == [wire.Declined(1, "draw")]
+    assert played.do(AI, AiReply("d", played.match.id, 1, False)) == [Declined(1, "draw")]
     assert played.refuse(AI, yes) is Code.OFFER_NONE
-    assert played.room.due_ms() is None
+    assert played.room.due_ms(0) is None
 
 
 # --- the next match -------------------------------------------------------------------------------
@@ -436,24 +453,24 @@ def test_a_rematch_is_offered_and_accepted() -> None:
     Repeating the first one is refused.
     """
     played = finished()
-    assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
-    assert played.refuse(BEN, plain(wire.Rematch)) is Code.OFFER_TWICE
+    assert played.do(BEN, plain(Rematch)) == [Offered(1)]
+    assert played.refuse(BEN, plain(Rematch)) is Code.OFFER_TWICE
     assert played.room.offers == (1,)
-    (started,) = played.do(ADA, plain(wire.Rematch))
-    assert isinstance(started, wire.Started)
+    (started,) = played.do(ADA, plain(Rematch))
+    assert isinstance(started, Started)
     assert [occupant.identity for occupant in started.seats] == ["ben", "ada"]
     assert started.number == 2
     after = played.room
     assert after.offers == ()
-    assert (after.seat_of("ada"), after.seat_of("ben")) == (1, 0)
+    assert (after.seat_of(ADA.identity), after.seat_of(BEN.identity)) == (1, 0)
 
 
 def test_a_rematch_against_an_ai_starts_at_once() -> None:
     """A rematch against an AI starts at once with the sides swapped."""
     played = created(seats=(ME, AI_SEAT))
-    played.do(ADA, plain(wire.Resign))
-    (started,) = played.do(ADA, plain(wire.Rematch))
-    assert isinstance(started, wire.Started)
+    played.do(ADA, plain(Resign))
+    (started,) = played.do(ADA, plain(Rematch))
+    assert isinstance(started, Started)
     assert [occupant.kind for occupant in started.seats] == ["ai", "guest"]
 
 
@@ -462,106 +479,45 @@ def test_rematches_that_are_refused() -> None:
     spectator.
     """
     played = created()
-    assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_NONE
+    assert played.refuse(ADA, plain(Rematch)) is Code.MATCH_NONE
     played.do(BEN, sit(1))
-    assert played.refuse(ADA, plain(wire.Rematch)) is Code.MATCH_RUNNING
-    played.do(ADA, plain(wire.Resign))
-    assert played.refuse(CYD, plain(wire.Rematch)) is Code.SEAT_NONE
-    played.do(BEN, plain(wire.Stand))
-    assert played.refuse(ADA, plain(wire.Rematch)) is Code.SEAT_EMPTY
+    assert played.refuse(ADA, plain(Rematch)) is Code.MATCH_RUNNING
+    played.do(ADA, plain(Resign))
+    assert played.refuse(CYD, plain(Rematch)) is Code.SEAT_NONE
+    played.do(BEN, plain(Stand))
+    assert played.refuse(ADA, plain(Rematch)) is Code.SEAT_EMPTY
 
 
 def test_an_offer_of_a_rematch_ends() -> None:
     """I18: an offer of a rematch ends when it is declined or withdrawn, or when a player leaves."""
     for actor in (ADA, BEN):
         played = finished()
-        assert played.refuse(actor, plain(wire.Decline)) is Code.OFFER_NONE
-        played.do(ADA, plain(wire.Rematch))
-        assert played.refuse(CYD, plain(wire.Decline)) is Code.SEAT_NONE
-        (declined,) = played.do(actor, plain(wire.Decline))
-        assert declined == wire.Declined(0 if actor is ADA else 1)
-        assert played.do(BEN, plain(wire.Rematch)) == [wire.Offered(1)]
+        assert played.refuse(actor, plain(Decline)) is Code.OFFER_NONE
+        played.do(ADA, plain(Rematch))
+        assert played.refuse(CYD, plain(Decline)) is Code.SEAT_NONE
+        (declined,) = played.do(actor, plain(Decline))
+        assert declined == Declined(0 if actor is ADA else 1)
+        assert played.do(BEN, plain(Rematch)) == [Offered(1)]
     played = finished()
-    played.do(ADA, plain(wire.Rematch))
-    played.do(ADA, plain(wire.Stand))
+    played.do(ADA, plain(Rematch))
+    played.do(ADA, plain(Stand))
     _, started = played.do(CYD, sit(0))
-    assert isinstance(started, wire.Started)
+    assert isinstance(started, Started)
     assert played.room.offers == ()
-
-
-# --- chat -----------------------------------------------------------------------------------------
-
-
-def test_chat() -> None:
-    """Everyone may write to the room; spectators may also write among themselves."""
-    played = seated()
-    assert played.do(CYD, chat("hello")) == [wire.Said("cyd", "Cyd", "hello")]
-    assert played.do(CYD, chat("psst", "spectators")) == [
-        wire.Said("cyd", "Cyd", "psst", "spectators")
-    ]
-    assert played.do(ADA, chat("hm")) == [wire.Said("ada", "Ada", "hm")]
-    assert played.refuse(ADA, chat("psst", "spectators")) is Code.SEAT_ALREADY
-
-
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        ("  two   words  ", "two words"),
-        ("one\ntwo\ttabs\r\n", "one two tabs"),
-        ("a\u202eb\u2066c\u200fd", "abcd"),
-        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
-        ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("no\u00a0break\u3000wide", "no break wide"),
-        ("Grüße 🎲 日本 עברית", "Grüße 🎲 日本 עברית"),
-        ("<b>&amp;", "<b>&amp;"),
-        ("private\ue000use", "privateuse"),
-        ("line\u2028paragraph\u2029end", "line paragraph end"),
-    ],
-)
-def test_chat_is_cleaned(text: str, cleaned: str) -> None:
-    """A line loses its control, bidirectional and other invisible characters, and nothing else."""
-    played = seated()
-    (event,) = played.do(CYD, chat(text))
-    assert isinstance(event, wire.Said)
-    assert event.text == cleaned
-    assert rules.clean_text(cleaned) == cleaned
-
-
-@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_an_empty_line_is_refused(nothing: str) -> None:
-    """A line without visible characters is refused."""
-    assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
-
-
-def test_a_room_keeps_its_last_lines() -> None:
-    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
-    played = seated()
-    for number in range(SNAPSHOT_CHAT_LINES + 9):
-        played.do(CYD, chat(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [
-        f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
-    ]
-    assert [line.v for line in played.room.chat] == list(
-        range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
-    )
-    assert views.snapshot(played.room, player=True).chat == played.room.chat
-
-
-def test_players_do_not_receive_spectators_lines() -> None:
-    """I14: lines to spectators are in the snapshots of spectators, not of players."""
-    played = seated()
-    played.do(CYD, chat("he should take the middle", "spectators"))
-    played.do(CYD, chat("good luck"))
-    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
-    assert len(views.snapshot(played.room, player=False).chat) == 2
 
 
 # --- every command and code -----------------------------------------------------------------------
 
 
-def test_a_message_that_changes_no_room_is_not_a_command() -> None:
-    """`join` and similar messages are not commands of a room."""
-    assert seated().refuse(ADA, wire.Join(id="j", room=ROOM)) is Code.MESSAGE_UNKNOWN
+def test_every_command_has_one_rule() -> None:
+    """The table of rules has every type of command and nothing else."""
+    assert set(rules.RULES) == set(Command.__subclasses__())
+    assert len(set(rules.RULES.values())) == len(rules.RULES)
+
+
+def test_a_command_without_a_rule_is_refused() -> None:
+    """A command that no rule decides is refused."""
+    assert seated().refuse(ADA, Command(id="j")) is Code.MESSAGE_UNKNOWN
 
 
 def test_rejections_have_a_short_message() -> None:
@@ -570,11 +526,11 @@ def test_rejections_have_a_short_message() -> None:
     for command in (
         played.move("x" * 64),
         played.move("c3", ply=2**53 - 1),
-        plain(wire.Rematch),
+        plain(Rematch),
         sit(0),
         chat(""),
     ):
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(played.room, ADA, command, played.new_id)
+            decide(played.room, ADA, command, played.new_id)
         assert "\n" not in rejected.value.message
         assert len(rejected.value.message) < 200

@@ -8,6 +8,7 @@ import pytest
 from server.bus.base import Ephemeral, PresenceReport
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.rooms.commands import MySeat
 from server.runtime.hub import Hub
 from server.runtime.log import TAIL
 from server.runtime.room_runner import RESUME_LIMIT
@@ -34,7 +35,7 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
         await first.ack(first.plain(wire.Resign, room))
         await ada.ack(ada.plain(wire.Rematch, room))
         await ben.ack(ben.plain(wire.Rematch, room))
-    return room, (await fake.store.heads([room]))[room]
+    return room, (await fake.store.logs.heads([room]))[room]
 
 
 @pytest.mark.parametrize("identity", ["ada", "cyd"])
@@ -47,7 +48,7 @@ async def test_resuming_from_any_v_gives_what_was_missed(identity: str) -> None:
     fake = FakeServer()
     async with fake.hub() as hub, fake.hub("n2") as fresh:
         room, head = await create_room_with_history(fake, hub)
-        log = await fake.store.events(room, 0)
+        log = await fake.store.logs.events(room, 0)
         for node_hub in (hub, fresh):
             for since in range(1, head + 1):
                 client = Client(node_hub, identity)
@@ -246,7 +247,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         await asyncio.sleep(1)
         runner = hub.runner(room)
         assert runner is not None
-        assert runner.watching == 0
+        assert runner.followers.watching == 0
         assert runner.is_idle
 
 
@@ -285,7 +286,7 @@ async def test_presence_comes_once_to_each_follower() -> None:
     """
     async with FakeServer().hub() as hub:
         ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")
-        room = await ada.create("sticks", seats=(wire.MySeat(), OPEN))
+        room = await ada.create("sticks", seats=(MySeat(), OPEN))
         await ada.ack(ada.join(room))
         await asyncio.sleep(1)
         assert [m["watching"] for m in ada.of("presence")] == [0]

@@ -11,9 +11,11 @@ from sqlalchemy import Connection, select
 
 from server.deploy.postgres import Postgres
 from server.protocol import messages as wire
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.store import schema
 from server.store.postgres import in_transaction, open_postgres
-from server.store.sql import SqlStore, open_sqlite
+from server.store.sql import SqlStore
+from server.store.sqlite import open_sqlite
 from server.store.tables import metadata
 from tests.support.fake_server import Client, FakeServer
 from tests.support.log_entries import new_database
@@ -118,7 +120,7 @@ async def play_matches(store: SqlStore) -> list[str]:
     fake = FakeServer(store=store)
     async with fake.hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
-        open_seat = (wire.MySeat(), wire.OpenSeat())
+        open_seat = (MySeat(), OpenSeat())
         full = await ada.create("tic-tac-toe", seats=open_seat)
         await ben.ack(ben.sit(full, 1))
         for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
@@ -136,7 +138,7 @@ async def play_matches(store: SqlStore) -> list[str]:
         await ben.ack(ben.move(half, 0, "d"))
         waiting = await ada.create("tic-tac-toe", seats=open_seat)
         against_ai = await ada.create(
-            "sticks", seats=(wire.MySeat(), wire.AiSeat(1)), options={"rows": "1-2-3"}
+            "sticks", seats=(MySeat(), AiSeat(1)), options={"rows": "1-2-3"}
         )
         await ada.ack(ada.join(against_ai))
         await ada.ack(

@@ -7,27 +7,32 @@ from typing import Any
 import msgspec
 
 from engine.rules.registry import load_game
-from server.protocol.codec import event_frame, format_event_body, format_message, parse_message
+from server.ids import IdentityId, RoomId
+from server.protocol.codec import event_frame, format_message, parse_message
+from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
     AiSeat,
     Create,
-    Finished,
-    Moved,
     MySeat,
     OpenSeat,
     Presence,
     RoomCommand,
-    RoomEvent,
-    Started,
     Thinking,
     View,
 )
-from server.rooms.model import AI_IDENTITY, Actor, AiMove, Command, CommandRejected, Room
+from server.protocol.views import description, snapshot, turn, view
+from server.rooms.commands import AiMove, Command
+from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
+from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
-from server.rooms.views import description, snapshot, turn, view
+from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB, CYD = Actor("i1", "Ada"), Actor("i2", "Bob"), Actor("i3", "Cyd")
+ADA, BOB, CYD = (
+    Actor(IdentityId("i1"), "Ada"),
+    Actor(IdentityId("i2"), "Bob"),
+    Actor(IdentityId("i3"), "Cyd"),
+)
 Logged = tuple[int, RoomEvent]
 
 
@@ -47,8 +52,8 @@ class FakeRoom:
     ) -> None:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
-        opening = create(host, command, load_game(game), self._new_id)
-        self.room: Room = initial_room("r", opening[0], 0, load_game)
+        opening = create(host, parse_create(command), load_game(game), self._new_id)
+        self.room: Room = initial_room(RoomId("r"), opening[0], 0, load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
             self._apply(event)
@@ -71,7 +76,7 @@ class FakeRoom:
         while True:
             await self._answer(await link.receive(), link)
 
-    async def act(self, actor: Actor, command: Command) -> None:
+    async def act(self, actor: Actor, command: RoomCommand) -> None:
         """Executes a command of another actor."""
         await self._tell(self.decide(actor, command))
 
@@ -112,8 +117,12 @@ class FakeRoom:
         await link.ack(message, self.room.v)
         await self._tell(events)
 
-    def decide(self, actor: Actor, command: Command) -> list[Logged]:
-        return [self._apply(event) for event in decide(self.room, actor, command, self._new_id)]
+    def decide(self, actor: Actor, command: RoomCommand) -> list[Logged]:
+        return self._decide(actor, parse_command(command))
+
+    def _decide(self, actor: Actor, command: Command) -> list[Logged]:
+        moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
+        return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
@@ -160,7 +169,7 @@ class FakeRoom:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self.decide(Actor(AI_IDENTITY, "AI"), move)
+        return self._decide(AI, move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

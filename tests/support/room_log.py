@@ -8,16 +8,32 @@ import pytest
 
 from engine.game import Game, GameFault, Rules
 from engine.rules.registry import load_game
-from server.protocol import messages as wire
-from server.protocol.codec import format_event_body, parse_event_body
+from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import rules
-from server.rooms.model import AI_IDENTITY, Actor, AiFailure, AiMove, Command, CommandRejected, Room
+from server.rooms.commands import (
+    AddAi,
+    AiFailure,
+    AiMove,
+    AiSeat,
+    Chat,
+    ChatTo,
+    Command,
+    Create,
+    Move,
+    MySeat,
+    OpenSeat,
+    RemoveAi,
+    Sit,
+)
+from server.rooms.events import RoomEvent, format_event_body, parse_event_body
+from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.settings import Settings
 
-ADA, BEN, CYD = Actor("ada", "Ada"), Actor("ben", "Ben"), Actor("cyd", "Cyd")
-AI = Actor(AI_IDENTITY, "AI")
-ROOM = "r1"
-
+ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
+ROOM = RoomId("r1")
+#: The settings of the room, without limits of the chat.
+SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
 T = TypeVar("T")
 
@@ -41,6 +57,20 @@ def altered_game(
 def raises(*_arguments: object) -> Any:
     """A rule that fails."""
     raise ZeroDivisionError("a defect of this game")
+
+
+def decide(
+    room: Room,
+    actor: Actor,
+    command: Command,
+    new_id: Callable[[], str],
+    now_ms: int | None = None,
+) -> list[RoomEvent]:
+    """The events that an actor's command makes, by default at the time of the room's last event,
+    without limits of the chat.
+    """
+    at_ms = room.changed_ms if now_ms is None else now_ms
+    return rules.decide(room, command, Moment(actor, at_ms, at_ms, new_id, SETTINGS))
 
 
 class LoggedRoom:
@@ -67,18 +97,22 @@ class LoggedRoom:
         self._ids += 1
         return f"id{self._ids}"
 
+    def decide(self, actor: Actor, command: Command, room: Room | None = None) -> list[RoomEvent]:
+        """The events that a command makes now in the room, or in another state of it."""
+        return decide(room or self.room, actor, command, self.new_id, self.now_ms)
+
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
-    ) -> list[wire.RoomEvent]:
+    ) -> list[RoomEvent]:
         """Creates the room: Ada with an open seat, unless the fields of `create` say otherwise."""
-        command = wire.Create(id="c", game=game, **fields)
+        command = Create(id="c", game=game, **fields)
         events = rules.create(actor, command, self.find_game(game), self.new_id)
         self._append_all(events)
         return events
 
-    def do(self, actor: Actor, command: Command) -> list[wire.RoomEvent]:
+    def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = rules.decide(self.room, actor, command, self.new_id)
+        events = decide(self.room, actor, command, self.new_id)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -87,18 +121,18 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            rules.decide(self.room, actor, command, self.new_id)
+            decide(self.room, actor, command, self.new_id)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
         return rejected.value.code
 
-    def _append_all(self, events: list[wire.RoomEvent]) -> None:
+    def _append_all(self, events: list[RoomEvent]) -> None:
         self.now_ms += 7
         for event in events:
             self.append(event)
 
-    def append(self, event: wire.RoomEvent) -> None:
+    def append(self, event: RoomEvent) -> None:
         """Appends an event to the log without a command."""
         if self._room is None:
             self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
@@ -120,11 +154,11 @@ class LoggedRoom:
 
     # --- shorthand for commands
 
-    def move(self, token: str, ply: int | None = None) -> wire.Move:
+    def move(self, token: str, ply: int | None = None) -> Move:
         """A move at the next ply, unless another is given."""
         if ply is None:
             ply = self.room.match.ply if self.room.match else 0
-        return wire.Move(id="m", room=ROOM, ply=ply, move=token)
+        return Move(id="m", ply=ply, move=token)
 
     def moves(self, tokens: str, first: Actor = ADA, second: Actor = BEN) -> None:
         """Plays moves in turn, from the first ply on."""
@@ -154,25 +188,25 @@ class LoggedRoom:
         return AiFailure(**{**fields, **changes})
 
 
-def sit(seat: int) -> wire.Sit:
-    return wire.Sit(id="s", room=ROOM, seat=seat)
+def sit(seat: int) -> Sit:
+    return Sit(id="s", seat=seat)
 
 
-def plain(kind: type[wire.RoomCommand]) -> wire.RoomCommand:
+def plain(kind: type[Command]) -> Command:
     """A command without fields of its own."""
-    return kind(id="p", room=ROOM)
+    return kind(id="p")
 
 
-def chat(text: str, to: wire.ChatTo = "room") -> wire.Chat:
-    return wire.Chat(id="t", room=ROOM, text=text, to=to)
+def chat(text: str, to: ChatTo = "room") -> Chat:
+    return Chat(id="t", text=text, to=to)
 
 
-def add_ai(seat: int, level: int = 1) -> wire.AddAi:
-    return wire.AddAi(id="a", room=ROOM, seat=seat, level=level)
+def add_ai(seat: int, level: int = 1) -> AddAi:
+    return AddAi(id="a", seat=seat, level=level)
 
 
-def remove_ai(seat: int) -> wire.RemoveAi:
-    return wire.RemoveAi(id="a", room=ROOM, seat=seat)
+def remove_ai(seat: int) -> RemoveAi:
+    return RemoveAi(id="a", seat=seat)
 
 
 def seated(
@@ -185,8 +219,8 @@ def seated(
     return played
 
 
-AI_SEAT = wire.AiSeat(level=2)
-ME, OPEN = wire.MySeat(), wire.OpenSeat()
+AI_SEAT = AiSeat(level=2)
+ME, OPEN = MySeat(), OpenSeat()
 
 
 def created(actor: Any = ADA, game: str = "tic-tac-toe", **fields: Any) -> LoggedRoom:

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from server.protocol import messages as wire
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.runtime.hub import Hub
 from tests.support.fake_server import Client, FakeServer
 
-ME, OPEN, AI1 = wire.MySeat(), wire.OpenSeat(), wire.AiSeat(level=1)
+ME, OPEN, AI1 = MySeat(), OpenSeat(), AiSeat(level=1)
 
 
 @asynccontextmanager

@@ -3,13 +3,26 @@
 from engine.search.job import RootMove
 from engine.view import BoardView, Grid, Kind, MoveView, PositionView, SeatView
 from server.protocol import messages as wire
-from server.protocol.codec import HIDDEN_BODY, event_frame, format_event_body, format_message
+from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
 from server.protocol.codes import Code
-from server.protocol.messages import Occupant
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    format_event_body,
+)
 
 ROOM, MATCH, EPOCH, AT = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
-ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
-AI = Occupant("ai", "AI level 5", "ai", 5)
+ADA = wire.Occupant("g-ada", "Ada <b>&</b> 阿达")
+AI = wire.Occupant("ai", "AI level 5", "ai", 5)
 TURN = MoveView("d", ("d",), "d", ghost=("d1", "R"))
 
 CLIENT: tuple[wire.Incoming, ...] = (
@@ -41,19 +54,23 @@ CLIENT: tuple[wire.Incoming, ...] = (
 )
 
 #: The room's events in order, from v 1.
-EVENTS: tuple[wire.AnyEvent, ...] = (
-    wire.Created("connect-four", {}, "public", "g-ada"),
-    wire.SeatTaken(0, ADA),
-    wire.Started(
-        MATCH, 1, "......./......./......./......./......./.......", "0123456789abcdef", (ADA, AI)
+EVENTS: tuple[RoomEvent | wire.Hidden, ...] = (
+    Created("connect-four", {}, "public", "g-ada"),
+    SeatTaken(0, Occupant("g-ada", ADA.name)),
+    Started(
+        MATCH,
+        1,
+        "......./......./......./......./......./.......",
+        "0123456789abcdef",
+        (Occupant("g-ada", ADA.name), Occupant("ai", AI.name, "ai", 5)),
     ),
-    wire.Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
-    wire.Said("g-kim", "Kim", "a good <i>move</i>?"),
+    Moved(MATCH, 0, 0, "d", "fedcba9876543210", text="d1", number="1."),
+    Said("g-kim", "Kim", "a good <i>move</i>?"),
     wire.Hidden(),
-    wire.Finished(MATCH, 1, "resign", "Red resigned"),
-    wire.Offered(0, "draw"),
-    wire.Declined(0, "draw"),
-    wire.SeatLeft(0),
+    Finished(MATCH, 1, "resign", "Red resigned"),
+    Offered(0, "draw"),
+    Declined(0, "draw"),
+    SeatLeft(0),
 )
 
 BOARD = BoardView(
@@ -152,5 +169,5 @@ def frames() -> dict[str, bytes]:
     return named
 
 
-def _tag(message: wire.Incoming | wire.Outgoing | wire.AnyEvent) -> str:
+def _tag(message: wire.Incoming | wire.Outgoing | RoomEvent | wire.Hidden) -> str:
     return str(message.__struct_config__.tag)

@@ -1,0 +1,149 @@
+"""The events of a room as protocol version 1 sends them.
+
+They are the room's own events (`server.rooms.events`) with the same names, fields and order: a log
+entry goes to clients as it is stored, inside an `event` frame. Clients parse the frames with these
+types, so this module knows nothing of the server. A test compares the two.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+#: A word in an event, of a set that may grow: the event's type says what this version knows. A
+#: newer server may write other words.
+Word = Annotated[str, Meta(max_length=24)]
+
+
+class Occupant(Struct, frozen=True, omit_defaults=True):
+    """The holder of a seat: a player with the name they had, or the AI at a level or persona.
+
+    `kind` is `guest` or `ai`.
+    """
+
+    identity: str
+    name: str
+    kind: Word = "guest"
+    level: int | None = None
+    persona: str | None = None
+
+
+class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """An event of a room. The room's log numbers its events v = 1, 2, 3, …"""
+
+
+class Created(Event, frozen=True, tag="created"):
+    """The room was created. Always the first event of the log, v = 1.
+
+    `visibility` is `public` or `unlisted`.
+    """
+
+    game: str
+    options: dict[str, str]
+    visibility: Word
+    host: str
+
+
+class SeatTaken(Event, frozen=True, tag="seat_taken"):
+    """A player or the AI took a seat."""
+
+    seat: int
+    occupant: Occupant
+
+
+class SeatLeft(Event, frozen=True, tag="seat_left"):
+    """A seat became free."""
+
+    seat: int
+
+
+class Started(Event, frozen=True, tag="started"):
+    """A match started.
+
+    `number` counts the matches of the room, `start` is the start position as text, and `rules` is
+    the digest of the game's rules.
+    """
+
+    match: str
+    number: int
+    start: str
+    rules: str
+    seats: tuple[Occupant, ...]
+
+
+class Moved(Event, frozen=True, tag="moved"):
+    """A move was played.
+
+    - `ply` counts from 0.
+    - `move` is the move's token, as in the `move` command.
+    - `digest` identifies the position after the move.
+    - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in
+      old logs.
+    - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both
+      sides' moves share a number, "6." in games where each move has its own.
+    - `clock_ms` is reserved for clocks and always null.
+    - `forced` marks a pass that the server played for a person who had no other move.
+    """
+
+    match: str
+    ply: int
+    seat: int
+    move: str
+    digest: str
+    text: str | None = None
+    clock_ms: int | None = None
+    number: str | None = None
+    forced: bool = False
+
+
+class Finished(Event, frozen=True, tag="finished"):
+    """The match ended.
+
+    `winner` is a seat, or null when nobody won; `reason` is a sentence for people.
+
+    `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
+    draw, `agreement` for an agreed one, and `failure` when the AI could not move.
+    """
+
+    match: str
+    winner: int | None
+    how: Word
+    reason: str
+
+
+class Offered(Event, frozen=True, tag="offered"):
+    """A player offered a draw or a rematch. An offer of a draw lapses when the opponent moves.
+
+    `what` is `rematch` or `draw`.
+    """
+
+    seat: int
+    what: Word = "rematch"
+
+
+class Declined(Event, frozen=True, tag="declined"):
+    """The offer was declined or withdrawn. `what` is that of the offer."""
+
+    seat: int
+    what: Word = "rematch"
+
+
+class Said(Event, frozen=True, tag="said"):
+    """A line of chat. `to` is `room` or `spectators`."""
+
+    identity: str
+    name: str
+    text: str
+    to: Word = "room"
+
+
+class Hidden(Event, frozen=True, tag="hidden"):
+    """A placeholder for an event that this viewer may not see.
+
+    It keeps the numbering without gaps and is never in the log.
+    """
+
+
+#: Every event that a log may contain.
+RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+#: Every event that a client may receive.
+AnyEvent = RoomEvent | Hidden

@@ -1,0 +1,111 @@
+"""Formats a room for clients: description, snapshot, board, legal moves.
+
+These are the messages about a room that are not events: an event goes to clients as the log stores
+it (`server.protocol.codec.event_frame`).
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from engine.game import GameFault
+from engine.view import BoardView, PositionView
+from server.protocol import messages as wire
+from server.rooms.events import Occupant
+from server.rooms.model import Match, MatchResult, Played, Room
+
+
+def description(room: Room) -> wire.RoomDescription:
+    """The room's description, which never changes."""
+    board: BoardView | None = None
+    if room.game is not None:
+        try:
+            board = room.game.board(room.options)
+        except GameFault:
+            board = None
+    return wire.RoomDescription(
+        game=room.game_id, title=room.game.title if room.game else room.game_id,
+        options=dict(room.options), visibility=room.visibility,
+        host=room.host, created_ms=room.created_ms,
+        levels=room.game.levels if room.game else 1, view=board,
+    )  # fmt: skip
+
+
+def snapshot(room: Room, player: bool) -> wire.Snapshot:
+    """The whole room as a player, or as a spectator, may see it."""
+    chat = tuple(
+        wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
+        for line in room.chat
+        if line.to == "room" or (line.to == "spectators" and not player)
+    )
+    match = match_state(room.match) if room.match else None
+    return wire.Snapshot(
+        room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
+        offers=room.offers, chat=chat,
+    )  # fmt: skip
+
+
+def match_state(match: Match) -> wire.MatchState:
+    """The match as a snapshot shows it."""
+    return wire.MatchState(
+        id=match.id, number=match.number, start=match.start, rules=match.rules,
+        seats=tuple(map(format_occupant, match.seats)),
+        moves=tuple([format_played(played) for played in match.moves]),
+        over=format_result(match.over) if match.over is not None else None,
+    )  # fmt: skip
+
+
+def format_occupant(occupant: Occupant) -> wire.Occupant:
+    """The holder of a seat for clients."""
+    return wire.Occupant(
+        occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona
+    )
+
+
+def format_seats(seats: Sequence[Occupant | None]) -> tuple[wire.Occupant | None, ...]:
+    """The holders of all seats for clients."""
+    return tuple(format_occupant(seat) if seat is not None else None for seat in seats)
+
+
+def format_played(played: Played) -> wire.Played:
+    """A move of a match for clients."""
+    return wire.Played(played.move, played.text, played.number, played.forced)
+
+
+def format_result(over: MatchResult) -> wire.MatchResult:
+    """The result of a match for clients."""
+    return wire.MatchResult(over.winner, over.how, over.reason)
+
+
+def view(room: Room, match: Match) -> wire.View | None:
+    """The board of a match; None if this server cannot play it.
+
+    Raises GameFault when the rules fail.
+    """
+    if match.position is None:
+        return None
+    position_view = match.position.view()
+    if match.over is not None and position_view.turn is not None:
+        position_view = _without_turn(position_view, match.over)
+    return wire.View(room=room.id, v=room.v, match=match.id, ply=match.ply, view=position_view)
+
+
+def _without_turn(position_view: PositionView, over: MatchResult) -> PositionView:
+    """The view of a match that did not end on the board: no seat to move, the reason as text."""
+    return replace(position_view, turn=None, text=over.reason)
+
+
+def turn(room: Room, match: Match) -> wire.Turn | None:
+    """The legal moves of the seat to move; None if no person is to move.
+
+    Raises GameFault when the rules fail.
+    """
+    position = match.position
+    if position is None or match.over is not None or room.frozen is not None:
+        return None
+    if match.seats[match.turn].kind == "ai":
+        return None
+    return wire.Turn(
+        room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),
+        claim=position.claim(),
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""What a room can be told to do: the commands of players and spectators, and the server's own.
+
+A command names neither its actor nor its room: the actor is in the `Moment` in which it is decided
+(`server.rooms.model`), and a room decides only its own. `id` is unique for each actor and room, so
+that a command that is sent twice is carried out once. `server.protocol.commands` maps the messages
+of clients to these.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from engine.search.job import Persona
+
+#: Whether a room is in the lobby's list. An unlisted room is found only by its id.
+Visibility = Literal["public", "unlisted"]
+#: The audience of a line of chat.
+ChatTo = Literal["room", "spectators"]
+
+
+class MySeat(Struct, frozen=True):
+    """The creator of the room takes this seat."""
+
+
+class OpenSeat(Struct, frozen=True):
+    """The seat stays open for the first player to sit down."""
+
+
+class AiSeat(Struct, frozen=True):
+    """The AI takes this seat, either at one of the game's levels or as a persona."""
+
+    level: int | None = None
+    persona: Persona | None = None
+
+
+#: What the creator of a room wants of a seat.
+SeatWish = MySeat | OpenSeat | AiSeat
+
+
+class Create(Struct, frozen=True):
+    """Creates a room with one wish for each seat.
+
+    The match starts as soon as both seats are taken.
+    """
+
+    id: str
+    game: str
+    options: dict[str, str] = {}
+    visibility: Visibility = "public"
+    seats: tuple[SeatWish, ...] = (MySeat(), OpenSeat())
+
+
+class Command(Struct, frozen=True):
+    """A command to an existing room, by a client or by the server itself."""
+
+    id: str
+
+
+class Sit(Command, frozen=True):
+    """Takes an empty seat."""
+
+    seat: int
+
+
+class Stand(Command, frozen=True):
+    """Gives up one's own seat. Refused while a match is running."""
+
+
+class AddAi(Command, frozen=True):
+    """Puts the AI on an empty seat, at one of the game's levels or as a persona. Host only."""
+
+    seat: int
+    level: int | None = None
+    persona: Persona | None = None
+
+
+class RemoveAi(Command, frozen=True):
+    """Removes the AI from a seat. Host only; refused while a match is running."""
+
+    seat: int
+
+
+class Move(Command, frozen=True):
+    """Plays a move.
+
+    `ply` is the number of moves already played, so that a late move cannot be played in another
+    position.
+    """
+
+    ply: int
+    move: str
+
+
+class Resign(Command, frozen=True):
+    """Resigns the running match."""
+
+
+class Abort(Command, frozen=True):
+    """Ends the match without a result.
+
+    A player may abort before the second move; the host may abort when only AI seats play.
+    """
+
+
+class Rematch(Command, frozen=True):
+    """Offers another match with the sides swapped, or accepts that offer.
+
+    The match starts at once when the opponent is an AI, or when the host of a match between AI
+    seats asks.
+    """
+
+
+class Claim(Command, frozen=True):
+    """Claims a draw under the game's rules. Only the side to move may claim."""
+
+
+class OfferDraw(Command, frozen=True):
+    """Offers a draw, or accepts the opponent's offer.
+
+    The offer stands until the opponent moves or declines.
+    """
+
+
+class Accept(Command, frozen=True):
+    """Accepts the opponent's offer: a draw while a match is running, otherwise a rematch."""
+
+
+class Decline(Command, frozen=True):
+    """Declines the opponent's offer of a draw or a rematch, or withdraws one's own."""
+
+
+class Chat(Command, frozen=True):
+    """Says a line to the whole room, or to the spectators only."""
+
+    text: str
+    to: ChatTo = "room"
+
+
+class Tick(Command, frozen=True):
+    """The server's own command: makes the events that are due by the time `at_ms`.
+
+    `at_ms` is the deadline for which the room was woken. The wait was measured by a clock that is
+    never set back, so the deadline has come even if the time of day is earlier.
+    """
+
+    at_ms: int
+
+
+class AiFailure(Command, frozen=True):
+    """The server's own command: the AI seat found no move in the position with that digest."""
+
+    match: str
+    seat: int
+    digest: str
+    reason: str
+
+
+class AiMove(Command, frozen=True):
+    """The server's own command: the AI seat's move in the position with that digest."""
+
+    match: str
+    seat: int
+    digest: str
+    move: str
+
+    def to_failure(self, reason: str) -> AiFailure:
+        """The command that ends the match instead, when this move cannot be played."""
+        return AiFailure(self.id, self.match, self.seat, self.digest, reason)
+
+
+class AiReply(Command, frozen=True):
+    """The server's own command: the AI seat's answer to an offer of a draw."""
+
+    match: str
+    seat: int
+    accept: bool

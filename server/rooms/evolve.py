@@ -1,0 +1,231 @@
+"""How events change a room.
+
+`evolve` applies one event and is total: every stored log loads, if necessary as a frozen room that
+can only be read. An event of a newer version freezes the room for good (`room.newer`), because what
+it changed is not known here. Later events are shown as far as they apply.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from engine.game import Game, GameError, GameFault, Position, PositionError
+from engine.view import SEATS
+from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
+from server.rooms import notation
+from server.rooms.events import (
+    Created,
+    Declined,
+    Finished,
+    Moved,
+    Occupant,
+    Offered,
+    RoomEvent,
+    Said,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    Unknown,
+)
+from server.rooms.model import (
+    CHAT_STAMPS,
+    SNAPSHOT_CHAT_LINES,
+    ChatLine,
+    ChatStamp,
+    Match,
+    MatchResult,
+    Room,
+)
+
+#: What this version knows can be offered.
+OFFERS = frozenset({"draw", "rematch"})
+
+#: Returns the game with an id, or raises UnknownGame.
+FindGame = Callable[[str], Game]
+
+
+def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+    """The room after the first event of its log, which is `created`.
+
+    The first event of a newer version makes a room of which nothing is known. Raises ValueError for
+    any other event.
+    """
+    if isinstance(event, Unknown):
+        return Room(
+            id=room_id, v=1, game=None, game_id="unknown", options={}, visibility="unlisted",
+            host=IdentityId(""), created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
+        )  # fmt: skip
+    if not isinstance(event, Created):
+        raise ValueError(
+            f"the log of room {room_id} starts with {type(event).__name__}, not with created"
+        )
+    game, frozen = None, None
+    try:
+        game = find_game(event.game)
+        game.check_options(event.options)
+    except GameError:
+        frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
+    except Exception:
+        # A plug-in's file may raise anything while it is imported. The log must load all the same.
+        frozen = Code.GAME_FAULT
+    return Room(
+        id=room_id, v=1, game=game, game_id=event.game, options=event.options,
+        visibility=event.visibility, host=IdentityId(event.host),
+        created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
+    )  # fmt: skip
+
+
+def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
+    """The room after one more event.
+
+    It never raises: a log that this server can no longer play makes a frozen room.
+    """
+    room = replace(room, v=room.v + 1, changed_ms=max(at_ms, room.changed_ms))
+    match event:
+        case Moved():
+            return _evolve_moved(room, event)
+        case Said():
+            line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
+            stamp = ChatStamp(IdentityId(event.identity), at_ms)
+            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
+            return replace(
+                room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
+            )
+        case SeatTaken():
+            return _with_seat(room, event.seat, event.occupant)
+        case SeatLeft():
+            return replace(_with_seat(room, event.seat, None), offers=())
+        case Started():
+            return _evolve_started(room, event)
+        case Finished():
+            if room.match is None or room.match.id != event.match:
+                return room
+            over = MatchResult(event.winner, event.how, event.reason)
+            return replace(room, match=replace(room.match, over=over), offers=())
+        case Offered():
+            return _evolve_offered(room, event)
+        case Declined():
+            return replace(room, offers=()) if event.what in OFFERS else room
+        case Created():
+            return room
+        case Unknown():
+            return replace(room, frozen=Code.ROOM_NEWER)
+        case _:
+            assert_never(event)
+
+
+def _evolve_started(room: Room, event: Started) -> Room:
+    position, digest, frozen, turn = None, "", None, 0
+    try:
+        if room.game is not None:
+            position = room.game.position(event.start, room.options)
+            turn = _turn_of(position, event.seats)
+            digest = position.digest()
+    except (GameError, GameFault) as error:
+        position, frozen = None, _freeze_code(error)
+    if room.game is None or room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
+    match = Match(
+        MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
+        room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
+    # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
+    # game stays missing, and a newer version's events stay unknown.
+    return replace(
+        room,
+        seats=(*event.seats, *(None,) * SEATS)[:SEATS],
+        match=match,
+        offers=(),
+        frozen=frozen,
+    )
+
+
+def _evolve_offered(room: Room, event: Offered) -> Room:
+    if event.what not in OFFERS:  # of a newer version; none of this version's commands answers it
+        return room
+    match = room.match
+    if match is not None and event.what == "draw":
+        plies = tuple(
+            match.ply if seat == event.seat else ply for seat, ply in enumerate(match.draw_offers)
+        )
+        match = replace(match, draw_offers=plies)
+    return replace(room, match=match, offers=(*room.offers, event.seat))
+
+
+def _evolve_moved(room: Room, event: Moved) -> Room:
+    match = room.match
+    if match is None or match.id != event.match:
+        return room
+    if room.frozen is Code.ROOM_NEWER:
+        return _show_moved(room, match, event)
+    position, turn = match.position, match.turn
+    frozen: Code | None = room.frozen
+    if position is not None:
+        try:
+            position = position.replay(event.move)
+            turn = _turn_of(position, match.seats)
+            # A match may continue under changed rules only as long as they lead to the same
+            # positions.
+            if match.rules != position.game.digest and position.digest() != event.digest:
+                position, frozen = None, Code.GAME_CHANGED
+        except (GameError, GameFault) as error:
+            position, frozen = None, _freeze_code(error)
+    moves = (*match.moves, notation.played_move(event, room.game, position))
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
+    if room.offers:  # an offer stands until the other side moves
+        room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
+    return replace(room, match=match, frozen=frozen)
+
+
+def _show_moved(room: Room, match: Match, event: Moved) -> Room:
+    """The room with a move that follows events of a newer version.
+
+    The list of moves is cut where the move belongs. The position is the one that the log identifies
+    by its digest, or None if the moves that are known here do not lead to it.
+    """
+    before, ply = match.position, max(0, event.ply)
+    position, turn = None, match.turn
+    try:
+        if ply < match.ply and room.game is not None:  # moves were taken back
+            before = room.game.position(match.start, room.options)
+            for played in match.moves[:ply]:
+                before = before.replay(played.move)
+        if before is not None and ply <= match.ply:
+            position = before.replay(event.move)
+            turn = _turn_of(position, match.seats)
+    except (GameError, GameFault):
+        position = None
+    if position is not None and position.digest() != event.digest:
+        position = None
+    moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
+    offers = tuple(seat for seat in room.offers if seat == event.seat)
+    return replace(room, match=match, offers=offers)
+
+
+def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
+    """The seat to move. Raises PositionError unless it is one of these."""
+    turn = position.turn
+    if len(seats) != SEATS or turn not in range(SEATS):
+        raise PositionError(f"seat {turn} of {len(seats)} is to move")
+    return turn
+
+
+def _freeze_code(error: GameError | GameFault) -> Code:
+    """The code that says why this error freezes the room."""
+    return Code.GAME_FAULT if isinstance(error, GameFault) else Code.GAME_CHANGED
+
+
+def _with_seat(room: Room, seat: int, occupant: Occupant | None) -> Room:
+    """The room with another occupant of a seat; unchanged for a seat that does not exist."""
+    if seat not in range(SEATS):
+        return room
+    return replace(room, seats=(*room.seats[:seat], occupant, *room.seats[seat + 1 :]))

@@ -1,0 +1,38 @@
+"""How a match starts and how it ends."""
+
+from collections.abc import Sequence
+
+from engine.game import Game, OptionError, Position
+from server.codes import Code
+from server.rooms.events import Finished, Occupant, Started, Termination
+from server.rooms.model import CommandRejected, Match, Moment, Room
+
+
+def start_position(room: Room, game: Game) -> Position:
+    """The start position of this room's matches.
+
+    Raises CommandRejected if the game has changed and no longer has the room's options.
+    """
+    try:
+        return game.start(room.options)
+    except OptionError as error:
+        raise CommandRejected(Code.OPTION_UNKNOWN, str(error)) from error
+
+
+def start_event(start: Position, match_id: str, number: int, seats: Sequence[Occupant]) -> Started:
+    """The start of a match at a position."""
+    return Started(match_id, number, start.text(), start.game.digest, tuple(seats))
+
+
+def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:
+    """The start of the room's next match between these occupants.
+
+    Raises CommandRejected if the game no longer has the room's options.
+    """
+    number = 1 if room.match is None else room.match.number + 1
+    return start_event(start_position(room, game), moment.new_id(), number, occupants)
+
+
+def end_match(match: Match, winner: int | None, how: Termination, reason: str) -> Finished:
+    """The end of a match; `winner` is a seat or None, `reason` a sentence for people."""
+    return Finished(match.id, winner, how, reason)

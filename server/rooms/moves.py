@@ -1,0 +1,120 @@
+"""Moves, and what ends a match without one."""
+
+from engine.game import IllegalMove, MalformedMove, Position
+from engine.rules.numbering import move_number
+from server.codes import Code
+from server.rooms.commands import Abort, AiFailure, AiMove, Move, Resign, Tick
+from server.rooms.conditions import (
+    has_only_ai,
+    own_seat,
+    playable_position,
+    running_match,
+    side_name,
+)
+from server.rooms.events import Moved, RoomEvent
+from server.rooms.matches import end_match
+from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
+
+#: Plies after which a player can no longer abort a match.
+ABORT_PLIES = 2
+
+
+def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
+    seat = own_seat(room, moment.actor)
+    match = running_match(room)
+    if command.ply < match.ply:
+        raise CommandRejected(
+            Code.MOVE_STALE, f"ply {command.ply} is already played; the next is {match.ply}"
+        )
+    if command.ply > match.ply:
+        raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
+    position = playable_position(room, match)
+    if match.turn != seat:
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, match.turn)} is to move")
+    return _play(match, position, seat, command.move)
+
+
+def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
+    match = running_match(room)
+    position = _check_ai_turn(room, match, command, moment.actor)
+    return _play(match, position, command.seat, command.move)
+
+
+def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent]:
+    match = running_match(room)
+    _check_ai_turn(room, match, command, moment.actor)
+    return [end_match(match, None, "failure", f"the AI could not move: {command.reason}"[:200])]
+
+
+def tick(room: Room, command: Tick, moment: Moment) -> list[RoomEvent]:
+    if moment.actor.kind is not ActorKind.SERVER:
+        raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
+    deadline_ms = room.next_deadline_ms(moment.settings.forced_pass_ms)
+    if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
+        return []
+    match, token = running_match(room), room.forced_pass()
+    assert token is not None, "the pass is what is due"
+    return _play(match, playable_position(room, match), match.turn, token, forced=True)
+
+
+def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor: Actor) -> Position:
+    """Returns the position.
+
+    Raises CommandRejected unless the AI's answer is still for the current position.
+    """
+    position = playable_position(room, match)
+    if actor.kind is not ActorKind.AI:
+        raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
+    current = (match.id, match.digest, match.turn)
+    if (command.match, command.digest, command.seat) != current:
+        raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
+    if match.seats[command.seat].kind != "ai":
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, "a person is to move")
+    return position
+
+
+def _play(
+    match: Match, position: Position, seat: int, token: str, forced: bool = False
+) -> list[RoomEvent]:
+    """The events of a move: `moved`, and `finished` if the move ends the match."""
+    try:
+        token, after, outcome = position.advance(token)
+    except MalformedMove as error:
+        raise CommandRejected(Code.MOVE_MALFORMED, str(error)) from error
+    except IllegalMove as error:
+        raise CommandRejected(Code.MOVE_ILLEGAL, str(error)) from error
+    events: list[RoomEvent] = [
+        Moved(
+            match.id, match.ply, seat, token, after.digest(), after.played() or None,
+            number=move_number(position.game, match.ply, seat), forced=forced,
+        )
+    ]  # fmt: skip
+    if outcome is not None:
+        events.append(end_match(match, outcome.winner, "board", outcome.reason))
+    return events
+
+
+def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
+    seat = own_seat(room, moment.actor)
+    match = running_match(room)
+    return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
+
+
+def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
+    match = running_match(room)
+    seat = room.seat_of(moment.actor.identity)
+    if seat is None and not (moment.actor.identity == room.host and has_only_ai(room)):
+        raise CommandRejected(
+            Code.SEAT_NONE, "only a player may abort, or the host of a match between AI seats"
+        )
+    # A frozen match cannot be played on, so its players may abort it at any ply.
+    if (
+        seat is not None
+        and match.ply >= ABORT_PLIES
+        and match.position is not None
+        and room.frozen is None
+    ):
+        raise CommandRejected(
+            Code.MATCH_STARTED, f"a match can be aborted before ply {ABORT_PLIES}; you may resign"
+        )
+    return [end_match(match, None, "abort", "the match was aborted")]

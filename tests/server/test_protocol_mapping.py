@@ -1,0 +1,114 @@
+"""Messages of clients, and the commands, events and values of a room that they stand for."""
+
+import msgspec
+import pytest
+from msgspec import inspect
+
+from server.protocol import events as wire_events
+from server.protocol import messages as wire
+from server.protocol.commands import format_command, format_create, parse_command, parse_create
+from server.rooms import commands, events
+from server.rooms.commands import AiMove, Command
+from tests.support.wire_samples import CLIENT
+
+ROOM_MESSAGES = [message for message in CLIENT if isinstance(message, wire.RoomCommand)]
+COMMANDS = [m for m in ROOM_MESSAGES if not isinstance(m, wire.Join | wire.Leave)]
+#: The commands that only the server gives.
+OWN = {"AiMove", "AiFailure", "AiReply", "Tick"}
+
+
+@pytest.mark.parametrize("message", COMMANDS, ids=lambda message: type(message).__name__)
+def test_a_message_and_its_command_say_the_same(message: wire.RoomCommand) -> None:
+    """The command has the message's type name and fields except the room, and maps back to it."""
+    command = parse_command(message)
+    assert type(command) is getattr(commands, type(message).__name__)
+    fields = msgspec.structs.asdict(message)
+    assert {"room": fields.pop("room"), **msgspec.structs.asdict(command)} == {
+        "room": message.room,
+        **fields,
+    }
+    assert format_command(message.room, command) == message
+
+
+def test_every_command_of_clients_has_a_message() -> None:
+    """Every type of command is either in a message of clients or the server's own."""
+    kinds = {kind.__name__ for kind in Command.__subclasses__()}
+    assert kinds == {type(message).__name__ for message in COMMANDS} | OWN
+
+
+@pytest.mark.parametrize(
+    "seats",
+    [
+        (wire.MySeat(), wire.OpenSeat()),
+        (wire.AiSeat(3), wire.AiSeat(persona="swindler")),
+        (wire.OpenSeat(), wire.MySeat()),
+    ],
+)
+def test_create_maps_to_its_command_and_back(seats: tuple[wire.MySeat, ...]) -> None:
+    """A `create` message and its command have the same fields and seats."""
+    message = wire.Create(
+        id="c", game="sticks", options={"rows": "1-2"}, visibility="unlisted", seats=seats
+    )
+    command = parse_create(message)
+    assert (command.id, command.game, command.options) == ("c", "sticks", {"rows": "1-2"})
+    assert command.visibility == "unlisted"
+    assert [type(seat).__name__ for seat in command.seats] == [
+        type(seat).__name__ for seat in seats
+    ]
+    assert format_create(command) == message
+
+
+def test_the_defaults_of_create_are_the_same() -> None:
+    """A `create` that leaves everything out is the command that does."""
+    message = wire.Create(id="c", game="sticks")
+    assert parse_create(message) == commands.Create("c", "sticks")
+
+
+@pytest.mark.parametrize("message", [m for m in ROOM_MESSAGES if m not in COMMANDS])
+def test_following_is_not_a_command(message: wire.RoomCommand) -> None:
+    """`join` and `leave` concern the connection: they have no command."""
+    with pytest.raises(KeyError):
+        parse_command(message)
+
+
+def test_the_server_gives_its_own_commands_without_a_message() -> None:
+    """No message gives a command of the server's own."""
+    with pytest.raises(KeyError):
+        format_command("r", AiMove("ai:m:1", "m", 0, "d", "a1"))
+
+
+@pytest.mark.parametrize("kind", events.KnownEvent.__args__, ids=lambda kind: kind.__name__)
+def test_an_event_is_sent_as_it_is_stored(kind: type[events.Event]) -> None:
+    """A room's event and the event of the protocol have the same kind, fields, types and defaults.
+
+    So a log entry goes to clients without being encoded again.
+    """
+    theirs = getattr(wire_events, kind.__name__)
+    assert theirs in wire.RoomEvent.__args__
+    assert _shape(kind) == _shape(theirs)
+
+
+def test_the_protocol_has_no_other_events() -> None:
+    """Every event of the protocol is one of the room's, except `hidden`, which is never logged."""
+    ours = {kind.__name__ for kind in events.KnownEvent.__args__}
+    assert {kind.__name__ for kind in wire.AnyEvent.__args__} == ours | {"Hidden"}
+
+
+def _shape(kind: type) -> object:
+    """Everything about a struct that its JSON form depends on, also of the structs in it."""
+
+    def shape(info: object) -> object:
+        match info:
+            case inspect.StructType(cls=cls, tag=tag, tag_field=tag_field, fields=fields):
+                return (
+                    cls.__name__, tag, tag_field, cls.__struct_config__.omit_defaults,
+                    [(f.encode_name, f.required, repr(f.default), shape(f.type)) for f in fields],
+                )  # fmt: skip
+            case inspect.VarTupleType(item_type=item):
+                return ("list", shape(item))
+            case inspect.UnionType(types=types):
+                return [shape(member) for member in types]
+            case _:
+                return repr(info)
+
+    return shape(inspect.type_info(kind))
