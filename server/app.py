@@ -23,6 +23,8 @@ from server.address import Origin, Proxies, parse_proxies
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
+from server.identity.credentials import parse_credentials
+from server.ids import NodeId
 from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
@@ -35,10 +37,9 @@ from server.runtime.hub import Hub
 from server.settings import SettingError, Settings
 from server.store.base import Store, StoreUnavailable, wall_clock_ms
 from server.store.lock import lock_folder
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.connection import HttpConnections
-from server.web.cookies import cookie_token
 from server.web.pages import Pages, client_folder
 
 #: The name of the SQLite file in the data folder.
@@ -129,14 +130,14 @@ async def _open_with_store(
             yield running
 
 
-def node_name(settings: Settings) -> str:
+def node_name(settings: Settings) -> NodeId:
     """Returns a node name with a new random part, so that other nodes see a restart as a new node.
 
     Raises SettingError for an invalid `node` setting.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
-    return "-".join(filter(None, (settings.node, secrets.token_hex(6))))
+    return NodeId("-".join(filter(None, (settings.node, secrets.token_hex(6)))))
 
 
 def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
@@ -188,15 +189,16 @@ async def open_node(ports: Ports, client: Path) -> AsyncIterator[RunningServer]:
         sweep_task = asyncio.create_task(http.run(), name="stuck HTTP connections")
 
         async def serve_socket(socket: ServerConnection) -> None:
-            token = cookie_token(
-                "; ".join(socket.request.headers.get_all("Cookie")) if socket.request else None
+            headers = socket.request.headers if socket.request else Headers()
+            credentials = parse_credentials(
+                headers.get_all("Cookie"), headers.get_all("Authorization")
             )
             address = origin_of(socket, proxies).address
             # The handshake's headers are no longer needed. They would take 5 KB per connection.
             for handshake in (socket.request, socket.response):
                 if handshake is not None:
                     handshake.headers.clear()
-            await sessions.serve(socket, token, address)
+            await sessions.serve(socket, credentials, address)
 
         gate = Gate(hub.limits.sockets, proxies, lambda: len(sessions) >= settings.max_connections)
 

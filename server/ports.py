@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from engine.game import Game
 from engine.search.job import Info, Job, Load, Result, SearchError
 from server.bus.base import Bus
+from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
 from server.protocol.outbound import Outbound
@@ -77,7 +78,7 @@ class Follower(Protocol):
     """A connection as a room sees it."""
 
     @property
-    def identity(self) -> str:
+    def identity(self) -> IdentityId:
         """The identity of the client."""
 
     @property
@@ -95,7 +96,7 @@ class Follower(Protocol):
 class Ports:
     """All that a node's core uses from outside."""
 
-    node: str
+    node: NodeId
     settings: Settings
     store: Store
     bus: Bus

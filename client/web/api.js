@@ -63,9 +63,9 @@ async function request(path, init) {
 
 /**
  * Registers this browser as a guest, or renames its guest. The server sets a cookie that no script
- * can read.
+ * can read. A `notice` says that the guest of the browser's cookie was not found.
  * @param {string} [name]
- * @returns {Promise<{identity: string, name: string}>}
+ * @returns {Promise<{identity: string, name: string, notice?: string}>}
  */
 export function registerGuest(name) {
     const body = JSON.stringify(name === undefined ? {} : { name });

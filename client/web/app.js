@@ -62,7 +62,7 @@ export class App {
         this.session = new Session(
             {
                 openSocket: () => new WebSocket(address),
-                identify: () => registerGuest(),
+                identify: () => this.#registerGuest(),
                 readRefusalReason,
                 clock: {
                     now: () => performance.now(),
@@ -133,13 +133,14 @@ export class App {
     }
 
     /**
-     * Shows a message for TOAST_MS.
+     * Shows a message for TOAST_MS, or until the user closes it.
      * @param {string} text
+     * @param {boolean} [staysOpen]
      */
-    toast(text) {
+    toast(text, staysOpen = false) {
         const key = this.#toastCount++;
         this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-3);
-        setTimeout(() => this.#dismiss(key), TOAST_MS);
+        if (!staysOpen) setTimeout(() => this.#dismiss(key), TOAST_MS);
         this.update();
     }
 
@@ -202,12 +203,22 @@ export class App {
         this.update();
     }
 
+    /**
+     * Makes this browser a guest, or renames its guest. When the server did not find the earlier
+     * guest, its notice stays open: the user may look at the page later.
+     * @param {string} [name]
+     */
+    async #registerGuest(name) {
+        const { notice } = await registerGuest(name);
+        if (notice !== undefined) this.toast(notice, true);
+    }
+
     /** @param {string} name */
     async #rename(name) {
         this.#setRenaming(false);
         if (name === "" || name === this.model.you?.name) return;
         try {
-            await registerGuest(name);
+            await this.#registerGuest(name);
             this.session.renew();
         } catch (error) {
             this.toast(error instanceof Error ? error.message : String(error));

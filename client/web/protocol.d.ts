@@ -1,6 +1,6 @@
 // The wire, version 1. Written by `python -m tests.support.wire_files` from server/protocol/messages.py.
 
-/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the browser's cookie. With neither, the server creates a guest and returns the guest's token once, in `welcome`. */
+/** The first message of a connection. It identifies the client by its secret `token`. A client without a token is identified by the handshake's `Authorization: Bearer …` or the browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and returns the guest's token once, in `welcome`. An unknown token is refused. */
 export interface Hello {
     t: "hello";
     protocol: number;
@@ -164,7 +164,7 @@ export interface WatchLobby {
     on?: boolean;
 }
 
-/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. */
+/** The answer to `hello`. A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence to show: the guest of the cookie was not found, and this is a new one. */
 export interface Welcome {
     t: "welcome";
     protocol: number;
@@ -173,6 +173,7 @@ export interface Welcome {
     epoch: string;
     at: number;
     token?: string | null;
+    notice?: string | null;
 }
 
 /** The command succeeded. `v` is the version of its last event, null when it logged none. `room` is present only in the answer to `create`. */

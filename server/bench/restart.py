@@ -26,7 +26,10 @@ import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE
-from server.bench.moves import connect, cpu_seconds, report
+from server.bench.moves import report
+from server.bench.pairs import connect
+from server.bench.processes import cpu_seconds
+from server.ids import IdentityId, RoomId
 from server.rooms import rules
 from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSeat, Sit
 from server.rooms.events import RoomEvent
@@ -34,7 +37,7 @@ from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
 from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
-from server.store.sql import open_sqlite
+from server.store.sqlite import open_sqlite
 
 #: Number of rooms that are written concurrently.
 WRITE_BATCH = 500
@@ -47,7 +50,7 @@ UNANSWERED_S = 4.0
 #: Number of connected clients.
 CLIENTS = 50
 #: The players.
-ADA, BEN = Actor("ada", "Ada"), Actor("ben", "Ben")
+ADA, BEN = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("ben"), "Ben")
 #: Opening moves of tic-tac-toe after which nobody has won.
 OPENING = ("a1", "b1", "c1", "b2", "a2", "c2", "b3")
 
@@ -61,7 +64,7 @@ async def fill(folder: Path, rooms: int, due: int) -> None:
         for start in range(0, rooms, WRITE_BATCH):
             batch = range(start, min(rooms, start + WRITE_BATCH))
             await asyncio.gather(
-                *(store.create_room(_room(number, number < due)) for number in batch)
+                *(store.logs.create_room(_room(number, number < due)) for number in batch)
             )
 
 
@@ -72,7 +75,7 @@ def _room(number: int, is_due: bool) -> NewRoom:
     second = AiSeat(level=1) if is_due else OpenSeat()
     create = Create(id="create", game="tic-tac-toe", seats=(MySeat(), second))
     events = rules.create(ADA, create, load_game("tic-tac-toe"), ids.__next__)
-    room = rules.initial_room(f"room{number}", events[0], now_ms, load_game)
+    room = rules.initial_room(RoomId(f"room{number}"), events[0], now_ms, load_game)
     entries = [log_entry(room, events[0], now_ms)]
 
     def evolve(new_events: list[RoomEvent]) -> None:
@@ -83,8 +86,8 @@ def _room(number: int, is_due: bool) -> NewRoom:
 
     evolve(events[1:])
     for actor, command in _commands(is_due):
-        moment = Moment(actor, now_ms, now_ms, ids.__next__)
-        new_events = rules.decide(room, command, moment, Settings())
+        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings())
+        new_events = rules.decide(room, command, moment)
         evolve(new_events)
         events += new_events
     first = Append(

@@ -5,39 +5,26 @@ store keeps only the token's hash.
 import hashlib
 import secrets
 
-from server.codes import Code
-from server.identity.names import is_ai_name
+from server.identity.names import clean_name
 from server.limits.by_address import Limits
 from server.ports import Ports
-from server.protocol.messages import MAX_NAME
-from server.rooms.model import CommandRejected
 from server.rooms.text import clean_text
 from server.store.base import Identity, day_of
 
 #: Random bytes in a token.
 TOKEN_BYTES = 32
-#: The name of the cookie that holds a guest's token.
-COOKIE = "plyroom"
+#: Longest text that is looked up as a token, in characters; `hello` accepts no longer one.
+MAX_TOKEN = 128
+
+
+def may_be_token(text: str) -> bool:
+    """Whether a text could be a token: visible ASCII of limited length. Others need no look-up."""
+    return 0 < len(text) <= MAX_TOKEN and text.isascii() and text.isprintable() and " " not in text
 
 
 def token_hash(token: str) -> bytes:
     """The hash under which the store keeps a token; 256 random bits need no slow hash."""
-    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
-
-
-def clean_name(name: str) -> str:
-    """Returns the name on one line, without invisible characters.
-
-    Raises CommandRejected if the result is empty, too long, or could be taken for an AI's name.
-    """
-    cleaned = clean_text(name)
-    if not cleaned or len(cleaned) > MAX_NAME:
-        raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
-    if is_ai_name(cleaned):
-        raise CommandRejected(
-            Code.NAME_REFUSED, "names like those of an AI (AI level 5, CP #1) are reserved"
-        )
-    return cleaned
+    return hashlib.sha256(token.encode()).digest()
 
 
 async def new_guest(
@@ -52,7 +39,7 @@ async def new_guest(
     )
     limits.guests.take(address, ports.now_ms() / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    await ports.store.add_identity(identity, token_hash(token), ports.now_ms())
+    await ports.store.identities.add_guest(identity, token_hash(token), ports.now_ms())
     return identity, token
 
 
@@ -61,16 +48,18 @@ async def find_guest(ports: Ports, token: str, name: str | None) -> Identity | N
 
     Renames the guest if a name is given, and records once a day that the guest was seen.
     """
-    identity = await ports.store.identity_by_token(token_hash(token))
+    if not may_be_token(token):
+        return None
+    identity = await ports.store.identities.by_token(token_hash(token))
     if identity is None:
         return None
     today = day_of(ports.now_ms())
     is_marked = identity.seen_day is not None and identity.seen_day >= today
-    if not is_marked and not await ports.store.mark_identities_seen([identity.id], today):
+    if not is_marked and not await ports.store.expiry.mark_identities_seen([identity.id], today):
         return None  # the guest has just expired: see server/runtime/expiry.py
     # Guests with an older name keep it even if it is refused today.
     if not name or identity.name == clean_text(name):
         return identity
     renamed = Identity(identity.id, clean_name(name))
-    await ports.store.rename_identity(renamed.id, renamed.name)
+    await ports.store.identities.rename(renamed.id, renamed.name)
     return renamed

@@ -1,4 +1,4 @@
-"""Names that guests may not have: the names of AI seats, and names that could be taken for one.
+"""The names of guests: clean, of limited length, and not to be taken for an AI's.
 
 A name shows whether a person or an AI holds a seat: "AI level 5", "AI swindler". So guests may not
 have names that begin with "AI level"; "AI" with the name of a persona; and AI, CP, CPU and
@@ -10,6 +10,10 @@ import re
 import unicodedata
 
 from engine.search.job import PERSONAS
+from server.codes import Code
+from server.protocol.messages import MAX_NAME
+from server.rooms.model import CommandRejected
+from server.rooms.text import clean_text
 
 #: Cyrillic and Greek lower-case letters that look like Latin ones.
 _LOOKALIKES = str.maketrans("аіӏсеорѕυѵαιοερν", "ailceopsuvaioepv")
@@ -38,3 +42,18 @@ def is_ai_name(name: str) -> bool:
     return (
         bool(_WHOLE_NAME.fullmatch(normalized)) or folded.startswith(_PREFIX) or folded in _PERSONAS
     )
+
+
+def clean_name(name: str) -> str:
+    """Returns the name on one line, without invisible characters.
+
+    Raises CommandRejected if the result is empty, too long, or could be taken for an AI's name.
+    """
+    cleaned = clean_text(name)
+    if not cleaned or len(cleaned) > MAX_NAME:
+        raise CommandRejected(Code.NAME_REFUSED, f"a name has 1 to {MAX_NAME} visible characters")
+    if is_ai_name(cleaned):
+        raise CommandRejected(
+            Code.NAME_REFUSED, "names like those of an AI (AI level 5, CP #1) are reserved"
+        )
+    return cleaned

@@ -11,7 +11,9 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
 from server.codes import Code
-from server.identity.guests import find_guest, new_guest
+from server.identity.authentication import authenticate
+from server.identity.credentials import Credentials
+from server.ids import IdentityId
 from server.limits.rate import Bucket
 from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
@@ -37,6 +39,8 @@ HELLO_TIMEOUT_S = 10.0
 MAX_ROOMS = 100
 #: The messages to a room that are no commands: they concern the connection.
 FOLLOWING = (wire.Join, wire.Leave)
+#: The identity of a connection without a hello.
+NOBODY = IdentityId("")
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 
@@ -49,7 +53,7 @@ class Session:
         "_address",
         "_bucket",
         "_closed",
-        "_cookie_token",
+        "_credentials",
         "_excess",
         "_hub",
         "_protocol",
@@ -60,7 +64,7 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, socket: ServerConnection, hub: Hub, cookie_token: str | None, address: str
+        self, socket: ServerConnection, hub: Hub, credentials: Credentials, address: str
     ) -> None:
         settings = hub.ports.settings
         self.last_received_s = time.monotonic()
@@ -68,7 +72,7 @@ class Session:
         self._transport = socket.transport
         self._protocol = socket.protocol
         self._hub = hub
-        self._cookie_token = cookie_token
+        self._credentials = credentials
         self._address = address
         self._actor: Actor | None = None
         self._rooms: set[str] = set()
@@ -81,8 +85,8 @@ class Session:
     # --- the follower of a room ---
 
     @property
-    def identity(self) -> str:
-        return self._actor.identity if self._actor else ""
+    def identity(self) -> IdentityId:
+        return self._actor.identity if self._actor else NOBODY
 
     @property
     def closed(self) -> bool:
@@ -172,36 +176,21 @@ class Session:
         return True
 
     async def _authenticate(self, hello: wire.Hello) -> wire.Welcome:
-        """Finds the guest by the hello's token or the browser's cookie, or makes a new guest.
+        """Makes the welcome for the actor of the hello's token or the handshake's credentials.
 
         Raises ProtocolError if the token is unknown, or the name or the address is refused.
         """
-        ports = self._hub.ports
-        token = hello.token if hello.token is not None else self._cookie_token
-        new_token: str | None = None
+        ports, limits = self._hub.ports, self._hub.limits
+        credentials = self._credentials.with_token(hello.token)
         try:
-            if token is None:
-                identity, new_token = await new_guest(
-                    ports, self._hub.limits, self._address, hello.name
-                )
-            else:
-                guest = await find_guest(ports, token, hello.name)
-                if guest is not None:
-                    identity = guest
-                elif hello.token is not None:
-                    raise ProtocolError(
-                        Code.TOKEN_UNKNOWN, "no identity has this token; send hello without a token"
-                    )
-                else:  # the cookie's guest has expired: see server/runtime/expiry.py
-                    identity, new_token = await new_guest(
-                        ports, self._hub.limits, self._address, hello.name
-                    )
+            sender = await authenticate(ports, limits, credentials, self._address, hello.name)
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
-        self._actor = Actor(identity.id, identity.name)
+        self._actor = sender.actor
         return wire.Welcome(
-            protocol=wire.PROTOCOL, identity=identity.id, name=identity.name,
-            epoch=ports.store.epoch, at=ports.now_ms(), token=new_token,
+            protocol=wire.PROTOCOL, identity=sender.actor.identity, name=sender.actor.name,
+            epoch=ports.store.epoch, at=ports.now_ms(), token=sender.new_token,
+            notice=sender.notice,
         )  # fmt: skip
 
     async def _on_frame(self, frame: str | bytes) -> None:
@@ -310,9 +299,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, socket: ServerConnection, cookie_token: str | None, address: str) -> None:
+    async def serve(self, socket: ServerConnection, credentials: Credentials, address: str) -> None:
         """Serves one socket until it closes; `address` is the client's (see server/address.py)."""
-        session = Session(socket, self._hub, cookie_token, address)
+        session = Session(socket, self._hub, credentials, address)
         self._open.add(session)
         try:
             await session.run()
@@ -326,7 +315,7 @@ class Sessions:
         identities = sorted({session.identity for session in self._open if session.identity})
         try:
             for batch in batched(identities):
-                await self._hub.ports.store.mark_identities_seen(batch, day)
+                await self._hub.ports.store.expiry.mark_identities_seen(batch, day)
         except StoreError as error:
             log.warning("store unavailable", duty="presence", error=str(error))
             return False

@@ -109,7 +109,7 @@ handshake of a WebSocket, such a refusal is a 429 with `Retry-After`.
 
 - The server forgets a guest who has never taken a seat or created a room and has been away for
   {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose
-  token is in `welcome`.
+  token is in `welcome`, with a `notice` that says so.
 - The server deletes a room that has never had a match and that nobody has visited for
   {ROOM_DAYS} days. Commands for it get `room.unknown`.
 

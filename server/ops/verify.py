@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, select
 
 from engine.game import Game, GameError, GameFault, Position
 from server.codes import Code
+from server.ids import RoomId
 from server.protocol import messages as wire
 from server.rooms import rules
 from server.rooms.events import Finished, Moved, RoomEvent, Unknown, parse_event_body
@@ -242,7 +243,7 @@ class _RoomCheck:
         """Applies one entry and checks it."""
         before = self._room
         if before is None:
-            self._room = rules.initial_room(self._id, event, row.at_ms, self._find_game)
+            self._room = rules.initial_room(RoomId(self._id), event, row.at_ms, self._find_game)
         else:
             if row.at_ms < before.changed_ms:
                 self._add_problem("I3", "its time is before that of the previous entry", row.v)

@@ -84,8 +84,9 @@ class Incoming(Struct, frozen=True, tag_field="t", omit_defaults=True):
 class Hello(Incoming, frozen=True, tag="hello"):
     """The first message of a connection. It identifies the client by its secret `token`.
 
-    A client without a token is identified by the browser's cookie. With neither, the server creates
-    a guest and returns the guest's token once, in `welcome`.
+    A client without a token is identified by the handshake's `Authorization: Bearer …` or the
+    browser's cookie. With none of them, or with an unknown cookie, the server creates a guest and
+    returns the guest's token once, in `welcome`. An unknown token is refused.
     """
 
     protocol: int
@@ -285,7 +286,8 @@ class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
 class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     """The answer to `hello`.
 
-    A client that knew another `epoch` joins its rooms again with `since` 0.
+    A client that knew another `epoch` joins its rooms again with `since` 0. `notice` is a sentence
+    to show: the guest of the cookie was not found, and this is a new one.
     """
 
     protocol: int
@@ -294,6 +296,7 @@ class Welcome(Outgoing, frozen=True, tag="welcome", kw_only=True):
     epoch: str
     at: int
     token: str | None = None
+    notice: str | None = None
 
 
 class Ack(Outgoing, frozen=True, tag="ack", omit_defaults=False):

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
 from server.rooms import notation
 from server.rooms.events import (
     Created,
@@ -45,7 +46,7 @@ OFFERS = frozenset({"draw", "rematch"})
 FindGame = Callable[[str], Game]
 
 
-def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
     The first event of a newer version makes a room of which nothing is known. Raises ValueError for
@@ -54,7 +55,7 @@ def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame
     if isinstance(event, Unknown):
         return Room(
             id=room_id, v=1, game=None, game_id="unknown", options={}, visibility="unlisted",
-            host="", created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
+            host=IdentityId(""), created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
         )  # fmt: skip
     if not isinstance(event, Created):
         raise ValueError(
@@ -71,7 +72,7 @@ def initial_room(room_id: str, event: RoomEvent, at_ms: int, find_game: FindGame
         frozen = Code.GAME_FAULT
     return Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
-        visibility=event.visibility, host=event.host,
+        visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
     )  # fmt: skip
 
@@ -87,7 +88,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_moved(room, event)
         case Said():
             line = ChatLine(room.v, at_ms, event.name, event.text, event.to)
-            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], ChatStamp(event.identity, at_ms))
+            stamp = ChatStamp(IdentityId(event.identity), at_ms)
+            stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
             return replace(
                 room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line), chat_stamps=stamps
             )
@@ -126,7 +128,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
     if room.game is None or room.frozen is Code.ROOM_NEWER:
         frozen = room.frozen
     match = Match(
-        event.match, event.number, event.start, event.rules, event.seats, position, digest,
+        MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
@@ -156,7 +158,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    if room.frozen is Code.ROOM_NEWER:
+    if room.frozen is not None and room.frozen is Code.ROOM_NEWER:
         return _show_moved(room, match, event)
     position, turn = match.position, match.turn
     frozen: Code | None = room.frozen

@@ -1,22 +1,24 @@
 """The immutable values that make up a room, which `rules.evolve` folds from its log."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from enum import Enum
 
 from msgspec import Struct
 
 from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
+from server.ids import IdentityId, MatchId, RoomId
 from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
+from server.settings import Settings
 
 #: Lines of chat that a snapshot carries. The log has them all.
 SNAPSHOT_CHAT_LINES = 50
 
-#: The identity of AI seats and of the server's own commands. Clients' identities are random, so
-#: none can equal it.
-AI_IDENTITY = "ai"
+#: The identity under which the log has AI seats and the server's own commands. People's identities
+#: are random, so none can equal it.
+AI_IDENTITY = IdentityId("ai")
 
 
 class CommandRejected(Exception):
@@ -28,16 +30,37 @@ class CommandRejected(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The sender of a command, with the name that it has at that time."""
+class ActorKind(Enum):
+    """The kinds of actors; each may send other commands."""
 
-    identity: str
+    PERSON = "person"
+    #: An AI seat.
+    AI = "ai"
+    #: The server itself.
+    SERVER = "server"
+
+
+class Actor(Struct, frozen=True):
+    """The sender of a command: an identity, with the name, kind and roles that it has now.
+
+    `roles` are what it may do beyond its kind; nobody has any yet.
+    """
+
+    identity: IdentityId
     name: str
+    kind: ActorKind = ActorKind.PERSON
+    roles: frozenset[str] = frozenset()
+
+
+#: The actor of AI seats.
+AI = Actor(AI_IDENTITY, "AI", ActorKind.AI)
+#: The actor of the server's other commands.
+SERVER = Actor(AI_IDENTITY, "server", ActorKind.SERVER)
 
 
 class Moment(Struct, frozen=True):
-    """The circumstances of a command: who gives it, when, and where new ids come from.
+    """The circumstances of a command: who gives it and when, where new ids come from, and what the
+    operator has set.
 
     `received_ms` is the time at which it arrived at this node, before any queue. Both times are in
     ms since 1970.
@@ -47,6 +70,7 @@ class Moment(Struct, frozen=True):
     now_ms: int
     received_ms: int
     new_id: Callable[[], str]
+    settings: Settings
 
 
 class Played(Struct, frozen=True):
@@ -88,7 +112,7 @@ class Match(Struct, frozen=True):
     the position, and `turn_started_ms` the time since which it is that seat's turn.
     """
 
-    id: str
+    id: MatchId
     number: int
     start: str
     rules: str
@@ -115,7 +139,7 @@ class Match(Struct, frozen=True):
 class ChatStamp(Struct, frozen=True):
     """The author and time of a line of chat, for the chat's rate limits."""
 
-    identity: str
+    identity: IdentityId
     at_ms: int
 
 
@@ -126,13 +150,13 @@ class Room(Struct, frozen=True):
     it is None when the room can be played.
     """
 
-    id: str
+    id: RoomId
     v: int
     game: Game | None
     game_id: str
     options: Mapping[str, str]
     visibility: str
-    host: str
+    host: IdentityId
     created_ms: int
     changed_ms: int
     seats: tuple[Occupant | None, ...] = (None,) * SEATS
@@ -149,7 +173,7 @@ class Room(Struct, frozen=True):
         """The running match, or None."""
         return self.match if self.match is not None and self.match.over is None else None
 
-    def seat_of(self, identity: str) -> int | None:
+    def seat_of(self, identity: IdentityId) -> int | None:
         """The seat that an identity holds, or None. AI seats belong to no identity."""
         for number, occupant in enumerate(self.seats):
             if occupant is not None and occupant.identity == identity and occupant.kind != "ai":

@@ -1,14 +1,13 @@
 """The cleaning of text that people type and others read: names and lines of chat."""
 
-import unicodedata
-
 
 def clean_text(text: str) -> str:
-    """The text on one line, without invisible characters.
+    """Returns the text on one line, with single spaces and without invisible characters.
 
-    Control, bidirectional and other format characters could make a page show false text.
+    Control, bidirectional and other format characters could make a page show false text. All other
+    characters stay as they are, in their order and without normalization, so a clean text is never
+    longer than the text, in characters or in UTF-8 bytes.
     """
-    visible = "".join(
-        c if unicodedata.category(c)[0] not in "CZ" else " " if c.isspace() else "" for c in text
-    )
+    # A character is printable unless its category is C… (other) or Z… (separator, except " ").
+    visible = "".join(c if c.isprintable() else " " if c.isspace() else "" for c in text)
     return " ".join(visible.split())

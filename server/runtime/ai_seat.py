@@ -8,16 +8,13 @@ import structlog
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
 from server.rooms.commands import AiFailure, AiMove, AiReply
-from server.rooms.model import AI_IDENTITY, Actor, Room
+from server.rooms.model import AI, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
 from server.seats import ai
 from server.store.base import StoreError
 
 log = structlog.get_logger()
-
-#: The actor of an AI seat's commands.
-AI = Actor(AI_IDENTITY, "AI")
 
 
 class AiSeat:
@@ -153,7 +150,7 @@ class AiSeat:
         """Answers an offer of a draw, using the analysis of the AI's last move."""
         assert room.match is not None, "a draw is offered in a match"
         try:
-            thoughts = await self._ports.store.thoughts(room.match.id)
+            thoughts = await self._ports.store.projections.thoughts(room.match.id)
         except StoreError as error:
             log.warning("store unavailable", room=room.id, error=str(error))
             self._reply_task = None

@@ -6,6 +6,7 @@ import structlog
 
 from engine.game import UnknownGame
 from server.codes import Code
+from server.ids import RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.limits.rate import Bucket
 from server.ports import Ports
@@ -47,7 +48,7 @@ class RoomCreator:
         except CommandRejected:
             # A command that was acknowledged once is acknowledged again, even if a limit would now
             # refuse it.
-            earlier = await store.created_room(actor.identity, command.id)
+            earlier = await store.logs.created_room(actor.identity, command.id)
             if earlier is None:
                 raise
             return await self._ack_earlier(earlier, key), None
@@ -60,8 +61,8 @@ class RoomCreator:
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms
         )
         try:
-            await store.mark_permanent(actor.identity)
-            earlier = await store.create_room(new)
+            await store.expiry.mark_permanent(actor.identity)
+            earlier = await store.logs.create_room(new)
         except BaseException:
             self._limits.room_slots.free(room.id)
             raise
@@ -82,7 +83,7 @@ class RoomCreator:
 
     async def _ack_earlier(self, room: str, key: CommandKey) -> wire.Ack:
         """The ack for a room that an earlier attempt of this command created."""
-        versions = await self._ports.store.find_command(room, key)
+        versions = await self._ports.store.logs.find_command(room, key)
         return wire.Ack(key.id, versions[1] if versions else None, room)
 
     def _prepare(
@@ -107,7 +108,7 @@ class RoomCreator:
         self._rooms.make_place(address)
         self._take_token(actor.identity)
         self._limits.rooms.take(address, now_ms / 1000)
-        room = rules.initial_room(new_id(), events[0], now_ms, find_game)
+        room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
             room = rules.evolve(room, event, now_ms)

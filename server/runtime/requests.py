@@ -11,14 +11,10 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.commands import Command
-from server.rooms.model import AI_IDENTITY, Actor
+from server.rooms.model import Actor
 from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
-
-
-#: The actor of the server's own commands, except those of AI seats.
-SERVER = Actor(AI_IDENTITY, "server")
 
 
 class Request(Struct, frozen=True):

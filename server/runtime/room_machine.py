@@ -6,6 +6,7 @@ import structlog
 
 from engine.game import GameFault
 from server.codes import Code
+from server.ids import RoomId
 from server.ports import Ports
 from server.rooms import rules
 from server.rooms.commands import AiMove, Command
@@ -27,16 +28,15 @@ class RoomMachine:
         return parse_event_body(body)
 
     def first(self, log_id: str, event: RoomEvent, at_ms: int) -> Room:
-        return rules.initial_room(log_id, event, at_ms, self._ports.find_game)
+        return rules.initial_room(RoomId(log_id), event, at_ms, self._ports.find_game)
 
     def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
         return rules.evolve(state, event, at_ms)
 
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         """The events of a command. An AI move that the rules refuse ends the match instead."""
-        settings = self._ports.settings
         try:
-            return rules.decide(state, command, moment, settings)
+            return rules.decide(state, command, moment)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -54,7 +54,7 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, failure, moment, settings)
+        return rules.decide(state, failure, moment)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)

@@ -16,7 +16,7 @@ from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.commands import Command, Tick
 from server.rooms.events import RoomEvent
-from server.rooms.model import Room
+from server.rooms.model import SERVER, Room
 from server.runtime.ai_seat import AiSeat
 from server.runtime.expiry import mark_opened, mark_seated
 from server.runtime.feed import Feed
@@ -25,7 +25,6 @@ from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Mach
 from server.runtime.mailbox import Full, Mailbox
 from server.runtime.observers import Observers, RoomCommit
 from server.runtime.requests import (
-    SERVER,
     Request,
     Resync,
     TakeOver,

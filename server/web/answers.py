@@ -53,6 +53,8 @@ def raw_answer(
 def refusal_answer(error: ApiError) -> web.Response:
     """A refusal as a JSON response, with Retry-After if a retry may succeed."""
     response = json_answer({"code": error.code, "message": str(error)}, error.status)
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, section 15.5.2
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(error.retry_after_s)
     return response

@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 from engine.rules.registry import game_ids
 from server.address import Proxies, parse_proxies
 from server.codes import Code
-from server.identity.guests import COOKIE, find_guest, new_guest
+from server.identity.authentication import Authenticated, TokenUnknown, authenticate
+from server.identity.credentials import parse_credentials
 from server.limits.by_address import LimitExceeded, Limits, RateLimit
 from server.net.listener import WS_PATH, origin_allowed
 from server.ports import Ports
@@ -27,14 +28,12 @@ from server.web.answers import (
     refusal_answer,
     too_many_requests,
 )
-from server.web.cookies import cookie_token
+from server.web.cookies import set_guest_cookie
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.matches import Matches
 
 log = structlog.get_logger()
 
-#: Lifetime of the guest's cookie, in seconds.
-COOKIE_AGE_S = 400 * 24 * 3600
 #: Longest request body of each route that accepts one, in bytes.
 BODY_LIMITS_BYTES = {("POST", "/api/guest"): 4096}
 #: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses
@@ -57,6 +56,14 @@ class GuestRequest(Struct, forbid_unknown_fields=True):
     """The body of POST /api/guest."""
 
     name: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class Guest(Struct, frozen=True, omit_defaults=True):
+    """The answer of POST /api/guest; `notice` is a sentence for the person, if any."""
+
+    identity: str
+    name: str
+    notice: str | None = None
 
 
 def make_app(api: "Api", routes: list[web.RouteDef]) -> web.Application:
@@ -137,33 +144,33 @@ class Api:
         return HTTPStatus.OK, {"status": "ok"}
 
     async def guest(self, request: web.Request) -> web.Response:
-        """Answers with the guest of the cookie, or creates a guest and sets an HttpOnly cookie."""
+        """Answers with the guest of the token or the cookie, or creates one and sets a cookie.
+
+        The token is in `Authorization: Bearer …`; an unknown one gets a 401. An unknown cookie
+        creates a guest, and the answer's `notice` says so to the person.
+        """
         guest_request = await self._read_guest(request)
-        token = cookie_token("; ".join(request.headers.getall("Cookie", ())))
-        new_token: str | None = None
+        sender = await self._authenticate(request, guest_request.name)
+        response = json_answer(Guest(sender.actor.identity, sender.actor.name, sender.notice))
+        if sender.new_token is not None:
+            set_guest_cookie(response, sender.new_token, is_https(request))
+        return response
+
+    async def _authenticate(self, request: web.Request, name: str | None) -> Authenticated:
+        """The sender of a request, as `authenticate` finds it. Raises ApiError and StoreError."""
+        headers = request.headers
+        credentials = parse_credentials(
+            headers.getall("Cookie", ()), headers.getall("Authorization", ())
+        )
+        address = request[ORIGIN].address
         try:
-            identity = await find_guest(self.ports, token, guest_request.name) if token else None
-            if identity is None:
-                address = request[ORIGIN].address
-                identity, new_token = await new_guest(
-                    self.ports, self._limits, address, guest_request.name
-                )
+            return await authenticate(self.ports, self._limits, credentials, address, name)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
+        except TokenUnknown as unknown:
+            raise ApiError(HTTPStatus.UNAUTHORIZED, unknown.code, unknown.message) from unknown
         except CommandRejected as rejection:
             raise ApiError(HTTPStatus.BAD_REQUEST, rejection.code, rejection.message) from rejection
-        response = json_answer({"identity": identity.id, "name": identity.name})
-        if new_token is not None:
-            response.set_cookie(
-                COOKIE,
-                new_token,
-                max_age=COOKIE_AGE_S,
-                httponly=True,
-                samesite="Strict",
-                secure=is_https(request),
-                path="/",
-            )
-        return response
 
     async def socket(self, request: web.Request) -> web.Response:
         """Answers why a WebSocket is refused: browsers hide the reason from their pages."""

@@ -1,18 +1,16 @@
-"""The guest's token in a browser's Cookie header."""
+"""The cookie that holds a guest's token in a browser."""
 
-import re
+from aiohttp import web
 
-from server.identity.guests import COOKIE
+from server.identity.credentials import COOKIE
 
-#: A guest's token in a Cookie header.
-TOKEN = re.compile(rf"(?:^|;)\s*{re.escape(COOKIE)}=([^;]*)")
+#: Lifetime of the guest's cookie, in seconds.
+COOKIE_AGE_S = 400 * 24 * 3600
 
 
-def cookie_token(header: str | None) -> str | None:
-    """The guest's token in a Cookie header; None if there is none.
-
-    It searches for this name only: a general cookie parser takes 30 ms for 8 KB of cookies, which
-    any client may send. Other programs on the same host may have set other cookies.
-    """
-    tokens = TOKEN.findall(header or "")
-    return tokens[-1].strip().strip('"') or None if tokens else None
+def set_guest_cookie(response: web.Response, token: str, is_https: bool) -> None:
+    """Makes the browser keep the token where no script can read it, for this site only."""
+    response.set_cookie(
+        COOKIE, token, max_age=COOKIE_AGE_S, httponly=True, samesite="Strict", secure=is_https,
+        path="/",
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from client.messages import LoggedEvent, RoomMessage, parse_server_message
 from client.model import MAX_CHAT_LINES, Model, apply
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView, PositionView
+from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message
 from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
@@ -45,13 +46,13 @@ from server.protocol.messages import (
 )
 from server.protocol.views import snapshot
 from server.rooms.events import format_event_body
-from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
+from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
-from tests.support.room_log import decide
+from tests.support.room_log import SETTINGS
 
-ADA, BOB = Actor("ada", "Ada"), Actor("bob", "Bob")
-ROOM = "r"
+ADA, BOB = Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob")
+ROOM = RoomId("r")
 EMPTY = Model(room=ROOM, me="ada")
 #: The fields that every command has.
 HEAD = {"id": "x", "room": ROOM}
@@ -77,7 +78,8 @@ def room_history(commands: Sequence[tuple[Actor, Incoming]]) -> list[tuple[Room,
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            events = decide(room, actor, parse_command(command), ids.__next__)  # type: ignore[arg-type]
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, parse_command(command), moment)  # type: ignore[arg-type]
         except CommandRejected:
             continue
         for event in events:
@@ -158,7 +160,7 @@ def test_after_each_event_the_model_equals_the_servers_room(
     for room, event in history:
         model = apply(model, event)
         assert as_snapshot(model) == snapshot(room, player=False)
-        assert model.my_seat == room.seat_of("ada")
+        assert model.my_seat == room.seat_of(IdentityId("ada"))
         assert model.running == (room.playing is not None)
 
 
@@ -350,7 +352,7 @@ def test_after_a_gap_the_missing_event_does_not_restore_the_model() -> None:
 
 def test_an_offer_of_a_draw_lapses_when_the_other_side_moves() -> None:
     """After each event the offers are the server's; a move by the offering side changes nothing."""
-    ben = Actor("ben", "Ben")
+    ben = Actor(IdentityId("ben"), "Ben")
     moves = [
         Move(id=str(ply), room=ROOM, ply=ply, move=cell)
         for ply, cell in enumerate(("a1", "b1", "c1"))

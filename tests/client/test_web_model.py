@@ -11,6 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Page
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message
 from server.protocol.views import snapshot
 from server.rooms.commands import (
@@ -32,17 +33,18 @@ from server.rooms.commands import (
     Stand,
 )
 from server.rooms.events import RoomEvent, format_event_body
-from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
+from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
-from tests.support.room_log import decide
+from tests.support.room_log import SETTINGS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 #: The fields that every command has.
 HEAD = {"id": "x"}
-PEOPLE = (Actor("ada", "Ada"), Actor("bob", "Bob"))
+ROOM = RoomId("r")
+PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
 CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
 
 #: Applies lists of messages, each to an empty model; returns the room after each message.
@@ -105,13 +107,14 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     for _ in range(60):
         for event in events:
             room = (
-                evolve(room, event, room.v + 1) if room else initial_room("r", event, 0, load_game)
+                evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
             )
             frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))
         assert room is not None
         try:
-            events = decide(room, rng.choice(PEOPLE), random_command(rng, room), ids.__next__)
+            moment = Moment(rng.choice(PEOPLE), 0, 0, ids.__next__, SETTINGS)
+            events = decide(room, random_command(rng, room), moment)
         except CommandRejected:
             events = []
     return history

@@ -18,8 +18,9 @@ from server.bus.base import (
     NodeDown,
     PresenceReport,
 )
+from server.bus.broker import MAX_BYTES
 from server.bus.codec import Codec, InvalidMessage, room_topic
-from server.bus.link import MAX_BYTES, _matching_filters
+from server.bus.subscriptions import matching_filters
 from server.protocol import messages as wire
 from server.rooms.events import Said, format_event_body
 from server.store.base import StoredEvent
@@ -170,4 +171,4 @@ def test_a_message_that_is_too_long() -> None:
 
 def test_subscriptions_of_a_topic() -> None:
     """The filters that match a topic: itself, and those with `+` or `#` (MQTT 5, section 4.7.1)."""
-    assert set(_matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}
+    assert set(matching_filters("a/b/c")) == {"a/b/c", "a/b/+", "a/#", "a/b/#", "a/b/c/#"}

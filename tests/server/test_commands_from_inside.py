@@ -2,13 +2,14 @@
 
 import pytest
 
+from server.ids import IdentityId
 from server.protocol.codes import Code
 from server.rooms.commands import Chat, Resign
 from server.rooms.model import Actor
 from server.runtime.log import Accepted, Rejected
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
 
-BOT = Actor("bot", "Bot")
+BOT = Actor(IdentityId("bot"), "Bot")
 
 
 def chat(room: str, key: str, text: str = "hello") -> Chat:

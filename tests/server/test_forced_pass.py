@@ -15,12 +15,12 @@ from engine.rules.registry import load_game
 from server.protocol.codes import Code
 from server.rooms.commands import Resign, Tick
 from server.rooms.events import Moved
-from server.rooms.model import Played
+from server.rooms.model import AI, SERVER, Actor, Played
 from server.runtime.hub import Hub
 from server.settings import Settings
 from server.store.base import StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
-from tests.support.room_log import ADA, AI, BEN, ME, LoggedRoom, chat, plain, seated
+from tests.support.room_log import ADA, BEN, ME, LoggedRoom, chat, plain, seated
 
 #: Moves of Othello after which Black, the first side, has no move and White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
@@ -48,7 +48,7 @@ def tick(played: LoggedRoom) -> Tick:
 def test_the_server_passes_for_the_person_to_move() -> None:
     """A forced pass logs one marked event and leads to the same position as a player's pass."""
     played, own_pass = before_a_pass(), before_a_pass()
-    (event,) = played.do(AI, tick(played))
+    (event,) = played.do(SERVER, tick(played))
     assert event == Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
@@ -66,7 +66,7 @@ def test_only_a_forced_pass_has_the_extra_field() -> None:
     assert b"forced" not in played.log[-1][1]
     assert b'"forced":true' not in b"".join(body for _, body in played.log)
     other = before_a_pass()
-    other.do(AI, tick(other))
+    other.do(SERVER, tick(other))
     assert b'"forced":true' in other.log[-1][1]
 
 
@@ -94,17 +94,18 @@ def test_a_pass_is_due_after_a_pause() -> None:
     assert command.at_ms == turn_began_ms + PASS_AFTER_MS
     played.do(BEN, chat("you cannot move"))
     assert tick(played).at_ms == command.at_ms
-    assert played.decide(AI, Tick("early", command.at_ms - 1)) == []
+    assert played.decide(SERVER, Tick("early", command.at_ms - 1)) == []
     played.now_ms -= 3_600_000
-    assert [type(event) for event in played.decide(AI, command)] == [Moved]
+    assert [type(event) for event in played.decide(SERVER, command)] == [Moved]
     played.do(ADA, played.move("pass"))
-    assert played.decide(AI, command) == []
+    assert played.decide(SERVER, command) == []
 
 
 def test_only_the_server_passes_for_others() -> None:
     """The command is refused to every actor but the server, even to the player to move."""
     played = before_a_pass()
-    assert played.refuse(ADA, tick(played)) == Code.SEAT_NONE
+    for actor in (ADA, BEN, AI, Actor(SERVER.identity, SERVER.name)):
+        assert played.refuse(actor, tick(played)) == Code.SEAT_NONE
 
 
 def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
@@ -158,7 +159,7 @@ def is_pass(message: dict[str, Any]) -> bool:
 async def moves_of(fake: FakeServer, room: str) -> list[StoredEvent]:
     return [
         event
-        for event in await fake.store.events(room, 0)
+        for event in await fake.store.logs.events(room, 0)
         if event.body.startswith(b'{"kind":"moved"')
     ]
 
@@ -233,9 +234,9 @@ async def test_two_nodes_pass_once() -> None:
     fake = FakeServer()
     fake.bus.cut = True  # type: ignore[attr-defined]
     async with waiting_for_a_pass(fake) as (_, room, _ada, _ben), fake.hub("n2") as other:
-        await fake.store.heartbeat("n1", -1)  # as if the first node had been silent
+        await fake.store.nodes.heartbeat("n1", -1)  # as if the first node had been silent
         while await other.take_over_due_rooms(all_nodes=False) == 0:
-            await fake.store.heartbeat("n1", -1)
+            await fake.store.nodes.heartbeat("n1", -1)
         await asyncio.sleep(40)
         assert len(await moves_of(fake, room)) == 9
 

@@ -15,6 +15,7 @@ import structlog.testing
 from websockets.exceptions import InvalidStatus
 
 from server.app import open_server
+from server.identity.credentials import parse_credentials
 from server.net.listener import PortTaken, host_allowed, is_upgrade, origin_allowed
 from server.protocol import messages as wire
 from server.protocol.codec import format_message
@@ -22,7 +23,6 @@ from server.protocol.codes import Close, Code
 from server.settings import SettingError, Settings, settings_from_env
 from server.store.base import StoreUnavailable
 from server.web.connection import HEAD_LIMIT_BYTES
-from server.web.cookies import cookie_token
 from tests.server.test_session import run_on
 from tests.support.clock import ends_within
 from tests.support.fake_server import ScriptedEngines
@@ -440,7 +440,7 @@ async def test_an_invalid_guest_is_refused(body: bytes, status: int, code: str) 
     async with serve() as node, node.http() as http:
         answer = await guest(http, body)
         assert (answer.status, answer.json["code"]) == (status, code)
-        assert node.fake.store._identities == {}
+        assert node.fake.store.memory.tables.identities == {}
 
 
 async def test_foreign_pages_make_no_guests() -> None:
@@ -469,7 +469,8 @@ async def test_foreign_pages_make_no_guests() -> None:
 )  # fmt: skip
 def test_the_cookie_header_is_read(header: str | None, token: str | None) -> None:
     """The token is found among any other cookies."""
-    assert cookie_token(header) == token
+    cookies = [] if header is None else [header]
+    assert parse_credentials(cookies, []).cookie == token
 
 
 @pytest.mark.parametrize("cookie", ["plyroom=\xff\xfe", "a" * 3000, "plyroom=" + "x" * 3000])

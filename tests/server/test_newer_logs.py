@@ -34,11 +34,10 @@ from server.rooms.commands import (
     Tick,
 )
 from server.rooms.events import Declined, Moved, Offered, Said, Unknown, parse_event_body
-from server.rooms.model import CommandRejected, Room
+from server.rooms.model import AI, CommandRejected, Room
 from tests.support.golden_logs import NAMES, Log, expected, read
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,

@@ -23,12 +23,12 @@ async def append_elsewhere(
 ) -> int:
     """A newer node "n9" appends events and announces them; returns the last v."""
     runner = hub.runner(room)
-    head = await fake.store.head(room)
+    head = await fake.store.logs.head(room)
     assert head is not None
     events = tuple(
         StoredEvent(v, fake.now_ms(), audience, body) for v, body in enumerate(bodies, head.v + 1)
     )
-    await fake.store.append(Append(room, head.v, events, "n9", due_ms))
+    await fake.store.logs.append(Append(room, head.v, events, "n9", due_ms))
     if runner is not None:
         runner.receive(EventsAppended(room, "n9", events))
     await run_ready_tasks()
@@ -59,7 +59,7 @@ async def test_followers_learn_that_the_room_can_only_be_read() -> None:
             ):  # fmt: skip
                 assert await client.refused(command) == Code.ROOM_NEWER
             assert not client.closed
-        head = await fake.store.head(room)
+        head = await fake.store.logs.head(room)
         assert head is not None
         assert head.v == v
 

@@ -15,6 +15,7 @@ from client.messages import LoggedEvent, parse_server_message
 from client.model import Model, apply
 from engine.game import Game, GameFault
 from engine.rules.registry import load_game
+from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.rooms import rules
@@ -54,13 +55,12 @@ from server.rooms.events import (
     format_event_body,
     parse_event_body,
 )
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Match, MatchResult, Room
+from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
 from server.runtime.projections import log_entry, projections
 from server.store.base import SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
-    AI,
     BEN,
     CYD,
     ROOM,
@@ -203,7 +203,7 @@ class RoomMachine(RuleBasedStateMachine):
         """A command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._send(Actor(occupant.identity, occupant.name), kind(id="p"))
+            self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
 
     @rule(token=st.sampled_from(TOKENS))
     def start_search(self, token: str) -> None:
@@ -228,7 +228,9 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._send(Actor(occupant.identity, occupant.name), self.played.move(token))
+            events = self._send(
+                Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
+            )
         assert events, "a legal move is accepted"
         return True
 
@@ -284,12 +286,12 @@ class RoomMachine(RuleBasedStateMachine):
         only_ai = all(seat is not None and seat.kind == "ai" for seat in before.seats)
         for event in events:
             match event:
-                case Moved(seat=seat) if actor.identity == AI_IDENTITY:
+                case Moved(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Moved(seat=seat):
                     assert seat == own, "a move comes from the identity that holds the seat"
-                case Declined(seat=seat) if actor.identity == AI_IDENTITY:
+                case Declined(seat=seat) if actor.kind is ActorKind.AI:
                     assert before.seats[seat] is not None
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
@@ -297,7 +299,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert (what == "draw") == (before.playing is not None), (
                         "I18: draws are offered in a match, rematches after it"
                     )
-                case Finished() if actor.identity != AI_IDENTITY:
+                case Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: the seat was free"

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import rules
@@ -31,18 +32,15 @@ from server.rooms.events import (
     Moved,
     Occupant,
     Offered,
-    Said,
     SeatLeft,
     SeatTaken,
     Started,
     parse_event_body,
 )
-from server.rooms.model import SNAPSHOT_CHAT_LINES, CommandRejected, MatchResult
-from server.rooms.text import clean_text
+from server.rooms.model import AI, SERVER, Actor, CommandRejected, MatchResult
 from server.seats.ai import job_for
 from tests.support.room_log import (
     ADA,
-    AI,
     AI_SEAT,
     BEN,
     CYD,
@@ -53,6 +51,7 @@ from tests.support.room_log import (
     altered_game,
     chat,
     created,
+    decide,
     finished,
     plain,
     remove_ai,
@@ -193,10 +192,10 @@ def test_no_client_acts_for_an_ai_seat() -> None:
     """No client can act for an AI seat, not even one with the AI's identity."""
     played = created(seats=(ME, AI_SEAT))
     played.do(ADA, played.move("a1"))
-    impostor = AI
-    assert played.room.seat_of("ai") is None
-    for command in (played.move("b2"), plain(Resign), plain(Stand)):
-        assert played.refuse(impostor, command) is Code.SEAT_NONE
+    assert played.room.seat_of(AI.identity) is None
+    for impostor in (AI, SERVER, Actor(IdentityId("ai"), "AI")):
+        for command in (played.move("b2"), plain(Resign), plain(Stand)):
+            assert played.refuse(impostor, command) is Code.SEAT_NONE
 
 
 # --- moves ----------------------------------------------------------------------------------------
@@ -308,7 +307,8 @@ def test_an_ai_answers_its_own_position_once() -> None:
     for wrong in ({"match": "other"}, {"digest": "0" * 16}, {"seat": 0}):
         assert played.refuse(AI, played.ai_move("b2", **wrong)) is Code.MOVE_STALE
         assert played.refuse(AI, played.ai_failure(**wrong)) is Code.MOVE_STALE
-    assert played.refuse(ADA, answer) is Code.SEAT_NONE
+    for impostor in (ADA, SERVER, Actor(AI.identity, AI.name)):
+        assert played.refuse(impostor, answer) is Code.SEAT_NONE
     (moved,) = played.do(AI, answer)
     assert isinstance(moved, Moved)
     assert (moved.seat, moved.move) == (1, "b2")
@@ -462,7 +462,7 @@ def test_a_rematch_is_offered_and_accepted() -> None:
     assert started.number == 2
     after = played.room
     assert after.offers == ()
-    assert (after.seat_of("ada"), after.seat_of("ben")) == (1, 0)
+    assert (after.seat_of(ADA.identity), after.seat_of(BEN.identity)) == (1, 0)
 
 
 def test_a_rematch_against_an_ai_starts_at_once() -> None:
@@ -506,74 +506,6 @@ def test_an_offer_of_a_rematch_ends() -> None:
     assert played.room.offers == ()
 
 
-# --- chat -----------------------------------------------------------------------------------------
-
-
-def test_chat() -> None:
-    """Everyone may write to the room; spectators may also write among themselves."""
-    played = seated()
-    assert played.do(CYD, chat("hello")) == [Said("cyd", "Cyd", "hello")]
-    assert played.do(CYD, chat("psst", "spectators")) == [Said("cyd", "Cyd", "psst", "spectators")]
-    assert played.do(ADA, chat("hm")) == [Said("ada", "Ada", "hm")]
-    assert played.refuse(ADA, chat("psst", "spectators")) is Code.SEAT_ALREADY
-
-
-@pytest.mark.parametrize(
-    ("text", "cleaned"),
-    [
-        ("  two   words  ", "two words"),
-        ("one\ntwo\ttabs\r\n", "one two tabs"),
-        ("a\u202eb\u2066c\u200fd", "abcd"),
-        ("a\x00b\x1b[31mc\x7f", "ab[31mc"),
-        ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("no\u00a0break\u3000wide", "no break wide"),
-        ("Grüße 🎲 日本 עברית", "Grüße 🎲 日本 עברית"),
-        ("<b>&amp;", "<b>&amp;"),
-        ("private\ue000use", "privateuse"),
-        ("line\u2028paragraph\u2029end", "line paragraph end"),
-    ],
-)
-def test_chat_is_cleaned(text: str, cleaned: str) -> None:
-    """A line loses its control, bidirectional and other invisible characters, and nothing else."""
-    played = seated()
-    (event,) = played.do(CYD, chat(text))
-    assert isinstance(event, Said)
-    assert event.text == cleaned
-    assert clean_text(cleaned) == cleaned
-
-
-@pytest.mark.parametrize("nothing", ["", " ", "\n\t", "\u200b\u202e\u2069", "\x00", "\u3000"])
-def test_an_empty_line_is_refused(nothing: str) -> None:
-    """A line without visible characters is refused."""
-    assert seated().refuse(CYD, chat(nothing)) is Code.CHAT_EMPTY
-
-
-def test_a_room_keeps_its_last_lines() -> None:
-    """Room and snapshot keep the last 50 lines with their versions; the log has them all."""
-    played = seated()
-    for number in range(SNAPSHOT_CHAT_LINES + 9):
-        played.do(CYD, chat(f"line {number}"))
-    assert [line.text for line in played.room.chat] == [
-        f"line {number}" for number in range(9, SNAPSHOT_CHAT_LINES + 9)
-    ]
-    assert [line.v for line in played.room.chat] == list(
-        range(played.room.v - SNAPSHOT_CHAT_LINES + 1, played.room.v + 1)
-    )
-    shown = views.snapshot(played.room, player=True).chat
-    assert [(line.v, line.at, line.text) for line in shown] == [
-        (line.v, line.at_ms, line.text) for line in played.room.chat
-    ]
-
-
-def test_players_do_not_receive_spectators_lines() -> None:
-    """I14: lines to spectators are in the snapshots of spectators, not of players."""
-    played = seated()
-    played.do(CYD, chat("he should take the middle", "spectators"))
-    played.do(CYD, chat("good luck"))
-    assert [line.text for line in views.snapshot(played.room, player=True).chat] == ["good luck"]
-    assert len(views.snapshot(played.room, player=False).chat) == 2
-
-
 # --- every command and code -----------------------------------------------------------------------
 
 
@@ -599,6 +531,6 @@ def test_rejections_have_a_short_message() -> None:
         chat(""),
     ):
         with pytest.raises(CommandRejected) as rejected:
-            played.decide(ADA, command)
+            decide(played.room, ADA, command, played.new_id)
         assert "\n" not in rejected.value.message
         assert len(rejected.value.message) < 200

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.rules.registry import load_game
+from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message, parse_message
 from server.protocol.commands import parse_command, parse_create
 from server.protocol.messages import (
@@ -22,12 +23,12 @@ from server.protocol.messages import (
 from server.protocol.views import description, snapshot, turn, view
 from server.rooms.commands import AiMove, Command
 from server.rooms.events import Finished, Moved, RoomEvent, Started, format_event_body
-from server.rooms.model import AI_IDENTITY, Actor, CommandRejected, Room
-from server.rooms.rules import create, evolve, initial_room
-from tests.support.room_log import decide
+from server.rooms.model import AI, Actor, CommandRejected, Moment, Room
+from server.rooms.rules import create, decide, evolve, initial_room
+from tests.support.room_log import SETTINGS
 from tests.support.scripted_server import Close, Link, Message
 
-ADA, BOB = Actor("i1", "Ada"), Actor("i2", "Bob")
+ADA, BOB = Actor(IdentityId("i1"), "Ada"), Actor(IdentityId("i2"), "Bob")
 Logged = tuple[int, RoomEvent]
 
 
@@ -48,7 +49,7 @@ class FakeRoom:
         self._ids = map(str, count(1))
         command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
         opening = create(host, parse_create(command), load_game(game), self._new_id)
-        self.room: Room = initial_room("r", opening[0], 0, load_game)
+        self.room: Room = initial_room(RoomId("r"), opening[0], 0, load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
             self._apply(event)
@@ -120,7 +121,8 @@ class FakeRoom:
         return self._decide(actor, parse_command(command))
 
     def _decide(self, actor: Actor, command: Command) -> list[Logged]:
-        return [self._apply(event) for event in decide(self.room, actor, command, self._new_id)]
+        moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
+        return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
@@ -169,7 +171,7 @@ class FakeRoom:
         assert match.position is not None
         token = match.position.tokens()[0]
         move = AiMove(f"ai:{self.room.v}", match.id, seat, match.digest, token)
-        return self._decide(Actor(AI_IDENTITY, "AI"), move)
+        return self._decide(AI, move)
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

@@ -280,6 +280,29 @@ async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Pa
             await page.close()
 
 
+async def test_a_browser_whose_guest_is_not_found_says_so_once(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """With the cookie of a guest that the server does not have, the page says so and names the new
+    guest, until the person closes the message; a reload keeps the new guest and is silent.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as both:
+        for ada in both:
+            await ada.page.context.add_cookies(
+                [{"name": "plyroom", "value": "of-another-server", "url": server.url}]
+            )
+            await ada.go("/")
+            toast = ada.page.locator(".toast")
+            await expect(toast).to_contain_text("Your earlier guest was not found on this server.")
+            name = (await toast.inner_text()).rpartition(": ")[2].strip().removesuffix(".")
+            await expect(ada.button(f"Your name is {name}; change it")).to_be_visible()
+            await ada.button("Dismiss").click()
+            await expect(toast).to_have_count(0)
+            await ada.page.reload()
+            await expect(ada.button(f"Your name is {name}; change it")).to_be_visible()
+            await expect(toast).to_have_count(0)
+
+
 async def test_the_lobby_shows_rooms_as_they_come_and_go(
     chromium: Browser, server: ServerProcess
 ) -> None:

@@ -418,14 +418,17 @@ def test_the_client_waits_for_a_killed_server_to_return(
 def test_a_server_that_does_not_know_the_guest_creates_a_new_one(
     env: dict[str, str], tmp_path: Path
 ) -> None:
-    """A server whose data is new does not know the token; the client replaces it."""
+    """A server whose data is new does not know the token; the client says so once and replaces
+    it.
+    """
     with serve(tmp_path / "one") as (address, _):
         assert run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
     with serve(tmp_path / "two", address.rpartition(":")[2]):
-        for _ in range(2):
-            assert (
-                run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n").returncode == 0
-            )
+        for is_new in (True, False):
+            done = run(env, "play", "tic-tac-toe", "--url", address, typed="resign\n")
+            assert done.returncode == 0
+            notice = "Your earlier guest was not found on this server. You are a new guest now: "
+            assert (notice in done.stderr) is is_new
     tokens = json.loads((Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json").read_text())
     assert list(tokens) == [address]
 

@@ -1,0 +1,12 @@
+"""The types of ids, so that a type checker tells them apart. At run time each is a str."""
+
+from typing import NewType
+
+#: A person's, or that of AI seats and the server; random for people.
+IdentityId = NewType("IdentityId", str)
+#: A match's, random.
+MatchId = NewType("MatchId", str)
+#: A node's: one process of the server.
+NodeId = NewType("NodeId", str)
+#: A room's, random; whoever has it may join the room.
+RoomId = NewType("RoomId", str)
