@@ -3,14 +3,21 @@
 import asyncio
 from typing import Any
 
-from server.bus.base import EventsAppended
+import msgspec
+from msgspec.structs import replace
+
+from server.bus.base import EventsAppended, LobbyChanged
 from server.codes import Code
 from server.protocol import messages as wire
-from server.rooms.commands import AiSeat, MySeat
+from server.rooms.commands import AiSeat, MySeat, OpenSeat
 from server.rooms.events import Moved, Said, format_event_body
 from server.runtime.hub import Hub
+from server.runtime.lobby import COMPARE_S
 from server.store.base import SPECTATORS, Append, StoredEvent
+from tests.server.test_api import get
+from tests.server.test_bus_nodes import Watcher
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
+from tests.support.node import serve
 from tests.support.two_players import playing
 
 #: The audience of a line between the players, which only a newer version has.
@@ -140,3 +147,46 @@ async def test_a_node_that_takes_such_a_room_over_asks_no_engine() -> None:
         assert runner.room is not None
         assert runner.room.frozen is Code.ROOM_NEWER
         assert len(fake.engines.jobs) == 1
+
+
+@virtual
+async def test_the_lobby_shows_what_newer_nodes_say_of_their_rooms() -> None:
+    """The entry of such a room comes from newer nodes: this node reports none of its own."""
+    async with playing() as (fake, hub, room, ada, _):
+        watcher = await Watcher(hub, "watcher").watch()
+        await append_elsewhere(fake, hub, room, TAKEN_BACK)
+        listed = msgspec.convert(watcher.lobby[room], wire.RoomSummary)
+        entry = replace(listed, ply=7, length="with clocks")
+        hub.membership.on_node(LobbyChanged("n9", (entry,), ()))
+        await asyncio.sleep(1)
+        published: list[object] = []
+        unsubscribe = fake.bus.listen(published.append)
+        eve = Client(hub, "eve")
+        await eve.ack(eve.join(room))
+        await ada.ack(ada.plain(wire.Leave, room))
+        await asyncio.sleep(3 * COMPARE_S)
+        unsubscribe()
+        assert watcher.lobby[room]["length"] == "with clocks"
+        assert not [message for message in published if isinstance(message, LobbyChanged)]
+
+
+async def test_a_match_is_read_without_the_moves_that_were_taken_back() -> None:
+    """Over HTTP a match has the moves that stand, in their order."""
+    fake = FakeServer()
+    async with serve(fake) as node:
+        ada = Client(node.hub, "ada")
+        room = await ada.create(seats=(MySeat(), OpenSeat()))
+        await ada.ack(ada.join(room))
+        ben = Client(node.hub, "ben")
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await ben.ack(ben.move(room, 1, "a1"))
+        runner = node.hub.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.match is not None
+        match = runner.room.match.id
+        moved = Moved(match, 1, 1, "c3", "0123456789abcdef", number="2.")
+        await append_elsewhere(fake, node.hub, room, TAKEN_BACK, format_event_body(moved))
+        found = await get(node, f"/api/matches/{match}")
+        assert [move["move"] for move in found["moves"]] == ["b2", "c3"]
