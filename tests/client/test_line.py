@@ -28,6 +28,7 @@ from server.protocol.messages import (
     Resign,
     Sit,
 )
+from server.rooms.events import Offered, Said, Unknown
 from tests.support.fake_room import ADA, BOB, CYD, FakeRoom
 from tests.support.scripted_server import Link, memory
 from tests.support.virtual_time import run_virtual
@@ -358,6 +359,23 @@ def test_a_prompt_that_is_interrupted_is_shown_again() -> None:
 
     run = play(room, TypedLines("q"), interactive=True, other_player=other_player)
     assert run.data.endswith("Your move (or help) > \n<Bob> hello\nYour move (or help) > ")
+
+
+def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
+    """The user reads why, sees players, moves and chat, and a move is refused with the reason."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    room.decide(BOB, Sit(id="1", room="r", seat=1))
+    room.decide(ADA, Move(id="2", room="r", ply=0, move="b2"))
+    room.append(Unknown("noted", b'{"kind":"noted","by":"bob"}'))
+    room.append(Said("i2", "Bob", "hello"))
+    room.append(Offered(1, "takeback"))
+    run = play(room, TypedLines("resign", "q"), interactive=True)
+    sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere."
+    assert sentence in run.messages
+    assert "Crosses: Ada, Noughts: Bob" in run.messages
+    assert "room.newer" in run.messages.splitlines()[3]
+    assert "<Bob> hello" in run.data
+    assert "offered" not in run.messages
 
 
 def test_a_later_snapshot_does_not_introduce_the_room_again() -> None:
