@@ -1,8 +1,8 @@
 """Parses the server's messages and formats the client's. This module does no I/O.
 
-A newer server may send types, kinds and codes that this client does not know. A message of an
-unknown type becomes None. An event of an unknown kind becomes `Hidden` and keeps its v. A code may
-be any text.
+A newer server may send types, kinds, words and codes that this client does not know. A message of
+an unknown type becomes None. An event of an unknown kind, or with fields that this client cannot
+read, becomes `Hidden` and keeps its v. A word and a code may be any text.
 """
 
 from typing import TypeVar
@@ -99,13 +99,20 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
                 head.room,
                 head.v,
                 head.at,
-                _event_decoder.decode(frame) if head.kind in _EVENT_KINDS else Hidden(),
+                _parse_event(frame) if head.kind in _EVENT_KINDS else Hidden(),
             )
         return _known_decoder.decode(frame) if tag in _KNOWN_TAGS else None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableFrame(
             f"this client cannot read a message of the server: {error}"
         ) from error
+
+
+def _parse_event(frame: bytes | str) -> AnyEvent:
+    try:
+        return _event_decoder.decode(frame)
+    except msgspec.ValidationError:
+        return Hidden()
 
 
 def format_client_message(message: Incoming) -> str:

@@ -40,6 +40,8 @@ from server.protocol.messages import (
 
 #: Lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
+#: The offers that this client can answer. A newer server may know others.
+OFFERS = ("draw", "rematch")
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -191,6 +193,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return _apply_moved(model, event)
         case Finished():
             return _apply_finished(model, event)
+        case Offered() | Declined() if event.what not in OFFERS:
+            return model
         case Offered():
             return replace(model, offers=(*model.offers, event.seat))
         case Declined():

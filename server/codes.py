@@ -55,6 +55,10 @@ class Code(StrEnum):
     )
     ROOM_UNKNOWN = "room.unknown", "There is no such room."
     ROOM_FROZEN = "room.frozen", "The room can be read but not played."
+    ROOM_NEWER = (
+        "room.newer",
+        "The room was made by a newer Plyroom; it can be read here and played elsewhere.",
+    )
     ROOM_BUSY = "room.busy", "Too many commands are waiting; send the same command again."
     ROOM_LIMIT = (
         "room.limit",

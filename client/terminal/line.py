@@ -172,7 +172,7 @@ class LineMode:
         match message:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
-                    self._output.report(f"This room can be read but not played ({message.frozen}).")
+                    self._output.report(words.frozen_text(message.frozen))
             case Snapshot():
                 if self._is_introduced:
                     self._output.report("The room is up to date again.")
@@ -261,7 +261,7 @@ class LineMode:
                 former = before.seats[seat]
                 name = former.name if former else "Somebody"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
-            case Offered(seat=seat, what=what):
+            case Offered(seat=seat, what="draw" | "rematch" as what):
                 offer = "a draw" if what == "draw" else "a rematch"
                 advice = "" if seat == model.my_seat else " Type accept or decline."
                 self._output.report(f"{self._player_name(seat)} offered {offer}.{advice}")

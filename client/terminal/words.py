@@ -18,6 +18,14 @@ MAX_MATE_PLIES = 1000
 BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
+#: How a match ends without a result.
+NO_RESULTS = ("abort", "failure")
+#: How a match ends in a draw, if nobody won.
+DRAWS = ("board", "claim", "agreement")
+#: Why a room cannot be played, by the code of the reason.
+FROZEN_TEXTS = {
+    "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere."
+}
 #: The most moves of a principal variation that are printed.
 PV_SHOWN = 8
 #: The words before a score that is a bound.
@@ -63,13 +71,21 @@ def move_line(
 
 
 def result_text(board: BoardView | None, over: MatchResult) -> str:
-    """The result of a match: "Red wins: four in a row." """
+    """The result of a match: "Red wins: four in a row."
+
+    A newer server may end a match in a way that is not known here; its reason is shown then.
+    """
     if over.winner is not None:
         name = side_name(board, over.winner)
         return f"{name} {'win' if name.endswith('s') else 'wins'}: {over.reason}."
-    if over.how in ("board", "claim", "agreement"):
+    if over.how in DRAWS:
         return f"Draw: {over.reason}."
-    return f"No result: {over.reason}."
+    return f"{'No result' if over.how in NO_RESULTS else 'Match over'}: {over.reason}."
+
+
+def frozen_text(code: str) -> str:
+    """Why a room cannot be played: a sentence for the code in `joined`."""
+    return FROZEN_TEXTS.get(code, f"This room can be read but not played ({code}).")
 
 
 def score_text(score: int, bound: str = "exact") -> str:

@@ -241,18 +241,33 @@ function applyEvent(room, event) {
             return { ...room, match: { ...room.match, over: { winner, how, reason } }, offers: [] };
         }
         case "offered":
-            return { ...room, offers: [...room.offers, event.seat] };
+            return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
         case "declined":
-            return { ...room, offers: [] };
+            return isKnownOffer(event) ? { ...room, offers: [] } : room;
         case "said": {
             const { v, at, name, text, to } = event;
             const line = to === undefined ? { v, at, name, text } : { v, at, name, text, to };
             return { ...room, chat: [...room.chat, line].slice(-MAX_CHAT_LINES) };
         }
-        case "created":
-        case "hidden":
+        default: // "created", "hidden", and every kind that only a newer server knows
             return room;
     }
+}
+
+/**
+ * Whether a newer version of the server made the room, so that nothing can be done in it here.
+ * @param {Room} room
+ */
+export function isNewer(room) {
+    return room.frozen === "room.newer";
+}
+
+/**
+ * Whether this client can answer the offer; a newer server may know others.
+ * @param {{what?: string}} event
+ */
+function isKnownOffer({ what = "rematch" }) {
+    return what === "draw" || what === "rematch";
 }
 
 /**

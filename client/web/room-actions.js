@@ -8,9 +8,9 @@
 
 import { h } from "./elements.js";
 import { icon } from "./icons.js";
-import { claimReason, headPly, mySeat } from "./model.js";
+import { claimReason, headPly, isNewer, mySeat } from "./model.js";
 import { hasAi } from "./table.js";
-import { PERSONAS, aiFields, occupantName, resultText, sideName } from "./words.js";
+import { PERSONAS, aiFields, frozenText, occupantName, resultText, sideName } from "./words.js";
 
 /** From this ply on, a player may resign and offer draws; before, the player may only abort. */
 const ABORT_PLIES = 2;
@@ -29,9 +29,9 @@ const ABORT_PLIES = 2;
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
+    if (match?.over) return `${resultText(match.over, board)}: ${match.over.reason}`;
+    if (room.frozen && (match || isNewer(room))) return frozenText(room.frozen);
     if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
-    if (match.over) return `${resultText(match.over, board)}: ${match.over.reason}`;
-    if (room.frozen) return "This match can be read but not played: the server no longer has its rules";
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
     if (turn === mySeat(model)) return "Your turn";
@@ -51,7 +51,8 @@ export function drawActions(app, room, confirmation) {
     const { match } = room;
     const viewerSeat = mySeat(app.model);
     const isHost = app.model.you?.identity === room.description?.host;
-    const mayAct = viewerSeat !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
+    const holdsSeats = viewerSeat !== null || (isHost && room.seats.every((occupant) => occupant?.kind === "ai"));
+    const mayAct = holdsSeats && !isNewer(room);
     if (!match) return null;
     if (!match.over)
         return mayAct ? [drawDrawButtons(app, room, viewerSeat), drawEndButton(app, room, viewerSeat, confirmation)] : null;

@@ -11,7 +11,7 @@
 import { canFlip, isFlipped } from "./board-geometry.js";
 import { drawChat } from "./chat.js";
 import { h } from "./elements.js";
-import { headPly, legalMoves, mySeat } from "./model.js";
+import { headPly, isNewer, legalMoves, mySeat } from "./model.js";
 import { drawMoves, drawStepper, plyForKey, scrollToShown } from "./moves.js";
 import { drawActions, drawSeatActions, statusText } from "./room-actions.js";
 import { MissingParts } from "./room-missing.js";
@@ -19,7 +19,7 @@ import { describePly, drawInfo, drawInvite, drawRefusal } from "./room-parts.js"
 import { drawShare } from "./share.js";
 import { drawFlip, drawTable, hasAi, resultFor } from "./table.js";
 import { drawThinking, thoughtFor, thoughtHeading } from "./thinking.js";
-import { occupantName, sideName, versus } from "./words.js";
+import { frozenText, occupantName, sideName, versus } from "./words.js";
 
 /** The same empty list each time, so that a scene without moves stays the same. @type {MoveView[]} */
 const NO_MOVES = [];
@@ -238,6 +238,7 @@ export class RoomPage {
                 h("p", { class: "status" }, statusText(this.#app.model, room)),
                 flip ? drawFlip(() => this.#turnBoard()) : null,
             ),
+            over && isNewer(room) ? h("p", { class: "muted" }, frozenText("room.newer")) : null,
             h("div", { class: "actions" }, drawActions(this.#app, room, confirmation)),
         );
     }

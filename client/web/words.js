@@ -112,8 +112,29 @@ export function resultText(over, board) {
         const name = sideName(board, over.winner);
         return `${name} ${name.endsWith("s") ? "win" : "wins"}`;
     }
-    return over.how === "abort" ? "Aborted" : isDraw(over) ? "Draw" : "No result";
+    if (isDraw(over)) return "Draw";
+    return NO_RESULTS[over.how] ?? "Match over";
 }
+
+/**
+ * Why a room cannot be played, in a sentence.
+ * @param {string} code the code in `joined`
+ */
+export function frozenText(code) {
+    return FROZEN_TEXTS[code] ?? "This match can be read but not played: the server no longer has its rules";
+}
+
+/** Why a room cannot be played, by code. @type {Record<string, string>} */
+const FROZEN_TEXTS = {
+    "room.newer": "This room was made by a newer Plyroom; it can be read here and played elsewhere",
+};
+
+/**
+ * The results without a winner that are no draw, by `how`. A newer server may end a match in another
+ * way; its reason is shown beside the words.
+ * @type {Record<string, string>}
+ */
+const NO_RESULTS = { abort: "Aborted", failure: "No result" };
 
 /**
  * The result as points: "1 – 0"; a dash for a match without a result.

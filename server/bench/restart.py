@@ -33,6 +33,7 @@ from server.rooms.commands import AiSeat, Command, Create, Move, MySeat, OpenSea
 from server.rooms.events import RoomEvent
 from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
+from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
 from server.store.sql import open_sqlite
 
@@ -84,11 +85,11 @@ def _room(number: int, is_due: bool) -> NewRoom:
     evolve(events[1:])
     for actor, command in _commands(is_due):
         moment = Moment(actor, now_ms, now_ms, ids.__next__)
-        new_events = rules.decide(room, command, moment)
+        new_events = rules.decide(room, command, moment, Settings())
         evolve(new_events)
         events += new_events
     first = Append(
-        room.id, 0, tuple(entries), "before", room.due_ms(), CommandKey("create ada", room.id),
+        room.id, 0, tuple(entries), "before", room.due_ms(0), CommandKey("create ada", room.id),
         projections(room, events, None),
     )  # fmt: skip
     return NewRoom(first, room.game_id, True, ADA.identity, room.id, now_ms)

@@ -13,7 +13,7 @@ from websockets.protocol import State
 from server.codes import Code
 from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
-from server.ids import IdentityId
+from server.ids import NOBODY, IdentityId
 from server.limits.rate import Bucket
 from server.net.frames import frame_of
 from server.net.listener import CLOSE_TIMEOUT_S
@@ -39,8 +39,6 @@ HELLO_TIMEOUT_S = 10.0
 MAX_ROOMS = 100
 #: The messages to a room that are no commands: they concern the connection.
 FOLLOWING = (wire.Join, wire.Leave)
-#: The identity of a connection without a hello.
-NOBODY = IdentityId("")
 #: Number of messages beyond the rate limit after which the connection is closed.
 MAX_EXCESS = 1000
 

@@ -216,6 +216,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         "events": report.events,
         "moves": report.moves,
         "unjudged": report.unjudged,
+        "newer": report.newer,
     }
     if as_json:
         click.echo(msgspec.json.encode({**counts, "problems": len(report.problems)}))
@@ -225,8 +226,13 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
             if report.unjudged
             else ""
         )
+        newer = (
+            f", {report.newer} of them checked only up to a newer version's first event"
+            if report.newer
+            else ""
+        )
         click.echo(
-            f"{report.rooms} rooms, {report.events} events, {report.moves} moves{unjudged}:"
+            f"{report.rooms} rooms{newer}, {report.events} events, {report.moves} moves{unjudged}:"
             f" {len(report.problems) or 'no'} problem{'s' * (len(report.problems) != 1)}",
             err=True,
         )

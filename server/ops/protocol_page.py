@@ -121,7 +121,10 @@ EVENTS = """\
 ## Event kinds
 
 An event arrives as `{"t": "event", "room": …, "v": …, "at": …, "kind": …}`, with further fields
-that depend on its kind:
+that depend on its kind. An event may have been written by a newer version of the server. A client
+counts the v of a kind that it does not know, and shows the result of a match whose `how` it does
+not know by its `reason`. A server that does not know an event lets the room be read only: `joined`
+then has `frozen` `room.newer`.
 """
 
 #: The introduction to the HTTP API.

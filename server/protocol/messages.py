@@ -346,10 +346,10 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """The client now follows the room.
+    """The client now follows the room. Sent again when `frozen` changes.
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
-    the room can be read but not played, and says why.
+    the room can be read but not played, and is the error code that says why.
     """
 
     room: str
@@ -357,7 +357,7 @@ class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
     epoch: str
     description: RoomDescription
     seat: int | None = None
-    frozen: Code | None = None
+    frozen: str | None = None
 
 
 class Played(Struct, frozen=True, omit_defaults=True):

@@ -36,7 +36,7 @@ def snapshot(room: Room, player: bool) -> wire.Snapshot:
     chat = tuple(
         wire.ChatLine(line.v, line.at_ms, line.name, line.text, line.to)
         for line in room.chat
-        if line.to == "room" or not player
+        if line.to == "room" or (line.to == "spectators" and not player)
     )
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
@@ -103,7 +103,7 @@ def turn(room: Room, match: Match) -> wire.Turn | None:
     position = match.position
     if position is None or match.over is not None or room.frozen is not None:
         return None
-    if match.seats[position.turn].kind == "ai":
+    if match.seats[match.turn].kind == "ai":
         return None
     return wire.Turn(
         room=room.id, v=room.v, match=match.id, ply=match.ply, moves=tuple(position.move_views()),

@@ -8,6 +8,7 @@ from server.rooms.commands import Chat
 from server.rooms.events import RoomEvent, Said
 from server.rooms.model import CommandRejected, Moment, Room
 from server.rooms.text import clean_text
+from server.settings import Settings
 
 #: The window in which lines of chat are counted, in ms.
 WINDOW_MS = 10_000
@@ -34,7 +35,9 @@ def check_pace(room: Room, identity: str, now_ms: int, lines: int, room_lines: i
             )
 
 
-def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
+def say(room: Room, command: Chat, moment: Moment, settings: Settings) -> list[RoomEvent]:
+    limits = settings.limit_chat, settings.limit_chat_room
+    check_pace(room, moment.actor.identity, moment.now_ms, *limits)
     text = clean_text(command.text)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")

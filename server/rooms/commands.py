@@ -136,16 +136,14 @@ class Chat(Command, frozen=True):
     to: ChatTo = "room"
 
 
-class ForcedPass(Command, frozen=True):
-    """The server's own command: passes for a person who has no other move.
+class Tick(Command, frozen=True):
+    """The server's own command: makes the events that are due by the time `at_ms`.
 
-    `digest` is that of the position, as in the commands below.
+    `at_ms` is the deadline for which the room was woken. The wait was measured by a clock that is
+    never set back, so the deadline has come even if the time of day is earlier.
     """
 
-    match: str
-    seat: int
-    digest: str
-    move: str
+    at_ms: int
 
 
 class AiFailure(Command, frozen=True):

@@ -3,6 +3,9 @@
 An event is a bare fact, written once and never changed. Its stored form is JSON: an object with
 `kind` and the event's own fields. Protocol version 1 sends that object to clients as it is, so an
 event is encoded once, when it is appended; `server.protocol.events` describes it to clients.
+
+Programs of several versions share a log. An event that this version cannot read, because a newer
+one wrote it, is `Unknown`: it is kept and sent as it stands, and the room can then only be read.
 """
 
 from collections.abc import Callable
@@ -142,18 +145,40 @@ class Said(Event, frozen=True, tag="said"):
     to: Word = "room"
 
 
+class Unknown(Struct, frozen=True):
+    """An event of a newer version, of a kind or with fields that this version does not know.
+
+    `raw` is its stored form.
+    """
+
+    kind: str
+    raw: bytes
+
+
+#: Every event that this version writes.
+KnownEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
 #: Every event that a log may contain.
-RoomEvent = Created | SeatTaken | SeatLeft | Started | Moved | Finished | Offered | Declined | Said
+RoomEvent = KnownEvent | Unknown
 
 _encode = msgspec.json.Encoder().encode
-_decode: Callable[[bytes], RoomEvent] = msgspec.json.Decoder(RoomEvent).decode
+_decode: Callable[[bytes], KnownEvent] = msgspec.json.Decoder(KnownEvent).decode
 
 
 def format_event_body(event: RoomEvent) -> bytes:
     """Formats an event as the log stores it: an object with `kind` and the event's own fields."""
-    return _encode(event)
+    return event.raw if type(event) is Unknown else _encode(event)
 
 
 def parse_event_body(body: bytes) -> RoomEvent:
-    """Parses what format_event_body wrote. Raises msgspec.DecodeError for anything else."""
-    return _decode(body)
+    """Parses what format_event_body wrote, in this version of the program or in a newer one.
+
+    Raises msgspec.DecodeError or UnicodeDecodeError for what is not a JSON object with a `kind`.
+    """
+    try:
+        return _decode(body)
+    except msgspec.ValidationError:
+        fields = msgspec.json.decode(body)
+        kind = fields.get("kind") if isinstance(fields, dict) else None
+        if not isinstance(kind, str):
+            raise
+        return Unknown(kind, body)

@@ -1,7 +1,8 @@
 """How events change a room.
 
 `evolve` applies one event and is total: every stored log loads, if necessary as a frozen room that
-can only be read.
+can only be read. An event of a newer version freezes the room for good (`room.newer`), because what
+it changed is not known here. Later events are shown as far as they apply.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from engine.game import Game, GameError, GameFault, Position, PositionError
 from engine.view import SEATS
 from server.codes import Code
-from server.ids import IdentityId, MatchId, RoomId
+from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.rooms import notation
 from server.rooms.events import (
     Created,
@@ -26,6 +27,7 @@ from server.rooms.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    Unknown,
 )
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -37,6 +39,9 @@ from server.rooms.model import (
     Room,
 )
 
+#: What this version knows can be offered.
+OFFERS = frozenset({"draw", "rematch"})
+
 #: Returns the game with an id, or raises UnknownGame.
 FindGame = Callable[[str], Game]
 
@@ -44,8 +49,14 @@ FindGame = Callable[[str], Game]
 def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after the first event of its log, which is `created`.
 
-    Raises ValueError for any other event.
+    The first event of a newer version makes a room of which nothing is known. Raises ValueError for
+    any other event.
     """
+    if isinstance(event, Unknown):
+        return Room(
+            id=room_id, v=1, game=None, game_id="unknown", options={}, visibility="unlisted",
+            host=NOBODY, created_ms=at_ms, changed_ms=at_ms, frozen=Code.ROOM_NEWER,
+        )  # fmt: skip
     if not isinstance(event, Created):
         raise ValueError(
             f"the log of room {room_id} starts with {type(event).__name__}, not with created"
@@ -96,37 +107,44 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Offered():
             return _evolve_offered(room, event)
         case Declined():
-            return replace(room, offers=())
+            return replace(room, offers=()) if event.what in OFFERS else room
         case Created():
             return room
+        case Unknown():
+            return replace(room, frozen=Code.ROOM_NEWER)
         case _:
             assert_never(event)
 
 
 def _evolve_started(room: Room, event: Started) -> Room:
-    position, digest, frozen = None, "", None
+    position, digest, frozen, turn = None, "", None, 0
     try:
         if room.game is not None:
-            position = _check_turn(room.game.position(event.start, room.options), event.seats)
+            position = room.game.position(event.start, room.options)
+            turn = _turn_of(position, event.seats)
             digest = position.digest()
     except (GameError, GameFault) as error:
         position, frozen = None, _freeze_code(error)
+    if room.game is None or room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
     match = Match(
         MatchId(event.match), event.number, event.start, event.rules, event.seats, position, digest,
-        room.v, room.changed_ms, first_seat=position.turn if position is not None else 0,
+        room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
     )  # fmt: skip
     # A new match is played by today's rules, so a freeze caused by an older match ends. A missing
-    # game stays missing.
+    # game stays missing, and a newer version's events stay unknown.
     return replace(
         room,
         seats=(*event.seats, *(None,) * SEATS)[:SEATS],
         match=match,
         offers=(),
-        frozen=frozen if room.game is not None else room.frozen,
+        frozen=frozen,
     )
 
 
 def _evolve_offered(room: Room, event: Offered) -> Room:
+    if event.what not in OFFERS:  # of a newer version; none of this version's commands answers it
+        return room
     match = room.match
     if match is not None and event.what == "draw":
         plies = tuple(
@@ -140,10 +158,14 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     match = room.match
     if match is None or match.id != event.match:
         return room
-    position, frozen = match.position, room.frozen
+    if room.frozen is Code.ROOM_NEWER:
+        return _show_moved(room, match, event)
+    position, turn = match.position, match.turn
+    frozen: Code | None = room.frozen
     if position is not None:
         try:
-            position = _check_turn(position.replay(event.move), match.seats)
+            position = position.replay(event.move)
+            turn = _turn_of(position, match.seats)
             # A match may continue under changed rules only as long as they lead to the same
             # positions.
             if match.rules != position.game.digest and position.digest() != event.digest:
@@ -151,17 +173,50 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         except (GameError, GameFault) as error:
             position, frozen = None, _freeze_code(error)
     moves = (*match.moves, notation.played_move(event, room.game, position))
-    match = replace(match, moves=moves, position=position, digest=event.digest)
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
     if room.offers:  # an offer stands until the other side moves
         room = replace(room, offers=tuple(seat for seat in room.offers if seat == event.seat))
     return replace(room, match=match, frozen=frozen)
 
 
-def _check_turn(position: Position, seats: Sequence[Occupant]) -> Position:
-    """Returns the position. Raises PositionError unless one of these seats is to move."""
-    if len(seats) != SEATS or position.turn not in range(SEATS):
-        raise PositionError(f"seat {position.turn} of {len(seats)} is to move")
-    return position
+def _show_moved(room: Room, match: Match, event: Moved) -> Room:
+    """The room with a move that follows events of a newer version.
+
+    The list of moves is cut where the move belongs. The position is the one that the log identifies
+    by its digest, or None if the moves that are known here do not lead to it.
+    """
+    before, ply = match.position, max(0, event.ply)
+    position, turn = None, match.turn
+    try:
+        if ply < match.ply and room.game is not None:  # moves were taken back
+            before = room.game.position(match.start, room.options)
+            for played in match.moves[:ply]:
+                before = before.replay(played.move)
+        if before is not None and ply <= match.ply:
+            position = before.replay(event.move)
+            turn = _turn_of(position, match.seats)
+    except (GameError, GameFault):
+        position = None
+    if position is not None and position.digest() != event.digest:
+        position = None
+    moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
+    match = replace(
+        match, moves=moves, position=position, digest=event.digest,
+        turn=turn, turn_started_ms=room.changed_ms,
+    )  # fmt: skip
+    offers = tuple(seat for seat in room.offers if seat == event.seat)
+    return replace(room, match=match, offers=offers)
+
+
+def _turn_of(position: Position, seats: Sequence[Occupant]) -> int:
+    """The seat to move. Raises PositionError unless it is one of these."""
+    turn = position.turn
+    if len(seats) != SEATS or turn not in range(SEATS):
+        raise PositionError(f"seat {turn} of {len(seats)} is to move")
+    return turn
 
 
 def _freeze_code(error: GameError | GameFault) -> Code:

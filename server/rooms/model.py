@@ -9,7 +9,6 @@ from engine.game import Game, GameFault, Position
 from engine.view import SEATS
 from server.codes import Code
 from server.ids import IdentityId, MatchId, RoomId
-from server.rooms.commands import ForcedPass
 from server.rooms.events import Occupant
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 
@@ -106,7 +105,8 @@ class Match(Struct, frozen=True):
 
     `start` is the start position as text, `rules` the digest of the rules, `digest` that of the
     position, and `first_v` the version of the match's `started` event. `position` is None when the
-    rules are missing or have changed. The moves are then only text.
+    rules are missing or have changed. The moves are then only text. `turn` is the seat to move in
+    the position, and `turn_started_ms` the time since which it is that seat's turn.
     """
 
     id: MatchId
@@ -124,6 +124,8 @@ class Match(Struct, frozen=True):
     draw_offers: tuple[int, ...] = (-1,) * SEATS
     #: The seat that moves first.
     first_seat: int = 0
+    turn: int = 0
+    turn_started_ms: int = 0
 
     @property
     def ply(self) -> int:
@@ -185,38 +187,43 @@ class Room(Struct, frozen=True):
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
-        seat = match.position.turn
-        return seat if match.seats[seat].kind == "ai" else None
+        return match.turn if match.seats[match.turn].kind == "ai" else None
 
     def ai_to_answer_draw(self) -> int | None:
         """The AI seat that must answer an offer of a draw, or None."""
         match = self.playing
-        if match is None or not self.offers:
+        if match is None or not self.offers or self.frozen is Code.ROOM_NEWER:
             return None
         seat = 1 - self.offers[0]
         return seat if match.seats[seat].kind == "ai" else None
 
-    def forced_pass(self) -> ForcedPass | None:
-        """The pass that the server plays when the person to move has no other move; else None."""
+    def forced_pass(self) -> str | None:
+        """The move that the server plays when the person to move can only pass; else None."""
         match = self.playing
         if match is None or match.position is None or self.frozen is not None:
             return None
-        seat = match.position.turn
+        if match.seats[match.turn].kind == "ai":
+            return None
         try:
-            token = match.position.forced_pass() if match.seats[seat].kind != "ai" else None
+            return match.position.forced_pass()
         except GameFault:  # `turn_message` logs the same fault
             return None
-        return (
-            ForcedPass(f"pass:{match.id}:{self.v}", match.id, seat, match.digest, token)
-            if token
-            else None
-        )
 
-    def due_ms(self) -> int | None:
-        """The room's wake-up time: `changed_ms` if an AI's answer or a pass is due, else None."""
-        is_due = (
-            self.ai_to_move() is not None
-            or self.ai_to_answer_draw() is not None
-            or self.forced_pass() is not None
-        )
-        return self.changed_ms if is_due else None
+    def next_deadline_ms(self, pass_after_ms: int) -> int | None:
+        """The time at which a `Tick` makes events; None for never.
+
+        A forced pass is due `pass_after_ms` after the turn began, so that people can see the
+        position.
+        """
+        if self.match is None or self.forced_pass() is None:
+            return None
+        return self.match.turn_started_ms + pass_after_ms
+
+    def due_ms(self, pass_after_ms: int) -> int | None:
+        """The time at which a node must have the room in memory; None for never.
+
+        An AI's move and its answer to an offer are due at once, all else at the next deadline.
+        """
+        if self.ai_to_move() is not None or self.ai_to_answer_draw() is not None:
+            return self.changed_ms
+        return self.next_deadline_ms(pass_after_ms)

@@ -3,7 +3,7 @@
 from engine.game import IllegalMove, MalformedMove, Position
 from engine.rules.numbering import move_number
 from server.codes import Code
-from server.rooms.commands import Abort, AiFailure, AiMove, ForcedPass, Move, Resign
+from server.rooms.commands import Abort, AiFailure, AiMove, Move, Resign, Tick
 from server.rooms.conditions import (
     has_only_ai,
     own_seat,
@@ -14,12 +14,13 @@ from server.rooms.conditions import (
 from server.rooms.events import Moved, RoomEvent
 from server.rooms.matches import end_match
 from server.rooms.model import Actor, ActorKind, CommandRejected, Match, Moment, Room
+from server.settings import Settings
 
 #: Plies after which a player can no longer abort a match.
 ABORT_PLIES = 2
 
 
-def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
+def move(room: Room, command: Move, moment: Moment, settings: Settings) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     if command.ply < match.ply:
@@ -29,38 +30,38 @@ def move(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
     if command.ply > match.ply:
         raise CommandRejected(Code.MOVE_EARLY, f"the next ply is {match.ply}, not {command.ply}")
     position = playable_position(room, match)
-    if position.turn != seat:
-        raise CommandRejected(
-            Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, position.turn)} is to move"
-        )
+    if match.turn != seat:
+        raise CommandRejected(Code.MOVE_NOT_YOUR_TURN, f"{side_name(room, match.turn)} is to move")
     return _play(match, position, seat, command.move)
 
 
-def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
+def ai_move(room: Room, command: AiMove, moment: Moment, settings: Settings) -> list[RoomEvent]:
     match = running_match(room)
     position = _check_ai_turn(room, match, command, moment.actor)
     return _play(match, position, command.seat, command.move)
 
 
-def ai_failure(room: Room, command: AiFailure, moment: Moment) -> list[RoomEvent]:
+def ai_failure(
+    room: Room, command: AiFailure, moment: Moment, settings: Settings
+) -> list[RoomEvent]:
     match = running_match(room)
     _check_ai_turn(room, match, command, moment.actor)
     return [end_match(match, None, "failure", f"the AI could not move: {command.reason}"[:200])]
 
 
-def forced_pass(room: Room, command: ForcedPass, moment: Moment) -> list[RoomEvent]:
-    match = running_match(room)
-    position = playable_position(room, match)
+def tick(room: Room, command: Tick, moment: Moment, settings: Settings) -> list[RoomEvent]:
+    """The events that are due now; none when there are none.
+
+    Raises CommandRejected unless the actor is the server.
+    """
     if moment.actor.kind is not ActorKind.SERVER:
         raise CommandRejected(Code.SEAT_NONE, "only the server may send this command")
-    due_pass = room.forced_pass()
-    requested = (command.match, command.seat, command.digest, command.move)
-    if (
-        due_pass is None
-        or (due_pass.match, due_pass.seat, due_pass.digest, due_pass.move) != requested
-    ):
-        raise CommandRejected(Code.MOVE_STALE, "the pass is for another position")
-    return _play(match, position, command.seat, command.move, forced=True)
+    deadline_ms = room.next_deadline_ms(settings.forced_pass_ms)
+    if deadline_ms is None or max(moment.now_ms, command.at_ms) < deadline_ms:
+        return []
+    match, token = running_match(room), room.forced_pass()
+    assert token is not None, "the pass is what is due"
+    return _play(match, playable_position(room, match), match.turn, token, forced=True)
 
 
 def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor: Actor) -> Position:
@@ -71,7 +72,7 @@ def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor:
     position = playable_position(room, match)
     if actor.kind is not ActorKind.AI:
         raise CommandRejected(Code.SEAT_NONE, "only the AI moves for the AI")
-    current = (match.id, match.digest, position.turn)
+    current = (match.id, match.digest, match.turn)
     if (command.match, command.digest, command.seat) != current:
         raise CommandRejected(Code.MOVE_STALE, "the AI's answer is for another position")
     if match.seats[command.seat].kind != "ai":
@@ -100,13 +101,13 @@ def _play(
     return events
 
 
-def resign(room: Room, command: Resign, moment: Moment) -> list[RoomEvent]:
+def resign(room: Room, command: Resign, moment: Moment, settings: Settings) -> list[RoomEvent]:
     seat = own_seat(room, moment.actor)
     match = running_match(room)
     return [end_match(match, 1 - seat, "resign", f"{side_name(room, seat)} resigned")]
 
 
-def abort(room: Room, command: Abort, moment: Moment) -> list[RoomEvent]:
+def abort(room: Room, command: Abort, moment: Moment, settings: Settings) -> list[RoomEvent]:
     match = running_match(room)
     seat = room.seat_of(moment.actor.identity)
     if seat is None and not (moment.actor.identity == room.host and has_only_ai(room)):

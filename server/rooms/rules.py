@@ -25,7 +25,6 @@ from server.rooms.commands import (
     Command,
     Create,
     Decline,
-    ForcedPass,
     Move,
     MySeat,
     OfferDraw,
@@ -35,6 +34,7 @@ from server.rooms.commands import (
     Resign,
     Sit,
     Stand,
+    Tick,
 )
 from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken
 from server.rooms.evolve import evolve as evolve
@@ -42,6 +42,7 @@ from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, CommandRejected, Moment, Room
 from server.rooms.seats import ai_occupant
+from server.settings import Settings
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
@@ -73,14 +74,17 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     return events
 
 
+#: Why nothing is decided in a room that has events of a newer version.
+NEWER = "this room was made by a newer Plyroom; it can be read here and played elsewhere"
+
 #: A rule: the events that a command makes in a room at a moment.
-Rule = Callable[[Room, Any, Moment], list[RoomEvent]]
+Rule = Callable[[Room, Any, Moment, Settings], list[RoomEvent]]
 #: The rule of each command.
 RULES: dict[type[Command], Rule] = {
     Move: moves.move,
     AiMove: moves.ai_move,
     AiFailure: moves.ai_failure,
-    ForcedPass: moves.forced_pass,
+    Tick: moves.tick,
     Resign: moves.resign,
     Abort: moves.abort,
     Claim: offers.claim,
@@ -97,15 +101,17 @@ RULES: dict[type[Command], Rule] = {
 }
 
 
-def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
-    """The events that a command makes, at least one.
+def decide(room: Room, command: Command, moment: Moment, settings: Settings) -> list[RoomEvent]:
+    """The events that a command makes; none for a `Tick` at which nothing is due.
 
     Raises CommandRejected when it is refused and GameFault when the rules fail.
     """
+    if room.frozen is Code.ROOM_NEWER:
+        raise CommandRejected(Code.ROOM_NEWER, NEWER)
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(
             Code.MESSAGE_UNKNOWN,
             f"{type(command).__name__} is not a command that changes a room",
         )
-    return rule(room, command, moment)
+    return rule(room, command, moment, settings)

@@ -1,4 +1,4 @@
-"""What the server does in a room of its own accord: AI moves, AI answers, forced passes."""
+"""The AI seats of a room: their moves and their answers to offers."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +7,8 @@ import structlog
 
 from server.ports import Ports, Spawn
 from server.protocol import messages as wire
-from server.rooms.commands import AiFailure, AiMove, AiReply, ForcedPass
-from server.rooms.model import AI, SERVER, Room
+from server.rooms.commands import AiFailure, AiMove, AiReply
+from server.rooms.model import AI, Room
 from server.runtime.feed import Feed
 from server.runtime.requests import Request
 from server.seats import ai
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class AiSeat:
-    """Keeps the task running that the room owes: a search, a forced pass, a reply to an offer.
+    """Keeps the task running that the room owes: a search, or a reply to an offer.
 
     `submit` puts the resulting command into the room's mailbox. `on_store_failure` is called when
     the store failed; then `update` must be called again later.
@@ -48,7 +48,7 @@ class AiSeat:
         self._feed = feed
         self._submit = submit
         self._on_store_failure = on_store_failure
-        #: The key and the task of the search or forced pass.
+        #: The key and the task of the search.
         self._turn_task: tuple[str, asyncio.Task[None]] | None = None
         #: The key and the task of the reply to an offer of a draw.
         self._reply_task: tuple[str, asyncio.Task[None]] | None = None
@@ -56,7 +56,7 @@ class AiSeat:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a search, a pass or a reply is under way."""
+        """Whether a search or a reply is under way."""
         return self._turn_task is not None or self._reply_task is not None
 
     def update(self, room: Room, is_responsible: bool) -> None:
@@ -70,7 +70,7 @@ class AiSeat:
     def on_command(self, command: object) -> None:
         """Notes that the command of a task is being served: the task is over."""
         match command:
-            case AiMove() | AiFailure() | ForcedPass() if self._turn_task is not None:
+            case AiMove() | AiFailure() if self._turn_task is not None:
                 prefix = ai.search_key_prefix(command.match, command.digest)
                 if self._turn_task[0].startswith(prefix):
                     self._turn_task = None
@@ -91,8 +91,7 @@ class AiSeat:
 
     def _update_turn(self, room: Room, is_responsible: bool) -> None:
         seat = room.ai_to_move() if is_responsible else None
-        forced_pass = room.forced_pass() if is_responsible else None
-        match = room.match if seat is not None or forced_pass is not None else None
+        match = room.match if seat is not None else None
         due_key = (
             None if match is None else f"{ai.search_key_prefix(match.id, match.digest)}{match.ply}"
         )
@@ -101,20 +100,9 @@ class AiSeat:
             self._turn_task = None
         if self._turn_task is not None or due_key is None:
             return
-        if forced_pass is not None:
-            work = self._spawn(self._play_pass(room, forced_pass), f"pass {room.id}")
-        else:
-            assert seat is not None, "a pass or a search is due"
-            work = self._spawn(self._find_move(room, seat), f"ai {room.id}")
+        assert seat is not None, "a search is due"
+        work = self._spawn(self._find_move(room, seat), f"ai {room.id}")
         self._turn_task = due_key, work
-
-    async def _play_pass(self, room: Room, forced_pass: ForcedPass) -> None:
-        """Plays the forced pass after a pause in which people can see the position."""
-        pause_ms = self._ports.settings.forced_pass_ms
-        left_ms = room.changed_ms + pause_ms - self._ports.now_ms()
-        if left_ms > 0:
-            await asyncio.sleep(min(left_ms, pause_ms) / 1000)
-        self._submit(Request(SERVER, forced_pass))
 
     async def _find_move(self, room: Room, seat: int) -> None:
         """Searches for the AI seat's move and submits its command."""

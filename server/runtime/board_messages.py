@@ -35,7 +35,7 @@ def turn_message(room: Room) -> tuple[wire.Turn | None, str | None]:
         return None, None
     if turn is None or match is None or match.position is None:
         return None, None
-    return turn, match.seats[match.position.turn].identity
+    return turn, match.seats[match.turn].identity
 
 
 def _log_fault(room: Room, fault: GameFault) -> None:

@@ -54,7 +54,8 @@ class RoomCreator:
             return await self._ack_earlier(earlier, key), None
         append = Append(
             room=room.id, expected_v=0, events=entries, node=self._ports.node,
-            due_ms=room.due_ms(), command=key, projections=projections(room, events, None),
+            due_ms=room.due_ms(self._ports.settings.forced_pass_ms), command=key,
+            projections=projections(room, events, None),
         )  # fmt: skip
         new = NewRoom(
             append, room.game_id, room.visibility == "public", actor.identity, command.id, now_ms

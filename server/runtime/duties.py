@@ -25,15 +25,19 @@ DUE_ROOMS_RETRY_S = 0.2
 
 
 async def keep_heartbeat(hub: Hub) -> None:
-    """Reports on the bus and in the store that this node is up; takes over rooms of dead nodes."""
+    """Reports on the bus and in the store that this node is up, takes over due rooms of dead nodes
+    (a sole node those of all other nodes) and wakes the rooms that are due.
+    """
     settings, loop = hub.ports.settings, asyncio.get_running_loop()
     while True:
         try:
             hub.ports.bus.publish(Heartbeat(hub.ports.node))
             hub.membership.forget_silent_nodes()
             await hub.write_heartbeat()
+            while await hub.take_over_due_rooms(all_nodes=settings.is_sole_node):
+                pass
+            await hub.wake_due_rooms()
             if not settings.is_sole_node:
-                await hub.take_over_due_rooms(all_nodes=False)
                 await hub.membership.check_silent_nodes()
         except StoreError as error:
             log.warning("store unavailable", duty="heartbeat", error=str(error))
@@ -62,21 +66,6 @@ async def expire(hub: Hub) -> None:
             log.warning("store unavailable", duty="expiry", error=str(error))
 
 
-async def take_over_all_due_rooms(hub: Hub) -> None:
-    """Takes over the due rooms of all nodes, and returns.
-
-    A sole node runs this in the background at its start, so that players need not wait for it.
-    """
-    while True:
-        try:
-            while await hub.take_over_due_rooms(all_nodes=True):
-                pass
-            return
-        except StoreError as error:
-            log.warning("store unavailable", duty="due rooms", error=str(error))
-            await asyncio.sleep(hub.ports.settings.heartbeat_s)
-
-
 @asynccontextmanager
 async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
     """Opens the hub and runs its
@@ -100,8 +89,6 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
                 "hub expiry": expire(hub),
                 "lobby": hub.lobby.run(),
             }
-            if ports.settings.is_sole_node:
-                work["hub due rooms"] = take_over_all_due_rooms(hub)
             running += [tasks.create_task(duty, name=name) for name, duty in work.items()]
             yield hub
         except Exception as error:

@@ -8,27 +8,11 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY
 from server.protocol.outbound import LoggedEvent, Outbound
-from server.rooms.events import Finished, Moved, RoomEvent, SeatLeft, SeatTaken, Started
 from server.rooms.model import Room
 from server.runtime.board_messages import turn_message, view_message
 from server.runtime.followers import Followers
-from server.runtime.log import Committed
-from server.store.base import SPECTATORS, StoredEvent
-
-#: Events that change the board.
-BOARD_EVENTS = frozenset({Moved, Started, Finished})
-#: Events that change who holds a seat.
-SEAT_EVENTS = frozenset({SeatTaken, SeatLeft, Started})
-
-
-def changes_board(events: Sequence[RoomEvent]) -> bool:
-    """Returns whether one of the events changes the board."""
-    return not BOARD_EVENTS.isdisjoint(map(type, events))
-
-
-def changes_seats(events: Sequence[RoomEvent]) -> bool:
-    """Returns whether one of the events changes who holds a seat."""
-    return not SEAT_EVENTS.isdisjoint(map(type, events))
+from server.runtime.observers import RoomCommit, changes_board, changes_seats
+from server.store.base import EVERYONE, SPECTATORS, StoredEvent
 
 
 class Feed:
@@ -45,7 +29,7 @@ class Feed:
 
     def send_events(
         self,
-        committed: Committed[Room, RoomEvent],
+        committed: RoomCommit,
         sender: Follower | None = None,
         command_id: str = "",
     ) -> None:
@@ -78,24 +62,22 @@ class Feed:
         if sender is not None:
             self._ports.reached("before_ack")
             sender.send(*to_sender)
-        if has_board_change:
+        if has_board_change and self.thinking and not _is_about(self.thinking, room):
             self.thinking = None
+        if committed.before is not None and committed.before.frozen is not room.frozen:
+            for follower, _ in self._followers:
+                follower.send(Outbound(self._joined(room, follower)))
 
     def send_joined(
         self, join: wire.Join, follower: Follower, room: Room, missed: list[StoredEvent] | None
     ) -> None:
         """Adds a follower and sends it the events that it missed, or a snapshot (None)."""
-        seat = room.seat_of(follower.identity)
-        is_player = seat is not None
-        joined = wire.Joined(
-            room=room.id, v=room.v, epoch=self._ports.store.epoch,
-            description=views.description(room), seat=seat, frozen=room.frozen,
-        )  # fmt: skip
+        is_player = room.seat_of(follower.identity) is not None
         turn, player_to_move = turn_message(room)
         self._followers.add(follower, is_player)
         parts: list[wire.Outgoing | None] = [
             wire.Ack(join.id, None),
-            joined,
+            self._joined(room, follower),
             views.snapshot(room, is_player) if missed is None else None,
         ]
         ending = [
@@ -119,17 +101,34 @@ class Feed:
         self.thinking = thinking
         self._followers.send_ephemeral_to_all(Outbound(thinking))
 
+    def _joined(self, room: Room, follower: Follower) -> wire.Joined:
+        return wire.Joined(
+            room=room.id, v=room.v, epoch=self._ports.store.epoch,
+            description=views.description(room), seat=room.seat_of(follower.identity),
+            frozen=room.frozen,
+        )  # fmt: skip
+
     def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
-        """Returns the events for players or for spectators."""
+        """Returns the events for players or for spectators.
+
+        An event for an audience that only a newer version knows is hidden from both.
+        """
+        audiences = (EVERYONE,) if is_player else (EVERYONE, SPECTATORS)
         return [
             Outbound(
                 LoggedEvent(
                     self._room_id, event.v, event.at_ms,
-                    HIDDEN_BODY if is_player and event.audience == SPECTATORS else event.body,
+                    event.body if event.audience in audiences else HIDDEN_BODY,
                 )
             )
             for event in events
         ]  # fmt: skip
+
+
+def _is_about(thinking: wire.Thinking, room: Room) -> bool:
+    """Returns whether it is about the present turn: another node's may come before its event."""
+    match = room.playing
+    return match is not None and (thinking.match, thinking.ply) == (match.id, match.ply)
 
 
 def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:

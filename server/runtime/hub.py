@@ -14,9 +14,12 @@ from server.runtime.expiry import Expiry
 from server.runtime.lobby import Lobby
 from server.runtime.log import Outcome
 from server.runtime.membership import Membership
+from server.runtime.observers import Observers, announcing_to, counting_in
 from server.runtime.open_rooms import OpenRooms
-from server.runtime.requests import Request, TakeOver, refuse
+from server.runtime.requests import Request, refuse
 from server.runtime.room_runner import RoomRunner
+from server.runtime.timer import WAKE_AHEAD_S
+from server.store.base import DUE_PAGE, DueRoom
 
 #: Longest round trip to the store that is used to estimate its clock, in ms.
 MAX_ROUND_TRIP_MS = 200
@@ -29,10 +32,19 @@ class Hub:
         self.ports = ports
         self.limits = Limits(ports.settings)
         self.lobby = Lobby(ports, self.runner)
-        self.rooms = OpenRooms(ports, tasks, self.limits, self.lobby.on_room_changed)
+        self.observers = Observers()
+        for observer in (
+            self.lobby.on_commit, announcing_to(ports.engines), counting_in(ports.metrics)
+        ):  # fmt: skip
+            self.observers.subscribe(observer)
+        self.rooms = OpenRooms(
+            ports, tasks, self.limits, self.observers, self.lobby.on_room_changed
+        )
         self.membership = Membership(ports, self.rooms, self.lobby)
         self.creator = RoomCreator(ports, self.rooms, self.limits)
         self._expiry = Expiry(ports)
+        #: The latest time of day seen by this node, in ms since 1970.
+        self._latest_ms = 0
         #: How far this node's clock is ahead of the store's, in ms; negative when it is behind.
         self.clock_ahead_ms = 0
 
@@ -120,12 +132,40 @@ class Hub:
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
-        """Takes over due rooms of dead nodes, or of all nodes. Returns the number of rooms."""
-        rooms = await self.ports.store.due_rooms(self.ports.now_ms(), self.ports.node, all_nodes)
+        """Takes over rooms of dead nodes, or of all nodes, that are due within WAKE_AHEAD_S.
+
+        Returns the number of rooms.
+        """
+        node, before_ms = self.ports.node, self._wake_before_ms()
+        rooms = await self.ports.store.due_rooms(before_ms, node, all_nodes)
         for room_id in rooms:
-            with suppress(LimitExceeded):
-                self.rooms.open(room_id, "").submit(TakeOver())
+            self._wake(room_id)
         return len(rooms)
+
+    async def wake_due_rooms(self) -> None:
+        """Wakes this node's rooms that are due within WAKE_AHEAD_S, also those out of memory.
+
+        They are opened in the order of their deadlines; each then waits for its own.
+        """
+        before_ms = self._wake_before_ms()
+        after: DueRoom | None = None
+        while True:
+            page = await self.ports.store.own_due_rooms(self.ports.node, before_ms, after)
+            for due in page:
+                self._wake(due.room)
+            if len(page) < DUE_PAGE:
+                return
+            after = page[-1]
+
+    def _wake_before_ms(self) -> int:
+        """The time by which rooms are due that are woken now. It never goes back."""
+        self._latest_ms = max(self._latest_ms, self.ports.now_ms())
+        return self._latest_ms + int(WAKE_AHEAD_S * 1000)
+
+    def _wake(self, room_id: str) -> None:
+        """Opens a room that is due. Without a place in memory it is woken later."""
+        with suppress(LimitExceeded):
+            self.rooms.open(room_id, "").wake()
 
     async def expire_once(self) -> None:
         """Scans one page of guests and rooms. Raises StoreError when the store fails."""

@@ -11,6 +11,7 @@ from server.bus.base import LobbyChanged
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
+from server.runtime.observers import RoomCommit, changes_board, changes_seats
 from server.runtime.projections import is_listed, summary
 from server.runtime.room_runner import RoomRunner
 from server.store.base import StoreError
@@ -69,6 +70,11 @@ class Lobby:
     def leave(self, follower: Follower) -> None:
         """Stops sending the list to a follower."""
         self._watchers.discard(follower)
+
+    def on_commit(self, commit: RoomCommit) -> None:
+        """Schedules an update of the room's entry if the commit changed it."""
+        if changes_board(commit.events) or changes_seats(commit.events):
+            self.on_room_changed(commit.after.id)
 
     def on_room_changed(self, room_id: str) -> None:
         """Schedules an update of the room's entry."""
@@ -183,7 +189,7 @@ class Lobby:
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
             return msgspec.structs.replace(
-                entry, ply=live.ply, length=live.length, watching=runner.watching
+                entry, ply=live.ply, length=live.length, watching=runner.followers.watching
             )
         reported = self._entries.get(entry.room)
         if reported is not None and (reported.state, reported.seats) == (entry.state, entry.seats):

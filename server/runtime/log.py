@@ -80,7 +80,9 @@ class Machine(Protocol[S, C, E]):
         """The state after one more event. Total: every stored log loads."""
 
     def decide(self, state: S, command: C, moment: Moment) -> list[E]:
-        """The events that a command makes now, at least one. Raises CommandRejected."""
+        """The events that a command makes now; none if it changes nothing. Raises
+        CommandRejected.
+        """
 
     def entry(self, state: S, event: E, at_ms: int) -> StoredEvent:
         """The log entry of the event that led to this state."""
@@ -91,7 +93,10 @@ class Machine(Protocol[S, C, E]):
         """The rows that change together with these events, which led to this state."""
 
     def next_deadline_ms(self, state: S) -> int | None:
-        """The time at which something is due in this state without a command; None for never."""
+        """The time at which a tick makes events in this state; None for never."""
+
+    def due_ms(self, state: S) -> int | None:
+        """The time at which a node must have this state in memory; None for never."""
 
 
 class Cause(Enum):
@@ -149,6 +154,7 @@ class EventLog(Generic[S, C, E]):
     """
 
     __slots__ = (
+        "_due_ms",
         "_keys",
         "_machine",
         "_ports",
@@ -180,6 +186,7 @@ class EventLog(Generic[S, C, E]):
         self._subscriber = subscriber
         self._prepare = prepare
         self._state = known
+        self._due_ms = machine.due_ms(known) if known is not None else None
         self._keys: dict[CommandKey, int] = {}
         self._tail: list[StoredEvent] = []
 
@@ -195,11 +202,16 @@ class EventLog(Generic[S, C, E]):
         return self._state
 
     @property
-    def deadline_ms(self) -> int | None:
-        """The time at which something is due here without a command; None for never, and when
+    def due_ms(self) -> int | None:
+        """The time at which this node must have the state in memory; None for never, and when
         another node is responsible.
         """
-        return self._machine.next_deadline_ms(self.state) if self.is_responsible else None
+        return self._due_ms if self.is_responsible else None
+
+    @property
+    def next_deadline_ms(self) -> int | None:
+        """The time at which a tick is due on this node; None for never."""
+        return None if self.due_ms is None else self._machine.next_deadline_ms(self.state)
 
     # --- reading ---
 
@@ -219,6 +231,7 @@ class EventLog(Generic[S, C, E]):
         if not stored:  # deleted since the head was read
             raise LogMissing(self.log_id)
         self._state, _ = self._fold(None, stored)
+        self._due_ms = self._machine.due_ms(self.state)
         self._keep(stored)
         self.is_responsible = head.node == self._ports.node
         return head
@@ -259,6 +272,7 @@ class EventLog(Generic[S, C, E]):
     def _take(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
         before = self.state
         self._state, events = self._fold(before, page)
+        self._due_ms = self._machine.due_ms(self.state)
         self._keep(page)
         self.is_responsible = is_responsible
         self._subscriber(Committed(before, events, tuple(page), self.state, cause))
@@ -304,6 +318,8 @@ class EventLog(Generic[S, C, E]):
                     was_checked = True
                     continue
                 return self._rejected(command, rejection)
+            if not events:
+                return Accepted(self.state.v, is_new=False)
             try:
                 await self._append(events, key, attachment)
                 return Accepted(self.state.v)
@@ -351,12 +367,13 @@ class EventLog(Generic[S, C, E]):
             after = self._machine.evolve(after, event, at_ms)
             stored.append(self._machine.entry(after, event, at_ms))
         entries = tuple(stored)
+        due_ms = self._machine.due_ms(after)
         self._ports.reached("before_append")
         begun_s = time.perf_counter()
         await self._ports.store.append(
             Append(
                 room=self.log_id, expected_v=before.v, events=entries,
-                node=self._ports.node, due_ms=self._machine.next_deadline_ms(after), command=key,
+                node=self._ports.node, due_ms=due_ms, command=key,
                 projections=self._machine.projections(after, events, attachment),
             )
         )  # fmt: skip
@@ -365,7 +382,7 @@ class EventLog(Generic[S, C, E]):
         metrics.append_s.observe(time.perf_counter() - begun_s)
         metrics.commands += 1
         log.debug("committed", room=self.log_id, command=key.id, v=after.v)
-        self._state = after
+        self._state, self._due_ms = after, due_ms
         self._keep(entries)
         self.is_responsible = True
         self._remember(key, after.v)

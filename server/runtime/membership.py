@@ -63,7 +63,7 @@ class Membership:
             return
         if node not in self._last_heard_s:
             for runner in self._rooms:
-                runner.publish_presence(asks=True)
+                runner.followers.publish_presence(asks=True)
         self._last_heard_s[node] = now_s
         match message:
             case LobbyChanged():
@@ -80,7 +80,7 @@ class Membership:
         )
         for runner in self._rooms:
             if rooms is None or runner.room_id in rooms:
-                runner.publish_presence(asks=True)
+                runner.followers.publish_presence(asks=True)
         self._gap_noticed.set()
 
     # --- nodes that go ---
@@ -119,17 +119,17 @@ class Membership:
         self._sweeps += 1
         now_s = asyncio.get_running_loop().time()
         for number, runner in enumerate(self._rooms):
-            for node in runner.reporting_nodes:
+            for node in runner.followers.reporting_nodes:
                 self._last_heard_s.setdefault(node, now_s)
             is_its_turn = number % SWEEPS_PER_REFRESH == self._sweeps % SWEEPS_PER_REFRESH
             if self._last_heard_s and is_its_turn:
-                runner.publish_presence()
+                runner.followers.publish_presence()
 
     def _forget_node(self, node: str) -> None:
         """Forgets a node that is down, and marks it as in doubt."""
         self._last_heard_s.pop(node, None)
         for runner in self._rooms:
-            runner.on_node_down(node)
+            runner.followers.on_node_down(node)
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:

@@ -10,6 +10,7 @@ import structlog
 from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Room
+from server.runtime.observers import Observers
 from server.runtime.room_machine import RoomMachine
 from server.runtime.room_runner import RoomRunner
 
@@ -23,7 +24,8 @@ RESERVED_S = 10.0
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `on_change` is called with the id of a room whose entry in the lobby may have changed.
+    `observers` are those of all rooms. `on_presence` is called with the id of a room whose
+    followers have changed.
     """
 
     def __init__(
@@ -31,12 +33,14 @@ class OpenRooms:
         ports: Ports,
         tasks: asyncio.TaskGroup,
         limits: Limits,
-        on_change: Callable[[str], None],
+        observers: Observers,
+        on_presence: Callable[[str], None],
     ) -> None:
         self._ports = ports
         self._tasks = tasks
         self._slots = limits.room_slots
-        self._on_change = on_change
+        self._observers = observers
+        self._on_presence = on_presence
         self._machine = RoomMachine(ports)
         self._runners: dict[str, RoomRunner] = {}
         #: The tasks of the runners, by room id.
@@ -69,7 +73,10 @@ class OpenRooms:
         if room_id not in self._slots:
             self.make_place(address)
             self._slots.take(room_id, address)
-        runner = RoomRunner(room_id, self._ports, self._machine, self._spawn, self._on_change, room)
+        runner = RoomRunner(
+            room_id, self._ports, self._machine, self._spawn,
+            self._observers, self._on_presence, room,
+        )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")
         return runner

@@ -41,6 +41,14 @@ class Resync:
     """The store may have events that this node has not seen."""
 
 
+class Wake(Struct, frozen=True):
+    """The room's timer has expired: its deadline `at_ms` has come, or the log is to be read again
+    (None).
+    """
+
+    at_ms: int | None
+
+
 def command_id(item: object) -> str | None:
     """The id of the command in a mailbox item, None for other items."""
     return item.command.id if isinstance(item, Request) else None

@@ -8,8 +8,8 @@ from engine.game import GameFault
 from server.codes import Code
 from server.ids import RoomId
 from server.ports import Ports
-from server.rooms import chat, rules
-from server.rooms.commands import AiMove, Chat, Command
+from server.rooms import rules
+from server.rooms.commands import AiMove, Command
 from server.rooms.events import RoomEvent, parse_event_body
 from server.rooms.model import CommandRejected, Moment, Room
 from server.runtime.projections import log_entry, projections
@@ -35,12 +35,9 @@ class RoomMachine:
 
     def decide(self, state: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         """The events of a command. An AI move that the rules refuse ends the match instead."""
-        if isinstance(command, Chat):
-            settings = self._ports.settings
-            limits = settings.limit_chat, settings.limit_chat_room
-            chat.check_pace(state, moment.actor.identity, moment.now_ms, *limits)
+        settings = self._ports.settings
         try:
-            return rules.decide(state, command, moment)
+            return rules.decide(state, command, moment, settings)
         except CommandRejected as rejection:
             is_illegal = rejection.code in (Code.MOVE_ILLEGAL, Code.MOVE_MALFORMED)
             if not (isinstance(command, AiMove) and is_illegal):
@@ -58,7 +55,7 @@ class RoomMachine:
                     Code.GAME_FAULT, "the rules of this game failed on that command"
                 ) from fault
             failure = command.to_failure("the rules of this game failed on its move")
-        return rules.decide(state, failure, moment)
+        return rules.decide(state, failure, moment, settings)
 
     def entry(self, state: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
         return log_entry(state, event, at_ms)
@@ -69,4 +66,7 @@ class RoomMachine:
         return projections(state, events, attachment)
 
     def next_deadline_ms(self, state: Room) -> int | None:
-        return state.due_ms()
+        return state.next_deadline_ms(self._ports.settings.forced_pass_ms)
+
+    def due_ms(self, state: Room) -> int | None:
+        return state.due_ms(self._ports.settings.forced_pass_ms)

@@ -5,8 +5,7 @@ it, the log reads the newer events and decides again. The runner acknowledges an
 before it is committed.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -15,16 +14,26 @@ from server.codes import Code
 from server.ports import Follower, Ports, Spawn
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
-from server.rooms.commands import Command
-from server.rooms.events import Moved, RoomEvent
-from server.rooms.model import Room
+from server.rooms.commands import Command, Tick
+from server.rooms.events import RoomEvent
+from server.rooms.model import SERVER, Room
 from server.runtime.ai_seat import AiSeat
 from server.runtime.expiry import mark_opened, mark_seated
-from server.runtime.feed import Feed, changes_board, changes_seats
+from server.runtime.feed import Feed
 from server.runtime.followers import Followers
-from server.runtime.log import TAIL, Accepted, Cause, Committed, EventLog, LogMissing, Machine
+from server.runtime.log import TAIL, Accepted, Cause, EventLog, LogMissing, Machine, Rejected
 from server.runtime.mailbox import Full, Mailbox
-from server.runtime.requests import Request, Resync, TakeOver, command_id, refuse, reply
+from server.runtime.observers import Observers, RoomCommit
+from server.runtime.requests import (
+    Request,
+    Resync,
+    TakeOver,
+    Wake,
+    command_id,
+    refuse,
+    reply,
+)
+from server.runtime.timer import RoomTimer
 from server.store.base import StoreError
 
 log = structlog.get_logger()
@@ -38,27 +47,28 @@ RESUME_LIMIT = 500
 #: Delay after a store failure before the room resyncs, in seconds.
 RESYNC_S = 1.0
 
-RoomCommit = Committed[Room, RoomEvent]
+Item = Request | EventsAppended | TakeOver | Resync | Wake
 
 
 class RoomRunner:
     """Runs one room.
 
     `run` is its task; the other public methods return at once and must be called in the event loop.
-    `observers` are called after every commit, and must not fail.
+    `observers` are called after every commit.
     """
 
     __slots__ = (
         "_ai",
         "_feed",
-        "_followers",
         "_is_busy",
         "_log",
         "_mailbox",
-        "_on_change",
+        "_observers",
         "_ports",
-        "_resync_timer",
+        "_refused_tick_v",
         "_serving",
+        "_timer",
+        "followers",
         "idle_since_ms",
         "room_id",
     )  # fmt: skip
@@ -69,26 +79,27 @@ class RoomRunner:
         ports: Ports,
         machine: Machine[Room, Command, RoomEvent],
         spawn: Spawn,
-        on_change: Callable[[str], None],
+        observers: Observers,
+        on_presence: Callable[[str], None],
         room: Room | None = None,
     ) -> None:
         self.room_id = room_id
         self.idle_since_ms = ports.now_ms()
         self._ports = ports
-        self._on_change = on_change
+        self._observers = observers
         self._log = EventLog(
             room_id, machine, ports, self._on_commit, self._before_append, known=room
         )
-        self._followers = Followers(room_id, ports, lambda: self._log.seen, on_change)
-        self._feed = Feed(room_id, ports, self._followers)
+        self.followers = Followers(room_id, ports, lambda: self._log.seen, on_presence)
+        self._feed = Feed(room_id, ports, self.followers)
         self._ai = AiSeat(ports, spawn, self._feed, self._submit_own, self._on_store_failure)
-        self._mailbox: Mailbox[Request | EventsAppended | TakeOver | Resync] = Mailbox(
-            MAILBOX_CAPACITY
-        )
+        self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
+        self._timer = RoomTimer(self._submit_own)
         #: The request whose command is being decided, if any.
         self._serving: Request | None = None
         self._is_busy = False
-        self._resync_timer: asyncio.TimerHandle | None = None
+        #: The version at which the rules refused a tick, which is not repeated.
+        self._refused_tick_v = 0
 
     # --- called by the hub ---
 
@@ -98,23 +109,13 @@ class RoomRunner:
         return self._log.seen
 
     @property
-    def watching(self) -> int:
-        """The number of followers without a seat, on all nodes."""
-        return self._followers.watching
-
-    @property
-    def reporting_nodes(self) -> Iterable[str]:
-        """The other nodes that have reported presence in this room."""
-        return self._followers.reporting_nodes
-
-    @property
     def is_idle(self) -> bool:
         """Whether the room can be closed: it has no follower on this node and no work."""
         return not (
-            len(self._followers)
+            len(self.followers)
             or self._is_busy
             or self._ai.is_busy
-            or self._resync_timer
+            or self._timer.is_soon
             or len(self._mailbox)
         )
 
@@ -126,6 +127,15 @@ class RoomRunner:
             self._log.is_behind = self._log.is_behind or isinstance(request, Resync)
             return False
         return True
+
+    def wake(self) -> None:
+        """Sees to what is due, since the store has this node as the responsible one."""
+        if self._log.seen is None:
+            return  # it sees to it when it has loaded the room
+        if self._log.is_responsible:
+            self._see_to_what_is_due()
+        else:
+            self.submit(TakeOver())
 
     def receive(self, message: RoomMessage) -> None:
         """Handles a bus message about this room from another node."""
@@ -140,19 +150,11 @@ class RoomRunner:
             case Ephemeral(thinking=thinking):
                 self._feed.receive_thinking(thinking)
             case PresenceReport():
-                self._followers.on_presence(message)
-
-    def on_node_down(self, node: str) -> None:
-        """Drops the presence that a node reported before it went down."""
-        self._followers.on_node_down(node)
-
-    def publish_presence(self, asks: bool = False) -> None:
-        """Reports this node's followers again, in case the other nodes missed the last report."""
-        self._followers.publish_presence(asks)
+                self.followers.on_presence(message)
 
     def forget(self, follower: Follower) -> None:
         """Removes a follower that leaves the room or whose connection has closed."""
-        if self._followers.remove(follower):
+        if self.followers.remove(follower):
             self.idle_since_ms = self._ports.now_ms()
 
     async def run(self) -> None:
@@ -172,9 +174,8 @@ class RoomRunner:
                 self.idle_since_ms = self._ports.now_ms()
         finally:
             unsubscribe()
-            self._followers.close()
-            if self._resync_timer is not None:
-                self._resync_timer.cancel()
+            self.followers.close()
+            self._timer.cancel()
             self._ai.close()
             self._refuse_all(Code.ROOM_BUSY, "this server is closing the room; send it again")
 
@@ -186,59 +187,50 @@ class RoomRunner:
         When the room does not exist or cannot be read, refuses every waiting request and returns
         False.
         """
-        has_take_over = False
-        while True:
-            try:
-                if self._log.seen is None:
-                    head = await self._log.load()
-                    if not await mark_opened(self._ports, self._log.state, head):
-                        raise LogMissing(self.room_id)
-                self._ai.update(self._log.state, self._log.is_responsible)
-                return True
-            except LogMissing:
-                self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
-            except StoreError as error:
-                log.warning("store unavailable", room=self.room_id, error=str(error))
-                message = "the store does not answer; send the same command again"
-                has_take_over = self._refuse_all(Code.STORE_RETRY, message) or has_take_over
-                if has_take_over:  # no client retries a TakeOver
-                    await asyncio.sleep(RESYNC_S)
-                    continue
-            except Exception:
-                log.exception("room cannot be read", room=self.room_id)
-                self._refuse_all(
-                    Code.SERVER_FAULT, "the room cannot be read; the server's log says why"
-                )
-            return False
+        try:
+            if self._log.seen is None:
+                head = await self._log.load()
+                if not await mark_opened(self._ports, self._log.state, head):
+                    raise LogMissing(self.room_id)
+            self._see_to_what_is_due()
+            return True
+        except LogMissing:
+            self._refuse_all(Code.ROOM_UNKNOWN, "there is no such room")
+        except StoreError as error:
+            log.warning("store unavailable", room=self.room_id, error=str(error))
+            self._refuse_all(
+                Code.STORE_RETRY, "the store does not answer; send the same command again"
+            )
+        except Exception:
+            log.exception("room cannot be read", room=self.room_id)
+            self._refuse_all(
+                Code.SERVER_FAULT, "the room cannot be read; the server's log says why"
+            )
+        return False
 
     # --- serving ---
 
-    async def _serve(self, item: Request | EventsAppended | TakeOver | Resync) -> None:
+    async def _serve(self, item: Item) -> None:
         """Serves one mailbox item. A bug in the server makes that item fail, not the room."""
         try:
             if self._log.is_behind:
                 await self._log.catch_up()
             match item:
-                case Request(command=wire.Join() as join, follower=follower):
-                    assert follower is not None, "a join has a connection"
-                    await self._join(join, follower)
-                case Request(command=wire.Leave(id=key), follower=follower):
-                    assert follower is not None, "a leave has a connection"
-                    self.forget(follower)
-                    follower.send(Outbound(wire.Ack(key, None)))
                 case Request():
-                    self._ai.on_command(item.command)
-                    await self._serve_command(item)
+                    await self._serve_request(item)
                 case EventsAppended(events=entries):
                     lag_ms = max(0, self._ports.now_ms() - entries[-1].at_ms)
                     self._ports.metrics.bus_lag_s.observe(lag_ms / 1000)
                     await self._log.receive(entries)
+                case Wake(at_ms=at_ms):
+                    if at_ms is not None:
+                        await self._tick(at_ms)
                 case TakeOver():
                     self._log.is_responsible = True
                     await self._log.catch_up()
                 case Resync():
                     await self._log.catch_up()
-            self._ai.update(self._log.state, self._log.is_responsible)
+            self._see_to_what_is_due()
         except StoreError as error:
             self._on_store_failure()
             self._ports.metrics.store_failures += 1
@@ -257,22 +249,43 @@ class RoomRunner:
             )
             refuse(item, Code.SERVER_FAULT, "the server failed on this command; its log says why")
 
-    async def _serve_command(self, request: Request) -> None:
-        """Serves a command and answers it exactly once.
+    async def _serve_request(self, request: Request) -> None:
+        """Serves a request and answers it exactly once.
 
         The ack of a command that is committed now goes out together with its events.
         """
-        assert not isinstance(request.command, wire.Join | wire.Leave), "those make no events"
+        command, follower = request.command, request.follower
+        if isinstance(command, wire.Join):
+            assert follower is not None, "a join has a connection"
+            await self._join(command, follower)
+            return
+        if isinstance(command, wire.Leave):
+            assert follower is not None, "a leave has a connection"
+            self.forget(follower)
+            follower.send(Outbound(wire.Ack(command.id, None)))
+            return
+        self._ai.on_command(command)
         self._serving = request
         try:
             outcome = await self._log.execute(
-                request.actor, request.command, request.received_ms, request.thought
+                request.actor, command, request.received_ms, request.thought
             )
         finally:
             self._serving = None
-        is_sent = isinstance(outcome, Accepted) and outcome.is_new and request.follower is not None
+        is_sent = isinstance(outcome, Accepted) and outcome.is_new and follower is not None
         if not is_sent:
             reply(request, outcome)
+
+    async def _tick(self, at_ms: int) -> None:
+        """Makes the events that are due at a deadline, unless another node is responsible."""
+        if not self._log.is_responsible:
+            return
+        v = self._log.state.v
+        tick = Tick(f"tick:{v}", at_ms)
+        outcome = await self._log.execute(SERVER, tick, self._ports.now_ms())
+        if isinstance(outcome, Rejected):
+            self._refused_tick_v = v
+            log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
 
     async def _join(self, join: wire.Join, follower: Follower) -> None:
         """Adds a follower and sends it the events that it lacks, or a snapshot."""
@@ -291,53 +304,48 @@ class RoomRunner:
         await mark_seated(self._ports, events)
 
     def _on_commit(self, committed: RoomCommit) -> None:
-        """Hands committed events to the followers, the engines, the lobby and the other nodes."""
+        """Hands committed events to the followers, the node's observers and the other nodes."""
         request = self._serving if committed.cause is Cause.COMMITTED else None
-        events, room = committed.events, committed.after
-        has_seat_change = changes_seats(events)
-        if has_seat_change and room.has_ai:
-            self._ports.engines.expect(room.game_id)
         if request is None:
             self._feed.send_events(committed)
         else:
-            self._ports.metrics.moves += isinstance(events[0], Moved)
             self._feed.send_events(committed, request.follower, request.command.id)
-        if has_seat_change or changes_board(events):
-            self._on_change(self.room_id)
+        self._observers.on_commit(committed)
         if self._log.is_responsible:
             # When the store failed before it confirmed an append, no other node has seen its
             # events. A node that is further behind than these reads the log.
             entries = committed.entries[-TAIL:]
             self._ports.bus.publish(EventsAppended(self.room_id, self._ports.node, entries))
 
-    def _submit_own(self, request: Request) -> None:
-        """Puts a command of the server into the mailbox.
+    # --- what is due ---
+
+    def _see_to_what_is_due(self) -> None:
+        """Starts what is due now, and sets the timer for what is due later."""
+        room, is_due = self._log.state, self._log.due_ms is not None
+        if is_due or self._ai.is_busy:
+            self._ai.update(room, self._log.is_responsible)
+        deadline_ms = self._log.next_deadline_ms if is_due else None
+        if deadline_ms is None or room.v == self._refused_tick_v:
+            self._timer.cancel()
+            return
+        # If the clock was set back, the last event is in the future, and the wait starts from it.
+        now_ms = max(self._ports.now_ms(), room.changed_ms)
+        self._timer.set(Wake(deadline_ms), max(0, deadline_ms - now_ms) / 1000)
+
+    def _submit_own(self, item: Request | Wake) -> None:
+        """Puts a command of the server, or a wake-up, into the mailbox.
 
         There is at most one of a kind at a time and the match waits for it, so it may exceed the
         mailbox's capacity.
         """
-        self._mailbox.put(request, beyond_limit=True)
+        self._mailbox.put(item, beyond_limit=True)
 
     def _on_store_failure(self) -> None:
         """Reads the log again before anything else, and in RESYNC_S at the latest."""
         self._log.is_behind = True
-        self._resync_later()
+        self._timer.set(Wake(None), RESYNC_S)
 
-    def _resync_later(self) -> None:
-        """Schedules a resync in RESYNC_S, when the store may answer again."""
-        if self._resync_timer is None:
-            self._resync_timer = asyncio.get_running_loop().call_later(
-                RESYNC_S, self._submit_resync
-            )
-
-    def _submit_resync(self) -> None:
-        self._resync_timer = None
-        self.submit(Resync())
-
-    def _refuse_all(self, code: Code, message: str) -> bool:
-        """Refuses every waiting request. Returns whether a TakeOver was among them."""
-        has_take_over = False
+    def _refuse_all(self, code: Code, message: str) -> None:
+        """Refuses every waiting request."""
         while (item := self._mailbox.take()) is not None:
-            has_take_over = has_take_over or isinstance(item, TakeOver)
             refuse(item, code, message)
-        return has_take_over

@@ -10,7 +10,7 @@ structs below.
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +20,8 @@ EVERYONE, SPECTATORS = 0, 1
 #: Longest validity of a heartbeat, in ms: one that reaches further ahead was written before the
 #: store's clock was set back.
 MAX_HEARTBEAT_MS = 60_000
+#: Due rooms in one page.
+DUE_PAGE = 500
 
 
 def wall_clock_ms() -> int:
@@ -208,6 +210,13 @@ class DaySpan(Struct, frozen=True):
     before_day: int
 
 
+class DueRoom(NamedTuple):
+    """A room and its wake-up time in ms since 1970; in the order of wake-ups."""
+
+    due_ms: int
+    room: str
+
+
 class Page(Struct, frozen=True):
     """The result of one expiry pass over a page of rows.
 
@@ -261,6 +270,13 @@ class Store(Protocol):
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
         differ and may be set back. After a failed call, the result may include rooms that this node
         has already.
+        """
+
+    async def own_due_rooms(
+        self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
+    ) -> list[DueRoom]:
+        """The rooms for which `node` is responsible and that are due by `before_ms`, in the order
+        of their wake-ups, at most `limit` of those behind `after`.
         """
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:

@@ -13,11 +13,13 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from server.store.base import (
+    DUE_PAGE,
     MAX_HEARTBEAT_MS,
     Append,
     CommandKey,
     Conflict,
     DaySpan,
+    DueRoom,
     Duplicate,
     Identity,
     Listing,
@@ -190,6 +192,17 @@ class MemoryStore:
                 room.node = node
                 taken_over.append(room_id)
         return taken_over
+
+    async def own_due_rooms(
+        self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
+    ) -> list[DueRoom]:
+        await asyncio.sleep(0)
+        due = sorted(
+            DueRoom(room.due_ms, room_id)
+            for room_id, room in self._rooms.items()
+            if room.node == node and room.due_ms is not None and room.due_ms <= before_ms
+        )
+        return [one for one in due if after is None or one > after][:limit]
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         await asyncio.sleep(0)

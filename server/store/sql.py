@@ -27,6 +27,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    tuple_,
     update,
 )
 from sqlalchemy.exc import DBAPIError
@@ -34,11 +35,13 @@ from sqlalchemy.exc import DBAPIError
 from server.store import expiry
 from server.store import tables as t
 from server.store.base import (
+    DUE_PAGE,
     MAX_HEARTBEAT_MS,
     Append,
     CommandKey,
     Conflict,
     DaySpan,
+    DueRoom,
     Duplicate,
     Identity,
     NewRoom,
@@ -363,6 +366,16 @@ class SqlStore:
             raise
         self._is_takeover_unanswered = False
         return rooms
+
+    async def own_due_rooms(
+        self, node: str, before_ms: int, after: DueRoom | None = None, limit: int = DUE_PAGE
+    ) -> list[DueRoom]:
+        c = t.rooms.c
+        is_due = and_(c.node == node, c.due_ms <= before_ms)
+        if after is not None:
+            is_due = and_(is_due, tuple_(c.due_ms, c.id) > tuple_(after.due_ms, after.room))
+        due = select(c.due_ms, c.id).where(is_due).order_by(c.due_ms, c.id).limit(limit)
+        return [DueRoom(*row) for row in await self._select(due)]
 
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         alive_until_ms = t.nodes.c.alive_until_ms

@@ -173,6 +173,7 @@ class Matches:
             for entry in page:
                 event = parse_event_body(entry.body)
                 if isinstance(event, Moved) and event.match == match.match:
+                    del moves[max(0, event.ply) :]  # moves that a newer version took back
                     moves.append(event)
                 v = entry.v
             if match.last_v is not None and v >= match.last_v:

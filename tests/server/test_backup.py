@@ -365,6 +365,7 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         "events": 31,
         "moves": 8,
         "unjudged": 0,
+        "newer": 0,
         "problems": 0,
     }
     async with bare_database("postgres", request) as other:

@@ -28,6 +28,7 @@ from server.runtime.feed import Feed
 from server.runtime.log import Cause, EventLog, Outcome, Rejected
 from server.runtime.requests import Request, refuse, reply
 from server.runtime.room_runner import RoomRunner
+from server.settings import Settings
 from server.store.base import Append, StoredEvent
 from tests.oracle import history
 from tests.server import test_runner_ai, test_session, test_two_nodes
@@ -106,7 +107,7 @@ def shown_before_commit(patch: Patch) -> FakeServer:
             StoredEvent(v, self._ports.now_ms(), 0, format_event_body(event))
             for v, event in enumerate(events, self._log.state.v + 1)
         ]
-        for follower, _ in self._followers:
+        for follower, _ in self.followers:
             follower.send(*self._feed._event_messages(entries, is_player=False))
         await real(self, events)
 
@@ -120,16 +121,20 @@ def lost_dedupe(patch: Patch) -> FakeServer:
 
 
 def stale_ply_accepted(patch: Patch) -> FakeServer:
-    def replacement(room: Room, command: Move, moment: Moment) -> list[RoomEvent]:
+    def replacement(
+        room: Room, command: Move, moment: Moment, settings: Settings
+    ) -> list[RoomEvent]:
         ply = room.match.ply if room.match else 0
-        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment)
+        return moves.move(room, Move(id=command.id, ply=ply, move=command.move), moment, settings)
 
     replace_rule(patch, Move, replacement)
     return FakeServer()
 
 
 def seat_taken_twice(patch: Patch) -> FakeServer:
-    def replacement(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
+    def replacement(
+        room: Room, command: Sit, moment: Moment, settings: Settings
+    ) -> list[RoomEvent]:
         return [SeatTaken(command.seat, Occupant(moment.actor.identity, moment.actor.name))]
 
     replace_rule(patch, Sit, replacement)
@@ -211,8 +216,10 @@ def two_results(patch: Patch) -> FakeServer:
 
 
 def rematch_without_an_offer(patch: Patch) -> FakeServer:
-    def start_at_once(room: Room, command: Rematch, moment: Moment) -> list[RoomEvent]:
-        events = offers.rematch(room, command, moment)
+    def start_at_once(
+        room: Room, command: Rematch, moment: Moment, settings: Settings
+    ) -> list[RoomEvent]:
+        events = offers.rematch(room, command, moment, settings)
         if isinstance(events[0], Offered) and room.game is not None:
             seats = [seat for seat in room.seats if seat is not None]
             return [start_match(room, room.game, seats[::-1], moment)]

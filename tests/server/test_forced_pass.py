@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from engine.rules.registry import load_game
 from server.protocol.codes import Code
-from server.rooms.commands import ForcedPass, Resign
+from server.rooms.commands import Resign, Tick
 from server.rooms.events import Moved
 from server.rooms.model import AI, SERVER, Actor, Played
 from server.runtime.hub import Hub
@@ -24,6 +24,8 @@ from tests.support.room_log import ADA, BEN, ME, LoggedRoom, chat, plain, seated
 
 #: Moves of Othello after which Black, the first side, has no move and White has.
 TO_A_PASS = "e6 f6 d3 e7 e8 d8 g6 f8"
+#: The pause before a forced pass, in ms.
+PASS_AFTER_MS = Settings().forced_pass_ms
 
 
 def before_a_pass() -> LoggedRoom:
@@ -33,11 +35,11 @@ def before_a_pass() -> LoggedRoom:
     return played
 
 
-def forced_pass_of(played: LoggedRoom) -> ForcedPass:
-    """The pass that the server would make now."""
-    command = played.room.forced_pass()
-    assert command is not None
-    return command
+def tick(played: LoggedRoom) -> Tick:
+    """The server's command at the room's next deadline."""
+    deadline_ms = played.room.next_deadline_ms(PASS_AFTER_MS)
+    assert deadline_ms is not None
+    return Tick(f"tick:{played.room.v}", deadline_ms)
 
 
 # --- the room's rules
@@ -46,7 +48,7 @@ def forced_pass_of(played: LoggedRoom) -> ForcedPass:
 def test_the_server_passes_for_the_person_to_move() -> None:
     """A forced pass logs one marked event and leads to the same position as a player's pass."""
     played, own_pass = before_a_pass(), before_a_pass()
-    (event,) = played.do(SERVER, forced_pass_of(played))
+    (event,) = played.do(SERVER, tick(played))
     assert event == Moved(
         played.match.id, 8, 0, "pass", played.match.digest, number="9.", forced=True
     )
@@ -64,7 +66,7 @@ def test_only_a_forced_pass_has_the_extra_field() -> None:
     assert b"forced" not in played.log[-1][1]
     assert b'"forced":true' not in b"".join(body for _, body in played.log)
     other = before_a_pass()
-    other.do(SERVER, forced_pass_of(other))
+    other.do(SERVER, tick(other))
     assert b'"forced":true' in other.log[-1][1]
 
 
@@ -76,32 +78,34 @@ def test_no_pass_is_forced_where_a_move_can_be_played(game: str) -> None:
         (TO_A_PASS if game == "othello" else "a1 b1 c1 b2 a2 c2 b3 a3").split()
     ):
         assert played.room.forced_pass() is None
-        assert played.room.due_ms() is None
+        assert played.room.due_ms(PASS_AFTER_MS) is None
         played.do((ADA, BEN)[number % 2], played.move(token))
     assert (played.room.forced_pass() is not None) == (game == "othello")
-    assert (played.room.due_ms() is not None) == (game == "othello")
+    assert (played.room.due_ms(PASS_AFTER_MS) is not None) == (game == "othello")
 
 
-@pytest.mark.parametrize(
-    "changes", [{"match": "other"}, {"seat": 1}, {"digest": "0" * 16}, {"move": "a1"}]
-)
-def test_a_pass_belongs_to_its_position(changes: dict[str, Any]) -> None:
-    """A pass for another match, seat, position or move is refused, also when it comes late."""
+def test_a_pass_is_due_after_a_pause() -> None:
+    """A tick before the deadline makes nothing, nor does one after the player's own pass. Chat does
+    not move the deadline, and a clock that was set back does not delay it.
+    """
     played = before_a_pass()
-    command = forced_pass_of(played)
-    wrong = ForcedPass(
-        **{name: changes.get(name, getattr(command, name)) for name in command.__struct_fields__}
-    )
-    assert played.refuse(SERVER, wrong) == Code.MOVE_STALE
+    turn_began_ms = played.now_ms
+    command = tick(played)
+    assert command.at_ms == turn_began_ms + PASS_AFTER_MS
+    played.do(BEN, chat("you cannot move"))
+    assert tick(played).at_ms == command.at_ms
+    assert played.decide(SERVER, Tick("early", command.at_ms - 1)) == []
+    played.now_ms -= 3_600_000
+    assert [type(event) for event in played.decide(SERVER, command)] == [Moved]
     played.do(ADA, played.move("pass"))
-    assert played.refuse(SERVER, command) == Code.MOVE_STALE
+    assert played.decide(SERVER, command) == []
 
 
 def test_only_the_server_passes_for_others() -> None:
     """The command is refused to every actor but the server, even to the player to move."""
     played = before_a_pass()
     for actor in (ADA, BEN, AI, Actor(SERVER.identity, SERVER.name)):
-        assert played.refuse(actor, forced_pass_of(played)) == Code.SEAT_NONE
+        assert played.refuse(actor, tick(played)) == Code.SEAT_NONE
 
 
 def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
@@ -112,7 +116,7 @@ def test_no_pass_is_forced_for_an_ai_or_after_the_end() -> None:
     assert replace(played.room, match=replace(match, seats=seats)).forced_pass() is None
     played.do(ADA, plain(Resign))
     assert played.room.forced_pass() is None
-    assert played.room.due_ms() is None
+    assert played.room.due_ms(PASS_AFTER_MS) is None
 
 
 def test_rules_that_fail_force_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from tests.support.wire_samples import CLIENT
 ROOM_MESSAGES = [message for message in CLIENT if isinstance(message, wire.RoomCommand)]
 COMMANDS = [m for m in ROOM_MESSAGES if not isinstance(m, wire.Join | wire.Leave)]
 #: The commands that only the server gives.
-OWN = {"AiMove", "AiFailure", "AiReply", "ForcedPass"}
+OWN = {"AiMove", "AiFailure", "AiReply", "Tick"}
 
 
 @pytest.mark.parametrize("message", COMMANDS, ids=lambda message: type(message).__name__)
@@ -77,7 +77,7 @@ def test_the_server_gives_its_own_commands_without_a_message() -> None:
         format_command("r", AiMove("ai:m:1", "m", 0, "d", "a1"))
 
 
-@pytest.mark.parametrize("kind", events.RoomEvent.__args__, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", events.KnownEvent.__args__, ids=lambda kind: kind.__name__)
 def test_an_event_is_sent_as_it_is_stored(kind: type[events.Event]) -> None:
     """A room's event and the event of the protocol have the same kind, fields, types and defaults.
 
@@ -90,7 +90,7 @@ def test_an_event_is_sent_as_it_is_stored(kind: type[events.Event]) -> None:
 
 def test_the_protocol_has_no_other_events() -> None:
     """Every event of the protocol is one of the room's, except `hidden`, which is never logged."""
-    ours = {kind.__name__ for kind in events.RoomEvent.__args__}
+    ours = {kind.__name__ for kind in events.KnownEvent.__args__}
     assert {kind.__name__ for kind in wire.AnyEvent.__args__} == ours | {"Hidden"}
 
 

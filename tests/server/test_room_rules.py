@@ -53,7 +53,6 @@ from tests.support.room_log import (
     altered_game,
     chat,
     created,
-    decide,
     finished,
     plain,
     remove_ai,
@@ -341,11 +340,11 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
 def test_a_room_with_an_ai_to_move_is_due() -> None:
     """A room with an AI to move is due at once; other rooms are never due."""
     played = created(seats=(ME, AI_SEAT))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (None, None)
     played.do(ADA, played.move("a1"))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (1, played.room.changed_ms)
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (1, played.room.changed_ms)
     played.do(ADA, plain(Abort))
-    assert (played.room.ai_to_move(), played.room.due_ms()) == (None, None)
+    assert (played.room.ai_to_move(), played.room.due_ms(0)) == (None, None)
 
 
 # --- draws ----------------------------------------------------------------------------------------
@@ -435,15 +434,15 @@ def test_a_room_is_due_until_the_ai_answers_an_offer() -> None:
     Answers of others and late answers are refused.
     """
     played = created(seats=(ME, AI_SEAT))
-    assert played.room.due_ms() is None
+    assert played.room.due_ms(0) is None
     played.do(ADA, plain(OfferDraw))
-    assert (played.room.ai_to_answer_draw(), played.room.due_ms()) == (1, played.now_ms)
+    assert (played.room.ai_to_answer_draw(), played.room.due_ms(0)) == (1, played.now_ms)
     yes = AiReply("d", played.match.id, 1, True)
     assert played.refuse(ADA, yes) is Code.SEAT_NONE
     assert played.refuse(AI, AiReply("d", "another", 1, True)) is Code.OFFER_NONE
     assert played.do(AI, AiReply("d", played.match.id, 1, False)) == [Declined(1, "draw")]
     assert played.refuse(AI, yes) is Code.OFFER_NONE
-    assert played.room.due_ms() is None
+    assert played.room.due_ms(0) is None
 
 
 # --- the next match -------------------------------------------------------------------------------
@@ -601,6 +600,6 @@ def test_rejections_have_a_short_message() -> None:
         chat(""),
     ):
         with pytest.raises(CommandRejected) as rejected:
-            decide(played.room, ADA, command, played.new_id)
+            played.decide(ADA, command)
         assert "\n" not in rejected.value.message
         assert len(rejected.value.message) < 200

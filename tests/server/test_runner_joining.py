@@ -247,7 +247,7 @@ async def test_a_connection_that_closes_while_it_joins_is_forgotten() -> None:
         await asyncio.sleep(1)
         runner = hub.runner(room)
         assert runner is not None
-        assert runner.watching == 0
+        assert runner.followers.watching == 0
         assert runner.is_idle
 
 

@@ -303,11 +303,11 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
         assert await cyd.refused("leave", room=room) == Code.ROOM_BUSY
         runner = node.hub.runner(room)
         assert runner is not None
-        assert runner.watching == 1
+        assert runner.followers.watching == 1
         await cyd.connection.close()
         await ada.send({"t": "join", "id": "j", "room": room})
         gate.set()
-        await until(lambda: not runner.watching)
+        await until(lambda: not runner.followers.watching)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from server.store.base import (
     CommandKey,
     Conflict,
     DaySpan,
+    DueRoom,
     Duplicate,
     Identity,
     Page,
@@ -442,6 +443,26 @@ async def test_a_room_due_at_its_last_event_is_due_by_any_clock(store: Store) ->
     assert sorted(await store.due_rooms(NOW_MS, "me", all_nodes=False)) == ["r1", "r3"]
     assert await store.due_rooms(NOW_MS, "me", all_nodes=True) == []
     assert await store.due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
+
+
+async def test_own_due_rooms_come_in_the_order_of_their_wake_ups(store: Store) -> None:
+    """A node's own due rooms come page by page in the order of their wake-ups, those of the same
+    time too; rooms of others, later ones and those without a wake-up do not.
+    """
+    due = {"r1": 5, "r2": 3, "r3": 5, "r4": 0, "r5": 5, "late": 6}
+    for room, due_ms in due.items():
+        await store.create_room(new_room(room, node="me", due_ms=NOW_MS + due_ms))
+    await store.create_room(new_room("other", node="n2", due_ms=NOW_MS))
+    await store.create_room(new_room("never", node="me", due_ms=None))
+    found: list[DueRoom] = []
+    while page := await store.own_due_rooms("me", NOW_MS + 5, found[-1] if found else None, 2):
+        assert len(page) <= 2
+        found += page
+    expected = sorted((NOW_MS + due_ms, room) for room, due_ms in due.items() if room != "late")
+    assert found == expected
+    await store.append(append("r4", 2, node="n2", due_ms=NOW_MS))
+    await store.append(append("r2", 2, node="me", due_ms=None))
+    assert await store.own_due_rooms("me", NOW_MS) == []
 
 
 async def test_the_nodes_that_are_alive(store: Store) -> None:

@@ -50,7 +50,7 @@ FAULTS = {
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"winner":0', '"winner":1')
        WHERE room = '{full}'""": ("I11", "does not say so"),
     # Entries that cannot be parsed.
-    """UPDATE events SET body = CAST('{{"kind":"danced"}}' AS BLOB)
+    """UPDATE events SET body = CAST('{{"kind":7}}' AS BLOB)
        WHERE room = '{full}' AND v = 5""": ("I8", "cannot be read"),
     "UPDATE events SET audience = 1 WHERE room = '{full}' AND v = 5": (
         "I8",
@@ -150,3 +150,16 @@ async def test_moves_that_cannot_be_checked_are_counted(store_file: SqliteDataba
     )
     assert report.unjudged == 1
     assert report.problems == []
+
+
+@pytest.mark.parametrize("body", ['{"kind":"danced","by":7}', '{"kind":"moved","ply":"third"}'])
+async def test_a_room_with_events_of_a_newer_version_is_counted(
+    store_file: SqliteDatabase, sound_store: tuple[bytes, dict[str, str]], body: str
+) -> None:
+    """An event that this version does not know is no problem, and nothing after it is judged."""
+    room = sound_store[1]["full"]
+    statement = "UPDATE events SET body = CAST(? AS BLOB) WHERE room = ? AND v = 5"
+    await store_file.run(lambda connection: connection.exec_driver_sql(statement, (body, room)))
+    report = await check(store_file)
+    assert (report.newer, report.problems) == (1, [])
+    assert report.unjudged > 0

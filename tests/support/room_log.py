@@ -28,9 +28,12 @@ from server.rooms.commands import (
 )
 from server.rooms.events import RoomEvent, format_event_body, parse_event_body
 from server.rooms.model import Actor, CommandRejected, Moment, Room
+from server.settings import Settings
 
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
+#: The settings of the room, without limits of the chat.
+SETTINGS = Settings(limit_chat=0, limit_chat_room=0)
 
 T = TypeVar("T")
 
@@ -57,10 +60,10 @@ def raises(*_arguments: object) -> Any:
 
 
 def decide(
-    room: Room, actor: Actor, command: Command, new_id: Callable[[], str]
+    room: Room, actor: Actor, command: Command, new_id: Callable[[], str], now_ms: int = 0
 ) -> list[RoomEvent]:
-    """The events that an actor's command makes at the time of the room's last event."""
-    return rules.decide(room, command, Moment(actor, room.changed_ms, room.changed_ms, new_id))
+    """The events that a command makes, without limits of the chat."""
+    return rules.decide(room, command, Moment(actor, now_ms, now_ms, new_id), SETTINGS)
 
 
 class LoggedRoom:
@@ -87,6 +90,10 @@ class LoggedRoom:
         self._ids += 1
         return f"id{self._ids}"
 
+    def decide(self, actor: Actor, command: Command, room: Room | None = None) -> list[RoomEvent]:
+        """The events that a command makes now in the room, or in another state of it."""
+        return decide(room or self.room, actor, command, self.new_id, self.now_ms)
+
     def create(
         self, actor: Actor = ADA, game: str = "tic-tac-toe", **fields: Any
     ) -> list[RoomEvent]:
@@ -98,7 +105,7 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = decide(self.room, actor, command, self.new_id)
+        events = self.decide(actor, command)
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -107,7 +114,7 @@ class LoggedRoom:
         """The code with which a command is rejected; asserts that it changed nothing."""
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            decide(self.room, actor, command, self.new_id)
+            self.decide(actor, command)
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message

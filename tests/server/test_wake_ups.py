@@ -1,0 +1,176 @@
+"""A node wakes its rooms when they are due, also those out of memory: in order, once each."""
+
+import asyncio
+import json
+
+from server.protocol import messages as wire
+from server.rooms.commands import MySeat
+from server.rooms.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
+from server.runtime.observers import RoomCommit
+from server.store.base import Append, CommandKey, NewRoom, StoredEvent
+from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
+from tests.server.test_hub import leave_due_rooms, server_with
+from tests.support.fake_server import (
+    START_MS,
+    Client,
+    FakeServer,
+    FaultyStore,
+    virtual,
+)
+
+HOUR_MS = 3_600_000
+
+
+class RecordingStore(FaultyStore):
+    """Records the rooms to which events are appended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.appended: list[str] = []
+
+    async def append(self, append: Append) -> None:
+        await super().append(append)
+        self.appended.append(append.room)
+
+
+def log_before_a_pass(at_ms: int) -> tuple[StoredEvent, ...]:
+    """The log of a match that begins, at that time, in a position in which Black has to pass."""
+    played = before_a_pass()
+    assert played.match.position is not None
+    events: list[RoomEvent] = [
+        Created("othello", {}, "public", "ada"),
+        *(SeatTaken(seat, Occupant(name, name)) for seat, name in enumerate(("ada", "ben"))),
+        Started("m", 1, played.match.position.text(), played.match.rules, played.match.seats),
+    ]
+    return tuple(
+        StoredEvent(v, at_ms, 0, format_event_body(event)) for v, event in enumerate(events, 1)
+    )
+
+
+async def add_room(fake: FakeServer, room: str, node: str, due_ms: int) -> None:
+    """Adds a room to the store alone, in which a forced pass is due at that time."""
+    entries = log_before_a_pass(due_ms - fake.settings.forced_pass_ms)
+    append = Append(room, 0, entries, node, due_ms, CommandKey("create ada", room))
+    await fake.store.create_room(NewRoom(append, "othello", True, "ada", room, START_MS))
+
+
+async def moves_in(fake: FakeServer, room: str) -> int:
+    """The number of moves in the log of a room."""
+    events = await fake.store.events(room, 0)
+    return sum(json.loads(event.body)["kind"] == "moved" for event in events)
+
+
+@virtual
+async def test_ten_thousand_rooms_wake_in_order_and_once() -> None:
+    """10,000 rooms out of memory, due in the next 20 s, wake in the order of their deadlines, each
+    within the millisecond and once; some are due at the same time.
+    """
+    fake = server_with(forced_pass_ms=HOUR_MS).unlimited()
+    fake.store = store = RecordingStore()
+    due = {f"r{n}": START_MS + 5000 + n * 7919 % 20_000 // 3 * 3 for n in range(10_000)}
+    for room, due_ms in due.items():
+        await add_room(fake, room, "n1", due_ms)
+    at_ms: list[int] = []
+    async with fake.hub() as hub:
+        hub.observers.subscribe(lambda commit: at_ms.append(commit.after.changed_ms))
+        await until_ms(fake, START_MS + 40_000)
+    assert sorted(store.appended) == sorted(due)
+    assert [due[room] for room in store.appended] == sorted(due.values())
+    late_ms = {at - due_ms for at, due_ms in zip(at_ms, sorted(due.values()), strict=True)}
+    assert late_ms <= {-1, 0}, "the clock of the loop is rounded to a millisecond"
+
+
+async def until_ms(fake: FakeServer, time_ms: int) -> None:
+    """Waits until the fake server's clock shows that time."""
+    await asyncio.sleep((time_ms - fake.now_ms()) / 1000)
+
+
+@virtual
+async def test_an_ai_moves_in_a_room_out_of_memory() -> None:
+    """A lone node plays the AI's turn that is due in a room out of memory, without a join: also in
+    a room that falls to it long after its start.
+    """
+    fake = server_with(sole_node=True)
+    async with fake.hub() as hub:
+        await until_ms(fake, START_MS + 60_000)
+        rooms = await leave_due_rooms(fake)
+        assert all(hub.runner(room) is None for room in rooms)
+        await until_ms(fake, fake.now_ms() + 5000)
+        assert await fake.store.heads(rooms) == dict.fromkeys(rooms, 5)
+
+
+@virtual
+async def test_a_room_without_a_place_in_memory_is_woken_later() -> None:
+    """A due room for which there is no place in memory is woken when there is one."""
+    fake = server_with(max_rooms=1, room_idle_s=5.0)
+    await add_room(fake, "due", "n1", START_MS + 3000)
+    async with fake.hub() as hub:
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await until_ms(fake, START_MS + 20_000)
+        assert await moves_in(fake, "due") == 0
+        await ada.ack(ada.plain(wire.Leave, room))
+        await until_ms(fake, START_MS + 40_000)
+        assert await moves_in(fake, "due") == 1
+
+
+@virtual
+async def test_a_room_that_is_due_in_an_hour_leaves_memory() -> None:
+    """A room whose deadline is far leaves memory when it is idle, and is woken for it on time."""
+    fake = server_with(forced_pass_ms=HOUR_MS, room_idle_s=60.0)
+    async with waiting_for_a_pass(fake) as (hub, room, ada, ben):
+        await ada.ack(ada.plain(wire.Leave, room))
+        await ben.ack(ben.plain(wire.Leave, room))
+        (last,) = [m for m in ben.events() if m["kind"] == "moved" and m["ply"] == 7]
+        await until_ms(fake, last["at"] + HOUR_MS // 2)
+        assert hub.runner(room) is None
+        await until_ms(fake, last["at"] + HOUR_MS - 1)
+        assert await moves_in(fake, room) == 8
+        await until_ms(fake, last["at"] + HOUR_MS + 1)
+        assert await moves_in(fake, room) == 9
+
+
+@virtual
+async def test_a_clock_that_is_set_back_delays_no_deadline() -> None:
+    """If the node's clock is set back by an hour during the pause, the pass still comes in time."""
+    fake = FakeServer()
+    back_ms = 0
+    async with fake.hub(now_ms=lambda: fake.now_ms() - back_ms) as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(game="othello", seats=(MySeat(),))
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.join(room))
+        await ben.ack(ben.sit(room, 1))
+        for ply, token in enumerate(TO_A_PASS.split()):
+            await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(room, ply, token))
+        begun_ms = fake.now_ms()
+        back_ms = HOUR_MS
+        await ben.ack(ben.chat(room, "you cannot move"))
+        await ben.until(is_pass)
+        assert fake.now_ms() - begun_ms < 1100
+
+
+@virtual
+async def test_an_observer_that_fails_stops_nobody() -> None:
+    """Every observer is called after each commit in the order of the log, even if another fails; a
+    former one is not called any more.
+    """
+    fake = FakeServer()
+    seen: list[int] = []
+
+    def fail(commit: RoomCommit) -> None:
+        raise ZeroDivisionError
+
+    async with fake.hub() as hub:
+        hub.observers.subscribe(fail)
+        stop = hub.observers.subscribe(lambda commit: seen.append(commit.after.v))
+        ada = Client(hub, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        for text in "abc":
+            await ada.ack(ada.chat(room, text))
+        stop()
+        await ada.ack(ada.chat(room, "d"))
+        first_v = seen[0]
+        assert seen == [first_v, first_v + 1, first_v + 2]
