@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from server.bus.base import LobbyChanged
+from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
@@ -35,13 +36,13 @@ _decode = msgspec.json.Decoder(wire.RoomSummary).decode
 class Lobby:
     """Sends changes of public rooms on any node to its watchers. `run` is its task."""
 
-    def __init__(self, ports: Ports, get_runner: Callable[[str], RoomRunner | None]) -> None:
+    def __init__(self, ports: Ports, get_runner: Callable[[RoomId], RoomRunner | None]) -> None:
         self._ports = ports
         self._get_runner = get_runner
         self._watchers: set[Follower] = set()
         #: For each watcher whose list is still being read, the frames to send after the list.
         self._held_back: list[list[Outbound]] = []
-        self._changed_rooms: set[str] = set()
+        self._changed_rooms: set[RoomId] = set()
         #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
         self._has_changes = asyncio.Event()
@@ -76,7 +77,7 @@ class Lobby:
         if changes_board(commit.events) or changes_seats(commit.events):
             self.on_room_changed(commit.after.id)
 
-    def on_room_changed(self, room_id: str) -> None:
+    def on_room_changed(self, room_id: RoomId) -> None:
         """Schedules an update of the room's entry."""
         if self._watchers or self._held_back or not self._ports.settings.is_sole_node:
             self._changed_rooms.add(room_id)
@@ -141,7 +142,7 @@ class Lobby:
         ]
         self._update_entries(changed, gone)
 
-    def _send_changes(self, changed: set[str]) -> None:
+    def _send_changes(self, changed: set[RoomId]) -> None:
         """Sends the entries of changed rooms to the watchers and to the other nodes."""
         rooms: list[wire.RoomSummary] = []
         gone: list[str] = []
@@ -177,7 +178,7 @@ class Lobby:
                 follower.send_ephemeral(change)
 
     def _is_open(self, room_id: str) -> bool:
-        runner = self._get_runner(room_id)
+        runner = self._get_runner(RoomId(room_id))
         return runner is not None and runner.room is not None
 
     def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
@@ -185,7 +186,7 @@ class Lobby:
 
         Only nodes on which the room is open know these.
         """
-        runner = self._get_runner(entry.room)
+        runner = self._get_runner(RoomId(entry.room))
         if runner is not None and runner.room is not None:
             live = summary(runner.room)
             return msgspec.structs.replace(
